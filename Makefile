@@ -1,0 +1,40 @@
+# `make help` lists the targets. Everything is installed into .venv; nothing has to be activated.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+
+.PHONY: help run test retrain mlflow prefect lint clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+
+.venv/installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dial2vec needs Python 3.11 or newer, found %s. Set PYTHON=python3.11." % sys.version.split()[0])'
+	@echo "Installing into .venv (once; about 5 minutes)"
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
+	@touch $@
+
+run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
+	@$(BIN)/dial2vec run
+
+test: .venv/installed  ## run the tests
+	@$(BIN)/python -m pytest
+
+retrain: .venv/installed  ## the same as a Prefect flow, then promotion
+	@$(BIN)/python flows/retrain.py
+
+mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
+	@$(BIN)/dial2vec page mlflow
+
+prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
+	@$(BIN)/dial2vec page prefect
+
+lint: .venv/installed  ## ruff and mypy
+	@$(BIN)/ruff check src flows tests
+	@$(BIN)/ruff format --check src flows tests
+	@$(BIN)/mypy
+
+clean:  ## remove .venv and caches; artifacts, data and mlruns stay
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,0 +1,1 @@
+"""One vector per whole dialogue, speakers kept apart."""

@@ -1,0 +1,123 @@
+"""Where each stage's files lie: `artifacts/<corpus>/`, one attribute per file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dial2vec.errors import Dial2vecError
+
+
+@dataclass(frozen=True, slots=True)
+class Artifacts:
+    """Paths of one corpus below a project's root.
+
+    :param root: folder with `params.yaml` and `dvc.yaml`.
+    :param corpus: name of the corpus.
+    """
+
+    root: Path
+    corpus: str
+
+    def _of(self, name: str) -> Path:
+        return self.root / "artifacts" / self.corpus / name
+
+    @property
+    def data(self) -> Path:
+        """Raw files of the corpus."""
+        return self.root / "data" / self.corpus
+
+    @property
+    def dialogues(self) -> Path:
+        """All usable dialogues (stage validate)."""
+        return self._of("dialogues.jsonl")
+
+    @property
+    def set_aside(self) -> Path:
+        """Records that were not used, with reasons (stage validate)."""
+        return self._of("set_aside.jsonl")
+
+    @property
+    def validation(self) -> Path:
+        """Outcome of every expectation (stage validate)."""
+        return self._of("validation.json")
+
+    def split(self, name: str) -> Path:
+        """Dialogues of one split (stage prepare)."""
+        return self._of("splits") / f"{name}.jsonl"
+
+    @property
+    def splits(self) -> Path:
+        """Folder of the splits (stage prepare)."""
+        return self._of("splits")
+
+    @property
+    def split_report(self) -> Path:
+        """Sizes, labels and left-out dialogues of the splits (stage prepare)."""
+        return self._of("splits.json")
+
+    @property
+    def samples(self) -> Path:
+        """Indices of the negatives (stage sample)."""
+        return self._of("samples.npz")
+
+    @property
+    def model(self) -> Path:
+        """The trained encoder (stage train)."""
+        return self._of("model")
+
+    @property
+    def training(self) -> Path:
+        """History and figures of the training run (stage train)."""
+        return self._of("training.json")
+
+    @property
+    def loss_curve(self) -> Path:
+        """Step, loss and learning rate, for plots (stage train)."""
+        return self._of("loss.csv")
+
+    @property
+    def checkpoints(self) -> Path:
+        """Checkpoints of a training run that is under way; not an output."""
+        return self._of("checkpoints")
+
+    @property
+    def metrics(self) -> Path:
+        """Start and trained on the test split (stage evaluate)."""
+        return self._of("metrics.json")
+
+    @property
+    def dev_metrics(self) -> Path:
+        """Start and trained on the dev split, for the promotion gate (stage evaluate)."""
+        return self._of("dev_metrics.json")
+
+    @property
+    def comparison(self) -> Path:
+        """The three tasks as a table for plots (stage evaluate)."""
+        return self._of("comparison.csv")
+
+    @property
+    def report(self) -> Path:
+        """One-page report (stage evaluate)."""
+        return self._of("report.html")
+
+    @property
+    def registration(self) -> Path:
+        """Version and run in MLflow (stage register)."""
+        return self._of("registration.json")
+
+    def seconds(self, stage: str) -> Path:
+        """Seconds that a stage took when it last ran; not an output."""
+        return self._of("seconds") / f"{stage}.json"
+
+
+def find_root(start: Path | None = None) -> Path:
+    """Return the nearest folder at or above `start` (default: here) that holds `params.yaml` and `dvc.yaml`.
+
+    :raises Dial2vecError: when there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
+            return folder
+    raise Dial2vecError(f"no project at or above {here}: expected params.yaml and dvc.yaml. Change into the checkout.")

@@ -1,0 +1,192 @@
+"""The command `dial2vec`: thin; what it does lies in the modules that it calls."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from dial2vec import telemetry
+from dial2vec.errors import Dial2vecError
+
+PAGES = {"mlflow": 5000, "prefect": 4200}
+
+
+class Group(click.Group):
+    """Turns our errors into one line and status 1; `--debug` shows the traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except Dial2vecError as error:
+            if ctx.params.get("debug"):
+                raise
+            click.echo(f"Error: {error}", err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="dial2vec")
+def main(debug: bool) -> None:
+    """Train, judge, register and use a dialogue encoder on your own conversations."""
+    telemetry.switch_off()
+    logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(message)s")
+
+
+@main.command()
+def run() -> None:
+    """Run the pipeline of all corpora in params.yaml and show the results."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.config import load_settings
+    from dial2vec.files import checkout_lock
+    from dial2vec.pipeline import dvc, ensure_data, results_table, targets
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    with checkout_lock(root, "dial2vec run"):
+        ensure_data(root, settings.corpora)
+        dvc(root, "repro", *targets(settings.corpora))
+    click.echo(f"\n{results_table(root, settings)}\n")
+    click.echo("MLflow page:   make mlflow     Prefect page:  make prefect")
+    click.echo(f"Make the candidate the champion if it is better:  .venv/bin/dial2vec promote {settings.corpora[0]}")
+
+
+@main.command()
+def results() -> None:
+    """Show the results of the last run."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.config import load_settings
+    from dial2vec.pipeline import results_table
+
+    root = find_root()
+    click.echo(results_table(root, load_settings(root / "params.yaml")))
+
+
+@main.command()
+@click.argument("corpus")
+def fetch(corpus: str) -> None:
+    """Bring the upstream archive of CORPUS into data/ and version it.
+
+    Downloads it, or takes it from the folder that the variable DIAL2VEC_MIRROR names: one folder per corpus, with
+    the upstream archive in it.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.corpora.fetch import fetch as fetch_corpus
+    from dial2vec.files import checkout_lock
+    from dial2vec.pipeline import add_data, restore_data
+
+    root = find_root()
+    mirror = os.environ.get("DIAL2VEC_MIRROR")
+    with checkout_lock(root, f"fetch of {corpus}"):
+        restore_data(root)
+        fetched = fetch_corpus(corpus, data=root / "data", mirror=Path(mirror) if mirror else None)
+        add_data(root)
+    click.echo(f"{fetched.path.relative_to(root)}: {fetched.bytes / 1e6:.1f} MB, from {fetched.source}")
+    if fetched.missing:
+        click.echo(f"Missing upstream files ({len(fetched.missing)}): {', '.join(fetched.missing)}", err=True)
+    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+
+
+@main.command()
+@click.argument("corpus")
+def add(corpus: str) -> None:
+    """Version your own transcripts in data/CORPUS (JSON Lines) after a look at them."""
+    from dial2vec.artifacts import Artifacts, find_root
+    from dial2vec.corpora import get_corpus
+    from dial2vec.dialogue import SetAside
+    from dial2vec.files import checkout_lock
+    from dial2vec.pipeline import add_data, restore_data
+
+    root = find_root()
+    set_aside: list[SetAside] = []
+    with checkout_lock(root, f"add of {corpus}"):
+        restore_data(root)
+        folder = Artifacts(root, corpus).data
+        count = sum(1 for _ in get_corpus(corpus, data=root / "data").read(folder, set_aside=set_aside))
+        add_data(root)
+    click.echo(f"{count} dialogues can be used, {len(set_aside)} records cannot.")
+    for record in set_aside[:5]:
+        click.echo(f"  {record}", err=True)
+    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+
+
+@main.command()
+@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option(
+    "--model", default="models:/dial2vec-demo@champion", show_default=True, help="Registry address, folder or name."
+)
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Parquet file to write.")
+@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
+def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
+    """Write one vector per dialogue of TRANSCRIPTS (JSON Lines) to a Parquet file: dialogue_id, embedding."""
+    from dial2vec.embedding import embed_file
+    from dial2vec.encoder import DialogueEncoder
+
+    done = embed_file(transcripts, output, encoder=DialogueEncoder.from_pretrained(model), batch_size=batch_size)
+    click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
+    if done.cut:
+        click.echo(
+            f"{done.cut} dialogues are longer than {done.max_length} tokens; what lies beyond was left out.", err=True
+        )
+    if done.set_aside:
+        click.echo(f"{done.set_aside} records could not be used; the reasons are in {done.set_aside_file}", err=True)
+
+
+@main.command()
+@click.argument("corpus")
+def promote(corpus: str) -> None:
+    """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.config import load_settings
+    from dial2vec.files import checkout_lock
+    from dial2vec.stages.promote import promote_candidate
+
+    root = find_root()
+    with checkout_lock(root, f"promotion of {corpus}"):
+        verdict = promote_candidate(root, corpus, load_settings(root / "params.yaml"))
+    if verdict.promoted:
+        click.echo(f"dial2vec-{corpus}: the candidate is the champion now.")
+    else:
+        click.echo(f"dial2vec-{corpus}: the champion stays.")
+    for reason in verdict.reasons:
+        click.echo(f"  {reason}")
+
+
+@main.command()
+@click.argument("corpus")
+def versions(corpus: str) -> None:
+    """List the registered versions of CORPUS."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.tracking import versions as registered
+
+    for version in registered(find_root(), corpus):
+        click.echo(str(version))
+
+
+@main.command()
+@click.argument("which", type=click.Choice(sorted(PAGES)))
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port on this machine; default 5000 (mlflow), 4200 (prefect)."
+)
+def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
+    """Open the page of MLflow or Prefect on this machine; Ctrl-C ends it."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.pages import page_command
+
+    root = find_root()
+    command, environment = page_command(which, root, port or PAGES[which])
+    click.echo(
+        f"Open http://127.0.0.1:{port or PAGES[which]} in a browser (ready in about 20 seconds); Ctrl-C ends it."
+    )
+    os.chdir(root)
+    os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,233 @@
+"""`params.yaml` as typed, frozen settings. An unknown key or a wrong value is an error that names the valid ones."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from dial2vec.errors import SettingsError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Validate:
+    """Limits of the Great Expectations suites (block `validate`)."""
+
+    min_dialogues: int = 50
+    max_set_aside_share: float = 0.05
+    max_one_speaker_share: float = 0.05
+    max_turn_words: int = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepare:
+    """How a corpus without official splits is split (block `prepare`)."""
+
+    dev_share: float = 0.1
+    test_share: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Negatives of the self-guided task (block `sample`; Liu et al. 2022, section 3.1)."""
+
+    negatives: int = 9
+    passes: int = 1
+    keep_role: Literal["random", "first", "second"] = "random"
+    min_turns: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """The starting encoder and its input (block `encoder`)."""
+
+    name: str = "all-MiniLM-L6-v2"
+    max_length: int = 512
+    pooling: Literal["role", "mean"] = "role"
+    turn_embeddings: bool = False
+    role_embeddings: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Train:
+    """Optimisation (block `train`; Liu et al. 2022, section 4.3 for the defaults)."""
+
+    method: Literal["dial2vec"] = "dial2vec"
+    temperature: float = 0.2
+    window: int | None = 10
+    learning_rate: float = 1e-5
+    epochs: int = 1
+    max_dialogues: int | None = 300
+    batch_size: int = 5
+    gradient_accumulation: int = 1
+    frozen_share: float = 0.5
+    warmup_share: float = 0.1
+    weight_decay: float = 0.0
+    precision: Literal["auto", "fp32", "bf16"] = "auto"
+    log_steps: int = 5
+    checkpoint_steps: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluate:
+    """The three tasks (block `evaluate`)."""
+
+    kmeans_runs: int = 10
+    batch_size: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """The gate in front of the alias `champion`: least gain on dev, in points (block `promote`)."""
+
+    min_purity_gain: float = 0.0
+    min_spearman_gain: float = 0.0
+    min_map_gain: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All of `params.yaml`.
+
+    :param corpora: names of the corpora that the pipeline runs on, in order.
+    :param seed: the seed from which every random draw of every stage derives.
+    """
+
+    corpora: tuple[str, ...] = ("demo",)
+    seed: int = 42
+    validate: Validate = field(default_factory=Validate)
+    prepare: Prepare = field(default_factory=Prepare)
+    sample: Sample = field(default_factory=Sample)
+    encoder: Encoder = field(default_factory=Encoder)
+    train: Train = field(default_factory=Train)
+    evaluate: Evaluate = field(default_factory=Evaluate)
+    promote: Promote = field(default_factory=Promote)
+
+
+# Inclusive (low, high) of every number.
+RANGES: dict[str, tuple[float, float]] = {
+    "seed": (0, 2**31 - 1),
+    "validate.min_dialogues": (1, inf),
+    "validate.max_set_aside_share": (0, 1),
+    "validate.max_one_speaker_share": (0, 1),
+    "validate.max_turn_words": (1, inf),
+    "prepare.dev_share": (0, 0.5),
+    "prepare.test_share": (0, 0.5),
+    "sample.negatives": (1, 999),
+    "sample.passes": (1, inf),
+    "sample.min_turns": (2, inf),
+    "encoder.max_length": (8, inf),
+    "train.temperature": (1e-3, 100),
+    "train.window": (0, inf),
+    "train.learning_rate": (0, 1),
+    "train.epochs": (1, inf),
+    "train.max_dialogues": (1, inf),
+    "train.batch_size": (1, inf),
+    "train.gradient_accumulation": (1, inf),
+    "train.frozen_share": (0, 1),
+    "train.warmup_share": (0, 1),
+    "train.weight_decay": (0, inf),
+    "train.log_steps": (1, inf),
+    "train.checkpoint_steps": (1, inf),
+    "evaluate.kmeans_runs": (1, inf),
+    "evaluate.batch_size": (1, inf),
+    "promote.min_purity_gain": (-100, 100),
+    "promote.min_spearman_gain": (-100, 100),
+    "promote.min_map_gain": (-100, 100),
+}
+
+
+def load_settings(path: Path) -> Settings:
+    """Read and validate `params.yaml`; what it leaves out takes the defaults above.
+
+    :raises SettingsError: naming the file, the key, what was found and what is valid.
+    """
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(
+            f"{path} does not exist; expected the project's params.yaml. Run from the project."
+        ) from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}. Mend that line.") from error
+    return settings_from_dict({} if raw is None else raw, source=str(path))
+
+
+def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
+    """Validate a decoded `params.yaml`; errors name `source` and the key."""
+    settings: Settings = _build(Settings, raw, source, "")
+    for name in settings.corpora:
+        if not name.replace("_", "").isalnum() or not name.isascii():
+            raise SettingsError(f"{source}: corpora: {name!r} is no corpus name; use letters, digits and '_' only.")
+    if not settings.corpora or len(set(settings.corpora)) < len(settings.corpora):
+        raise SettingsError(
+            f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
+        )
+    if settings.prepare.dev_share + settings.prepare.test_share >= 1:
+        raise SettingsError(f"{source}: prepare: dev_share + test_share leave nothing to train on; lower one of them.")
+    return settings
+
+
+def flat(settings: Settings) -> dict[str, object]:
+    """Return the settings as one level: `{"seed": 42, "train.epochs": 1, ...}`."""
+    values: dict[str, object] = {}
+    for key, value in dataclasses.asdict(settings).items():
+        values |= {f"{key}.{name}": item for name, item in value.items()} if isinstance(value, dict) else {key: value}
+    return values
+
+
+def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
+    if not isinstance(raw, dict):
+        raise SettingsError(f"{source}: {prefix.rstrip('.') or 'the file'}: expected keys and values, found {raw!r}.")
+    hints = typing.get_type_hints(cls)
+    for key in raw:
+        if key not in hints:
+            raise SettingsError(
+                f"{source}: unknown key '{prefix}{key}'.{did_you_mean(str(key), hints)} Valid: {', '.join(hints)}."
+            )
+    values = {key: _value(hints[key], value, source, prefix + key) for key, value in raw.items()}
+    return cls(**values)
+
+
+def _value(hint: Any, value: object, source: str, key: str) -> Any:
+    if dataclasses.is_dataclass(hint):
+        return _build(typing.cast("type[Any]", hint), value, source, f"{key}.")
+    if hint == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise SettingsError(f"{source}: {key}: expected a list of names, found {value!r}.")
+    if typing.get_origin(hint) is Literal:
+        if value in typing.get_args(hint):
+            return value
+        valid = ", ".join(map(str, typing.get_args(hint)))
+        raise SettingsError(
+            f"{source}: {key}: found {value!r}.{did_you_mean(str(value), typing.get_args(hint))} Valid: {valid}."
+        )
+    return _scalar(hint, value, source, key)
+
+
+def _scalar(hint: Any, value: object, source: str, key: str) -> Any:
+    accepted = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) else {hint}
+    if isinstance(value, str) and float in accepted:
+        # YAML 1.1 reads "1e-5" as text, because it has no dot.
+        with contextlib.suppress(ValueError):
+            value = float(value)
+    if isinstance(value, int) and not isinstance(value, bool) and float in accepted:
+        value = float(value)
+    if type(value) not in accepted:
+        names = {int: "a whole number", float: "a number", bool: "true or false", str: "text", types.NoneType: "null"}
+        expected = " or ".join(names[kind] for kind in names if kind in accepted)
+        raise SettingsError(f"{source}: {key}: expected {expected}, found {value!r}.")
+    if key in RANGES and isinstance(value, int | float):
+        low, high = RANGES[key]
+        if not (low <= value <= high):
+            bounds = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
+            raise SettingsError(f"{source}: {key}: expected {bounds}, found {value:g}.")
+    return value

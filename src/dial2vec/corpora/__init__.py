@@ -1,0 +1,31 @@
+"""The corpora by name: three that come with a reader, and your own transcripts under any other name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dial2vec.corpora.corpus import Corpus
+from dial2vec.corpora.demo import DemoCorpus
+from dial2vec.corpora.self_dialogue import SelfDialogue
+from dial2vec.corpora.sgd import Sgd
+from dial2vec.corpora.transcripts import Transcripts, transcript_files
+from dial2vec.errors import CorpusError, did_you_mean
+
+CORPORA: dict[str, Corpus] = {"demo": DemoCorpus(), "sgd": Sgd(), "self_dialogue": SelfDialogue()}
+
+
+def get_corpus(name: str, *, data: Path) -> Corpus:
+    """Return the reader of a corpus: one of `CORPORA`, else `Transcripts` when `data/<name>` holds JSON Lines.
+
+    :param data: the folder that holds one folder per corpus.
+    :raises CorpusError: for a name that is neither, listing the known ones and how to add own transcripts.
+    """
+    if name in CORPORA:
+        return CORPORA[name]
+    # A name is also a folder, a stage and a registry entry: no separators, no dots.
+    if name.isascii() and name.replace("_", "").isalnum() and transcript_files(data / name):
+        return Transcripts()
+    raise CorpusError(
+        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)} Known: {', '.join(CORPORA)}. To add your own "
+        f"transcripts, put JSON Lines (*.jsonl or *.jsonl.gz) into {data}/<name>/, a name of letters, digits and '_'."
+    )

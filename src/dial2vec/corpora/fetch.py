@@ -1,0 +1,174 @@
+"""Bringing the files of a corpus into `data/<corpus>/`: from a mirror folder, by download, or written (the demo)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from tqdm import tqdm
+
+from dial2vec.corpora import get_corpus
+from dial2vec.corpora.archive import damage, find_archive
+from dial2vec.corpora.demo import write_demo
+from dial2vec.errors import CorpusError
+from dial2vec.files import atomic_path, write_errors
+
+if TYPE_CHECKING:
+    import requests
+
+MIRROR = "DIAL2VEC_MIRROR"
+# Bytes written at once, and the most that is lost when a connection ends (the block on its way is dropped).
+BLOCK = 1 << 16
+# Seconds to wait before each of three further tries.
+PAUSES = (1.0, 2.0, 4.0)
+# Seconds to connect, and between two bytes.
+TIMEOUT = (10.0, 60.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What `fetch` did.
+
+    :param path: the archive; for the demo, its folder.
+    :param bytes: size of that on disk.
+    :param source: "already there", "written" (the demo), the URL, or the mirror's archive.
+    :param missing: upstream files that the archive lacks, by their upstream names; empty when complete.
+    """
+
+    path: Path
+    bytes: int
+    source: str
+    missing: list[str]
+
+
+def fetch(name: str, *, data: Path, mirror: Path | None) -> Fetched:
+    """Bring corpus `name` into `data/<name>/`; a whole archive that is there already stays as it is.
+
+    Every member is read and its checksum compared before the archive takes its place.
+
+    :param data: the folder that holds one folder per corpus.
+    :param mirror: a folder with `<name>/*.zip`, used instead of the network; None downloads.
+    :raises CorpusError: for an unknown name, own transcripts, an incomplete mirror, a failed download or a damaged
+        archive.
+    """
+    folder = data / name
+    if name == "demo":
+        write_demo(folder)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        return Fetched(folder, size, "written", [])
+    corpus = get_corpus(name, data=data)
+    if corpus.url is None:
+        raise CorpusError(f"{name} is a corpus of your own in {folder}; there is nothing to fetch. Run the pipeline.")
+    present = find_archive(folder)
+    if present is not None and damage(present) is None:
+        return Fetched(present, present.stat().st_size, "already there", corpus.missing(folder))
+    if mirror is None:
+        path, source = folder / f"{name}.zip", corpus.url
+        _download(corpus.url, path)
+    else:
+        archive = _in_mirror(mirror, name)
+        path, source = folder / archive.name, str(archive)
+        _copy(archive, path)
+    if present is not None and present != path:
+        present.unlink()
+    return Fetched(path, path.stat().st_size, source, corpus.missing(folder))
+
+
+def _in_mirror(mirror: Path, name: str) -> Path:
+    folder = mirror / name
+    archive = find_archive(folder)
+    if archive is None:
+        raise CorpusError(
+            f"{folder} {'holds no *.zip' if folder.is_dir() else 'does not exist'}; {MIRROR} must name a folder laid "
+            f"out as <mirror>/{name}/<any name>.zip. Put the archive there, or unset {MIRROR} to download it."
+        )
+    return archive
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        with source.open("rb") as reader, atomic_path(target) as temporary:
+            with temporary.open("wb") as out:
+                _write(iter(lambda: reader.read(BLOCK), b""), out, name=target.name, size=source.stat().st_size)
+            _require_whole(temporary, source=str(source))
+    except OSError as error:
+        raise CorpusError(f"{source} cannot be read ({error.strerror}). Check the mirror ({MIRROR}).") from error
+
+
+def _download(url: str, target: Path) -> None:
+    """Download to `<target>.part`, which a later call takes up again, and rename it when it is whole."""
+    import requests
+
+    part = target.with_name(f"{target.name}.part")
+    with write_errors(part):
+        part.parent.mkdir(parents=True, exist_ok=True)
+    for pause in (*PAUSES, None):
+        try:
+            _receive(url, part)
+            break
+        except requests.RequestException as error:
+            refused = error.response is not None and error.response.status_code < 500
+            if pause is None or refused:
+                raise CorpusError(
+                    f"{url} could not be downloaded ({_reason(error)}). Run the command again, which goes on where "
+                    f"this one ended, or put the archive into <mirror>/{target.parent.name}/ and set {MIRROR}=<mirror>."
+                ) from error
+            time.sleep(pause)
+    try:
+        _require_whole(part, source=url)
+    except CorpusError:
+        part.unlink()
+        raise
+    part.replace(target)
+
+
+def _receive(url: str, part: Path) -> None:
+    """Ask for the bytes that `part` lacks, and write them; a server without ranges sends all of them again."""
+    import requests
+
+    have = part.stat().st_size if part.exists() else 0
+    # "identity", so that the bytes on the way are those on disk and a length can be trusted.
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
+        if have and not _continues(response, have):
+            part.unlink()
+            _receive(url, part)
+            return
+        response.raise_for_status()
+        resumed = have if response.status_code == requests.codes.partial_content else 0
+        length = response.headers.get("Content-Length")
+        size = resumed + int(length) if length else None
+        with write_errors(part), part.open("ab" if resumed else "wb") as out:
+            _write(response.iter_content(BLOCK), out, name=part.stem, size=size, done=resumed)
+
+
+def _continues(response: requests.Response, have: int) -> bool:
+    """Whether the answer can be used beside `have` bytes: not when the range is refused or starts elsewhere."""
+    if response.status_code == 206:
+        return response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+    return response.status_code != 416
+
+
+def _write(blocks: Iterator[bytes], out: IO[bytes], *, name: str, size: int | None, done: int = 0) -> None:
+    with tqdm(total=size, initial=done, desc=name, unit="B", unit_scale=True, unit_divisor=1024, disable=None) as bar:
+        for block in blocks:
+            out.write(block)
+            bar.update(len(block))
+
+
+def _require_whole(path: Path, *, source: str) -> None:
+    problem = damage(path)
+    if problem is not None:
+        raise CorpusError(
+            f"{source} is not a whole zip archive ({problem}); it was not kept. Fetch again, or get the archive in "
+            f"another way and point {MIRROR} at the folder that holds it."
+        )
+
+
+def _reason(error: requests.RequestException) -> str:
+    if error.response is not None:
+        return f"HTTP {error.response.status_code} {error.response.reason}"
+    return " ".join(str(error).split()) or type(error).__name__

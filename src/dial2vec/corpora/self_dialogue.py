@@ -1,0 +1,129 @@
+"""The Self-dialogue corpus: open-domain chat about 23 topics, 24,164 dialogues, no official splits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from dial2vec.corpora.archive import address, members, open_archive, read_member
+from dial2vec.corpora.corpus import Splitting
+from dial2vec.dialogue import Dialogue, RecordError, SetAside, dialogue_from_record
+from dial2vec.errors import CorpusError
+
+TOPICS = (
+    "action", "baseball", "basketball", "beatles", "comedy", "disney", "fashion", "fast_furious", "harry_potter",
+    "horror", "icehockey", "lady_gaga", "movies", "music", "music_and_movies", "nfl_football", "pop", "rap_hiphop",
+    "rock", "star_wars", "superhero", "thriller", "transition_music_movies",
+)  # fmt: skip
+BLOCKED_WORKERS = "blocked_workers.txt"
+BATCH_FILE = re.compile(r"corpus/([^/]+)/[^/]+\.csv")
+SENTENCE = re.compile(r"Answer\.sentence(\d+)")
+# Mechanical Turk's mark for a field that the worker left empty.
+NO_ANSWER = "{}"
+
+Row = dict[str, str | None]
+
+
+class SelfDialogue:
+    """Reader of the upstream archive (Fainberg et al. 2018; BSD 3-Clause).
+
+    A row of a Mechanical Turk batch is a dialogue, its label the topic folder. One worker wrote both sides in turn, so
+    speakers alternate by position: "user" begins, "system" answers (the names of the task-oriented corpora).
+    As upstream, a row counts when `Reject` is empty and its worker is not blocked; `AssignmentStatus` is not looked at.
+    """
+
+    url: str | None = "https://github.com/jfainberg/self_dialogue_corpus/archive/refs/heads/main.zip"
+    splitting: Splitting = "shuffled"
+
+    def read(self, folder: Path, *, set_aside: list[SetAside]) -> Iterator[Dialogue]:
+        """Stream the dialogues, one batch in memory at a time, topics and batches in the order of their names.
+
+        :raises CorpusError: when the archive is missing or damaged, or a batch is not a table of answers.
+        """
+        seen: set[str] = set()
+        with open_archive(folder) as archive:
+            blocked = _blocked_workers(archive)
+            for path, info in members(archive).items():
+                batch = BATCH_FILE.fullmatch(path)
+                if batch is None:
+                    continue
+                for number, (row, answers) in enumerate(_rows(archive, info), start=1):
+                    try:
+                        dialogue = _dialogue(row, answers, label=batch[1], blocked=blocked)
+                        if dialogue.dialogue_id in seen:
+                            raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
+                    except RecordError as error:
+                        assignment = row["AssignmentId"] or ""
+                        set_aside.append(SetAside(address(archive, info), number, assignment, str(error)))
+                        continue
+                    seen.add(dialogue.dialogue_id)
+                    yield dialogue
+        if not seen:
+            raise CorpusError(
+                f"{folder} holds no usable <top folder>/corpus/<topic>/*.csv; expected the archive of {self.url}. "
+                f"Remove the archive and run `dial2vec fetch {folder.name}`."
+            )
+
+    def missing(self, folder: Path) -> list[str]:
+        """Return the absent ones of 23 topic folders (`corpus/action`, ...) and `blocked_workers.txt`.
+
+        :raises CorpusError: when there is no archive to look into.
+        """
+        with open_archive(folder) as archive:
+            present = members(archive)
+        topics = {batch[1] for batch in map(BATCH_FILE.fullmatch, present) if batch}
+        absent = [f"corpus/{topic}" for topic in TOPICS if topic not in topics]
+        return absent + ([] if BLOCKED_WORKERS in present else [BLOCKED_WORKERS])
+
+
+def _blocked_workers(archive: zipfile.ZipFile) -> frozenset[str]:
+    info = members(archive).get(BLOCKED_WORKERS)
+    if info is None:
+        raise CorpusError(
+            f"{archive.filename} holds no <top folder>/{BLOCKED_WORKERS}, without which rejected work would be read. "
+            "Remove the archive and fetch it again."
+        )
+    return frozenset(_text(archive, info).split())
+
+
+def _rows(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Row, list[str]]]:
+    """Yield each row with its answers in the order of their *numbers* (columns stand as 1, 10, 11, ..., 2, 20, 3)."""
+    reader = csv.DictReader(io.StringIO(_text(archive, info), newline=""))
+    try:
+        names = list(reader.fieldnames or ())
+        columns = sorted(filter(SENTENCE.fullmatch, names), key=lambda name: int(name.removeprefix("Answer.sentence")))
+        lacking = [name for name in ("AssignmentId", "WorkerId", "Reject") if name not in names]
+        if lacking or not columns:
+            raise CorpusError(
+                f"{address(archive, info)} has no column {(lacking or ['Answer.sentence1'])[0]}; "
+                "expected the header of a Mechanical Turk batch. Fetch the archive again."
+            )
+        for row in reader:
+            yield row, [row[column] or "" for column in columns]
+    except csv.Error as error:
+        where = f"{address(archive, info)}:{reader.line_num}"
+        raise CorpusError(f"{where}: not a CSV table ({error}). Fetch the archive again.") from error
+
+
+def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
+    content = read_member(archive, info)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{address(archive, info)} is not UTF-8 (byte {error.start}). Fetch the archive again."
+        ) from error
+
+
+def _dialogue(row: Row, answers: list[str], *, label: str, blocked: frozenset[str]) -> Dialogue:
+    if row["Reject"]:
+        raise RecordError("rejected upstream (its column 'Reject' is filled)")
+    if row["WorkerId"] in blocked:
+        raise RecordError(f"written by a worker listed in {BLOCKED_WORKERS}")
+    said = [text for text in map(str.strip, answers) if text and text != NO_ANSWER]
+    turns = [{"speaker": ("user", "system")[position % 2], "text": text} for position, text in enumerate(said)]
+    return dialogue_from_record({"dialogue_id": row["AssignmentId"], "turns": turns, "labels": [label]})

@@ -1,0 +1,226 @@
+"""`Dialogue` and `Turn`: the one in-memory form of a conversation, and the one place where it is read and written."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dial2vec.errors import CorpusError
+from dial2vec.files import atomic_path
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One utterance.
+
+    :param speaker: who speaks, any non-empty name; only *whether two turns share it* matters to the encoder.
+    :param text: what is said, never blank.
+    """
+
+    speaker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """A whole conversation, turns in the order in which they were said.
+
+    :param dialogue_id: unique within a corpus.
+    :param turns: at least one.
+    :param labels: domain labels, sorted, possibly none; several mean a dialogue that spans domains.
+    :param split: the official split ("train", "dev" or "test") where the corpus has one, else None.
+    """
+
+    dialogue_id: str
+    turns: tuple[Turn, ...]
+    labels: tuple[str, ...] = ()
+    split: str | None = None
+
+    @property
+    def roles(self) -> tuple[int, ...]:
+        """Role of each turn: speakers numbered 0, 1, 2, ... in the order in which they first speak.
+
+        Roles by order make the encoder blind to speakers' names: renaming everybody changes no vector.
+        """
+        seen: dict[str, int] = {}
+        return tuple(seen.setdefault(turn.speaker, len(seen)) for turn in self.turns)
+
+    @property
+    def n_speakers(self) -> int:
+        """Number of different speakers, at least 1."""
+        return len({turn.speaker for turn in self.turns})
+
+    @property
+    def label(self) -> str | None:
+        """The label of a single-domain dialogue; None for a dialogue with no label or with several."""
+        return self.labels[0] if len(self.labels) == 1 else None
+
+    def to_record(self) -> dict[str, Any]:
+        """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", "split"}`."""
+        record: dict[str, Any] = {
+            "dialogue_id": self.dialogue_id,
+            "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in self.turns],
+            "labels": list(self.labels),
+        }
+        return record | ({"split": self.split} if self.split else {})
+
+
+class RecordError(ValueError):
+    """One record is not a dialogue; the message completes the sentence "line 3: ..."."""
+
+
+def dialogue_from_record(record: object) -> Dialogue:
+    """Turn one decoded JSON object into a `Dialogue`: texts stripped, blank turns dropped, labels sorted.
+
+    :raises RecordError: with what was found and what was expected, when the object is not a dialogue.
+    """
+    if not isinstance(record, dict):
+        raise RecordError(f"expected an object with 'dialogue_id' and 'turns', found {_kind(record)}")
+    for key in ("dialogue_id", "turns"):
+        if key not in record:
+            raise RecordError(f"the key '{key}' is missing; found {', '.join(map(repr, record)) or 'no keys'}")
+    dialogue_id, turns, labels = record["dialogue_id"], record["turns"], record.get("labels") or []
+    if not isinstance(dialogue_id, str) or not dialogue_id.strip():
+        raise RecordError(f"'dialogue_id' must be a non-empty string, found {_kind(dialogue_id)}")
+    if not isinstance(turns, list):
+        raise RecordError(f"'turns' must be a list, found {_kind(turns)}")
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise RecordError(f"'labels' must be a list of strings, found {_kind(labels)}")
+    kept = tuple(turn for turn in map(_turn, turns, range(1, len(turns) + 1)) if turn.text)
+    if not kept:
+        raise RecordError("it has no turns" if not turns else "every turn is blank")
+    split = record.get("split")
+    if split not in (None, "train", "dev", "test"):
+        raise RecordError(f"'split' must be train, dev or test, found {split!r}")
+    return Dialogue(dialogue_id, kept, tuple(sorted(set(labels))), split)
+
+
+def _turn(turn: object, number: int) -> Turn:
+    if not isinstance(turn, dict) or not {"speaker", "text"} <= turn.keys():
+        raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {_kind(turn)}")
+    for key in ("speaker", "text"):
+        if not isinstance(turn[key], str):
+            raise RecordError(f"turn {number}: '{key}' must be a string, found {_kind(turn[key])}")
+    if not turn["speaker"].strip():
+        raise RecordError(f"turn {number}: 'speaker' is blank")
+    return Turn(turn["speaker"].strip(), turn["text"].strip())
+
+
+def _kind(value: object) -> str:
+    """Name a JSON value as a person would: `a number (3)`, `a list`, `null`."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool | int | float):
+        return f"{'a boolean' if isinstance(value, bool) else 'a number'} ({json.dumps(value)})"
+    if isinstance(value, str):
+        return f"the string {value[:40]!r}"
+    if isinstance(value, dict):
+        return f"an object with {', '.join(map(repr, value)) or 'no keys'}"
+    return "a list"
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside:
+    """A record that was not used, written down so that nothing is lost.
+
+    :param source: file (and archive member) it came from.
+    :param line: line or record number, counted from 1; 0 when the whole file is meant.
+    :param dialogue_id: id where one could be read, else an empty string.
+    :param reason: why, as a clause.
+    """
+
+    source: str
+    line: int
+    dialogue_id: str
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{self.source}:{self.line}" if self.line else self.source
+        return f"{where}: {f'dialogue {self.dialogue_id!r}: ' if self.dialogue_id else ''}{self.reason}"
+
+
+def read_dialogues(path: Path, *, set_aside: list[SetAside] | None = None) -> Iterator[Dialogue]:
+    """Stream dialogues from a JSON Lines file (`.jsonl`, or `.jsonl.gz`), one object per line.
+
+    Lines that are no dialogue, and ids that came before, are appended to `set_aside` and skipped;
+    without that list the first one raises. Blank lines are ignored. A byte order mark is accepted.
+
+    :raises CorpusError: when the file is missing, unreadable, empty, or (without `set_aside`) at a bad line.
+    """
+    seen: set[str] = set()
+    lines = 0
+    for number, line in _numbered_lines(path):
+        lines += 1
+        try:
+            dialogue = dialogue_from_record(_decode(line))
+            if dialogue.dialogue_id in seen:
+                raise RecordError(f"the id {dialogue.dialogue_id!r} came before in this file")
+        except RecordError as error:
+            if set_aside is None:
+                raise CorpusError(
+                    f"{path}:{number}: {error}. Expected one dialogue per line: "
+                    '{"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}. Mend or remove this line.'
+                ) from error
+            set_aside.append(SetAside(str(path), number, "", str(error)))
+            continue
+        seen.add(dialogue.dialogue_id)
+        yield dialogue
+    if not lines:
+        raise CorpusError(f"{path} is empty; expected JSON Lines, one dialogue per line. Export it again.")
+
+
+def _decode(line: str) -> object:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise RecordError(f"not valid JSON ({error.msg} at column {error.colno})") from error
+
+
+def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with _open_text(path) as handle:
+            for number, line in enumerate(handle, start=1):
+                if line.strip():
+                    yield number, line
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path} is not UTF-8 (byte {error.start} of a block: {error.reason}). Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+
+
+def _open_text(path: Path) -> io.TextIOWrapper:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
+    return path.open(encoding="utf-8-sig")
+
+
+def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
+    """Write dialogues as JSON Lines, atomically, and return how many; `.gz` compresses, the same bytes every time."""
+    count = 0
+    with atomic_path(path) as temporary, temporary.open("wb") as raw:
+        packed = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) if path.suffix == ".gz" else raw
+        for dialogue in dialogues:
+            packed.write((json.dumps(dialogue.to_record(), ensure_ascii=False) + "\n").encode())
+            count += 1
+        if packed is not raw:
+            packed.close()
+    return count
+
+
+def write_set_aside(path: Path, records: Iterable[SetAside]) -> None:
+    """Write set-aside records as JSON Lines with the keys `source`, `line`, `dialogue_id`, `reason`, atomically."""
+    with atomic_path(path) as temporary:
+        lines = (json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records)
+        temporary.write_text("".join(lines), encoding="utf-8")

@@ -1,0 +1,44 @@
+"""The few errors that users meet. Each message says what was found, where, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class Dial2vecError(Exception):
+    """Base of every error that the shell command prints as one line, without a traceback."""
+
+
+class SettingsError(Dial2vecError):
+    """`params.yaml` holds an unknown key or a wrong value."""
+
+
+class CorpusError(Dial2vecError):
+    """A corpus does not exist, its files are missing or damaged, or nothing in it can be used."""
+
+
+class ValidationError(Dial2vecError):
+    """A Great Expectations suite found data that must not be trained on."""
+
+
+class ArtifactError(Dial2vecError):
+    """A file that an earlier stage writes is missing, half-written or from other settings."""
+
+
+class ModelError(Dial2vecError):
+    """A model folder, registry address or Hugging Face name cannot be loaded."""
+
+
+class BusyError(Dial2vecError):
+    """Another retraining or stage is at work in this checkout."""
+
+
+def did_you_mean(name: str, valid: Iterable[str]) -> str:
+    """Return `" Did you mean 'x'?"` for the closest valid name, or an empty string.
+
+    >>> did_you_mean("learning_rat", ["learning_rate", "epochs"])
+    " Did you mean 'learning_rate'?"
+    """
+    close = difflib.get_close_matches(name, list(valid), n=1)
+    return f" Did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,72 @@
+"""How the normalised vectors lie on the sphere: alignment and uniformity (Wang and Isola 2020)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def normalised(vectors: np.ndarray) -> np.ndarray:
+    """Return [n, d] float64 rows of length 1; a zero row stays zero."""
+    rows = np.asarray(vectors, dtype=np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    units: np.ndarray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
+    return units
+
+
+def alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> float:
+    """Return the mean squared distance between normalised vectors of one label, in [0, 4]; lower is better.
+
+    All pairs of different dialogues count once. NaN when no label occurs twice. A zero vector is 1 away from every
+    other. Source: Wang and Isola 2020, section 3.1, with alpha 2 and same-label pairs as positives.
+
+    :param vectors: [n, d] float32.
+    :param labels: n labels.
+    """
+    same, n_same, _, _ = _pair_sums(vectors, labels)
+    return same / n_same if n_same else float("nan")
+
+
+def adjusted_alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> float:
+    """Return `alignment` minus the same mean over pairs of different labels, in [-4, 4]; lower is better.
+
+    Unlike alignment, it cannot be lowered by drawing all vectors together. NaN when there is no pair of either kind.
+    """
+    same, n_same, different, n_different = _pair_sums(vectors, labels)
+    return same / n_same - different / n_different if n_same and n_different else float("nan")
+
+
+def uniformity(vectors: np.ndarray, *, block: int = 1024) -> float:
+    """Return log mean exp(-2 squared distance) over pairs of normalised vectors, in [-8, 0]; lower is more even.
+
+    0 means that all vectors coincide. Source: Wang and Isola 2020, section 3.1, with t = 2.
+
+    :param vectors: [n, d] float32, n at least 2.
+    :param block: rows taken at a time; the memory is `block` x n float64.
+    """
+    units = normalised(vectors)
+    squares = (units**2).sum(axis=1)
+    n, total = len(units), 0.0
+    for start in range(0, n, block):
+        rows = slice(start, start + block)
+        distances = squares[rows, None] + squares - 2 * (units[rows] @ units.T)
+        total += float(np.exp(-2 * distances).sum())
+    # A dialogue with itself is no pair; each of these n terms is exp(0).
+    return float(np.log((total - n) / (n * (n - 1))))
+
+
+def _pair_sums(vectors: np.ndarray, labels: Sequence[str | int]) -> tuple[float, int, float, int]:
+    """Return the sum of squared distances and the number of pairs, first for same-label, then for other pairs.
+
+    Over the pairs of a group, the squared distances sum to `m * sum |u|^2 - |sum u|^2`, so no pair is ever formed.
+    """
+    units = normalised(vectors)
+    codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]
+    squares = (units**2).sum(axis=1)
+    sums = np.zeros((len(counts), units.shape[1]))
+    np.add.at(sums, codes, units)
+    per_label = counts * np.bincount(codes, weights=squares) - (sums**2).sum(axis=1)
+    same, n_same = float(per_label.sum()), int((counts * (counts - 1)).sum()) // 2
+    everything = len(units) * float(squares.sum()) - float((sums.sum(axis=0) ** 2).sum())
+    return same, n_same, everything - same, len(units) * (len(units) - 1) // 2 - n_same

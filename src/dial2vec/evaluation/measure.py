@@ -1,0 +1,61 @@
+"""An encoder and a labelled split to scores: each dialogue is encoded once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.evaluation.scores import score
+
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Scores of one encoder on one split.
+
+    :param scores: as `evaluation.scores.score` gives them; None where the split has fewer than two labels.
+    :param vectors: float32 [n, d] of the labelled dialogues.
+    :param labels: their labels, n.
+    """
+
+    scores: dict[str, float] | None
+    vectors: NDArray[np.float32]
+    labels: list[str]
+
+
+def measure(
+    encoder: DialogueEncoder,
+    dialogues: Sequence[Dialogue],
+    *,
+    runs: int,
+    seed: int,
+    batch_size: int,
+    progress: bool = True,
+) -> Measured:
+    """Encode the dialogues that have exactly one label and score their vectors (methods: Liu et al. 2022, section 4).
+
+    :param runs: seeded k-means runs.
+    :param seed: seed of the first run.
+    """
+    labelled = [dialogue for dialogue in dialogues if dialogue.label is not None]
+    labels = [str(dialogue.label) for dialogue in labelled]
+    if len(set(labels)) < 2 or len(labels) < 3:
+        return Measured(None, np.zeros((0, encoder.dimension), np.float32), [])
+    vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
+    return Measured(score(vectors, labels, runs=runs, seed=seed), vectors, labels)
+
+
+def split_hash(dialogues: Sequence[Dialogue]) -> str:
+    """Identify a split by what is said in it and how it is labelled: figures of other splits must not be compared."""
+    digest = hashlib.sha256()
+    for dialogue in dialogues:
+        digest.update(repr((dialogue.labels, [(turn.speaker, turn.text) for turn in dialogue.turns])).encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,71 @@
+"""All figures of one set of vectors, on the scale on which they are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.evaluation.clustering import cluster_scores
+from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity
+from dial2vec.evaluation.relatedness import spearman, spearman_ceiling
+from dial2vec.evaluation.retrieval import retrieval_scores
+
+
+def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int) -> dict[str, float]:
+    """Return every figure by its name, rounded to 4 decimals.
+
+    On the scale 0 to 100: purity, purity_sd (population standard deviation over the runs of k-means), spearman,
+    spearman_ceiling, map, mrr, ari, nmi, accuracy. Raw: alignment, adjusted_alignment, uniformity.
+
+    :param vectors: [n, d] float32, finite; a zero vector has cosine 0 to everything.
+    :param labels: n labels, at least two different ones, at least one of them twice.
+    :param runs: runs of k-means, at least 1.
+    :param seed: seed of the first run; run i takes `seed + i`.
+    :raises Dial2vecError: when vectors and labels do not fit this.
+    """
+    _check(vectors, labels, runs)
+    clusters = cluster_scores(vectors, labels, runs=runs, seed=seed)
+    retrieval = retrieval_scores(vectors, labels)
+    shares = {
+        "purity": clusters.purity,
+        "purity_sd": clusters.purity_sd,
+        "spearman": spearman(vectors, labels),
+        "spearman_ceiling": spearman_ceiling(labels),
+        "map": retrieval.map,
+        "mrr": retrieval.mrr,
+        "ari": clusters.ari,
+        "nmi": clusters.nmi,
+        "accuracy": clusters.accuracy,
+    }
+    raw = {
+        "alignment": alignment(vectors, labels),
+        "adjusted_alignment": adjusted_alignment(vectors, labels),
+        "uniformity": uniformity(vectors),
+    }
+    return {name: round(100 * share, 4) for name, share in shares.items()} | {
+        name: round(figure, 4) for name, figure in raw.items()
+    }
+
+
+def _check(vectors: np.ndarray, labels: Sequence[str | int], runs: int) -> None:
+    if vectors.ndim != 2 or len(vectors) != len(labels):
+        raise Dial2vecError(
+            f"found vectors of shape {list(vectors.shape)} for {len(labels)} labels; expected one row per label. "
+            "Score the vectors of exactly the labelled dialogues."
+        )
+    different = len(set(labels))
+    if len(labels) < 3 or different < 2 or different == len(labels):
+        raise Dial2vecError(
+            f"found {len(labels)} labelled dialogues with {different} different labels; expected at least 3 dialogues, "
+            "2 labels, and a label that occurs twice. Label more dialogues, or evaluate without labels."
+        )
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(broken):
+        raise Dial2vecError(
+            f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, the first at row {broken[0]}; expected finite "
+            "numbers. The training diverged or the file is damaged: lower the learning rate or encode again."
+        )
+    if runs < 1:
+        raise Dial2vecError(f"found {runs} runs of k-means; expected at least 1. Raise evaluate.kmeans_runs.")

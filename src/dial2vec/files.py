@@ -1,0 +1,136 @@
+"""Writing files so that no reader ever sees half of one, and holding a checkout for one retraining at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
+
+LOCK_OWNER = "DIAL2VEC_LOCK_OWNER"
+REFUSED_WRITES = {
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
+    *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+}
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path` (to be made a file or a folder) and rename it into place on success.
+
+    On an error nothing is left behind and the old content stays.
+
+    :raises Dial2vecError: when the folder cannot be written to.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with write_errors(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            if temporary.is_dir() and path.is_dir():
+                shutil.rmtree(path)
+            temporary.replace(path)
+    finally:
+        with contextlib.suppress(OSError):
+            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
+
+
+@contextlib.contextmanager
+def write_errors(path: Path) -> Iterator[None]:
+    """Turn a refused write (no permission, disk full, read-only) into one sentence that names the path."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REFUSED_WRITES:
+            raise
+        raise Dial2vecError(
+            f"cannot write {path}: {error.strerror}. Free the disk, or choose a folder that you may write to."
+        ) from error
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write `value` as indented JSON, atomically."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """Read a JSON file that an earlier stage wrote.
+
+    :raises ArtifactError: when it is missing or half-written.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `dvc repro`.") from error
+    except ValueError as error:
+        raise ArtifactError(f"{path} is not whole JSON ({error}). Delete it and run `dvc repro`.") from error
+
+
+@contextlib.contextmanager
+def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator[None]:
+    """Hold the checkout at `root`: one retraining or stage at a time, also across processes.
+
+    A stage that was started *by* the holder passes freely (the holder's pid travels in the environment).
+    A lock left by a killed process is free at once, because the kernel drops it with the process.
+
+    :param doing: what the others are told, such as "train of demo".
+    :param patience: seconds to wait for a holder that is just ending.
+    :raises BusyError: naming the holder, its pid and what it does.
+    """
+    path = root / "artifacts" / ".lock"
+    with write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = path.open("a+")
+    with handle:
+        if not _is_our_holder(handle):
+            _take(handle, root, patience)
+            handle.truncate(0)
+            handle.write(json.dumps({"pid": os.getpid(), "doing": doing, "since": time.strftime("%H:%M:%S")}))
+            handle.flush()
+            before = os.environ.get(LOCK_OWNER)
+            os.environ[LOCK_OWNER] = str(os.getpid())
+            try:
+                yield
+            finally:
+                os.environ.pop(LOCK_OWNER)
+                if before is not None:
+                    os.environ[LOCK_OWNER] = before
+        else:
+            yield
+
+
+def _is_our_holder(handle: Any) -> bool:
+    return str(_holder(handle).get("pid", "")) == os.environ.get(LOCK_OWNER)
+
+
+def _take(handle: Any, root: Path, patience: float) -> None:
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                break
+            time.sleep(0.2)
+    holder = _holder(handle)
+    raise BusyError(
+        f"another process is at work in {root}: {holder.get('doing', 'something')} (pid {holder.get('pid', '?')}, "
+        f"since {holder.get('since', '?')}). Wait until it ends, or stop it, and try again."
+    )
+
+
+def _holder(handle: Any) -> dict[str, Any]:
+    handle.seek(0)
+    with contextlib.suppress(ValueError):
+        return dict(json.loads(handle.read()))
+    return {}

@@ -1,0 +1,125 @@
+"""Running DVC over the stages: data at hand, `dvc repro`, results as a table. For the shell command and the flow."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.config import Settings
+from dial2vec.corpora.demo import write_demo
+from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.files import read_json
+
+STAGES = ("validate", "prepare", "sample", "train", "evaluate", "register")
+TASKS = ("purity", "spearman", "map")
+
+
+def dvc(root: Path, *arguments: str) -> None:
+    """Run a DVC command in the project, its output going to the terminal.
+
+    :raises Dial2vecError: when it fails; DVC and the stage have said why by then.
+    """
+    done = subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=root, env=stage_environment(), check=False)
+    if done.returncode:
+        raise Dial2vecError(
+            f"`dvc {' '.join(arguments)}` stopped with status {done.returncode}; the reason stands above."
+        )
+
+
+def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
+    """Run a DVC command and yield its output line by line.
+
+    :raises Dial2vecError: when it fails, with its last line.
+    """
+    command = [sys.executable, "-m", "dvc", *arguments]
+    with subprocess.Popen(
+        command, cwd=root, env=stage_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        last = ""
+        for line in process.stdout or ():
+            # A progress bar rewrites its line: only its last state is a line of the log.
+            line = line.rstrip().rsplit("\r", 1)[-1]
+            if line:
+                last = last if line.startswith("ERROR: failed to reproduce") else line
+                yield line
+    if process.returncode:
+        raise Dial2vecError(f"`dvc {' '.join(arguments)}` stopped with status {process.returncode}: {last}")
+
+
+def stage_environment() -> dict[str, str]:
+    """Return the environment for DVC: this Python's folder first in PATH, whether or not it is activated."""
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def ensure_data(root: Path, corpora: Sequence[str]) -> None:
+    """Make the raw data of the corpora present: from DVC's storage, or, for `demo`, by generating it.
+
+    :raises CorpusError: for a corpus whose data is nowhere, with the command that brings it.
+    """
+    absent = [name for name in corpora if not Artifacts(root, name).data.is_dir()]
+    if absent:
+        restore_data(root)
+    for name in absent:
+        folder = Artifacts(root, name).data
+        if folder.is_dir():
+            continue
+        if name != "demo":
+            raise CorpusError(
+                f"there is no data of corpus '{name}' in {folder}. Run `dial2vec fetch {name}`, or put your own "
+                f"transcripts there as JSON Lines and run `dial2vec add {name}`."
+            )
+        write_demo(folder)
+        add_data(root)
+
+
+def restore_data(root: Path) -> None:
+    """Bring back from DVC's cache or storage what data.dvc lists and `data/` lacks; what cannot be had stays absent."""
+    if (root / "data.dvc").is_file():
+        command = [sys.executable, "-m", "dvc", "pull", "--quiet", "--allow-missing", "data.dvc"]
+        subprocess.run(command, cwd=root, env=stage_environment(), capture_output=True, check=False)
+
+
+def add_data(root: Path) -> None:
+    """Version `data/` by DVC: its hash goes to data.dvc."""
+    dvc(root, "add", "--quiet", "data")
+
+
+def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:
+    """Return DVC's names of the stages of some corpora, corpus by corpus."""
+    return [f"{stage}@{corpus}" for corpus in corpora for stage in stages]
+
+
+def results_table(root: Path, settings: Settings) -> str:
+    """Return the closing table: start against trained per corpus, seconds per stage, and where things are."""
+    lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
+    for name in settings.corpora:
+        metrics = read_json(Artifacts(root, name).metrics)
+        for which in ("start", "trained"):
+            lines.append(_row(name, which, metrics[which]))
+    lines.append("")
+    for name in settings.corpora:
+        artifacts = Artifacts(root, name)
+        registration = read_json(artifacts.registration)
+        seconds = {stage: artifacts.seconds(stage) for stage in STAGES}
+        spent = ", ".join(f"{stage} {read_json(path):.0f}" for stage, path in seconds.items() if path.is_file())
+        lines += [
+            f"{name}: seconds when last run: {spent}",
+            f"  report   {artifacts.report.relative_to(root)}",
+            f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
+            f"{registration['version']} (candidate)",
+        ]
+    return "\n".join(lines)
+
+
+def _row(corpus: str, which: str, scores: dict[str, float] | None) -> str:
+    if scores is None:
+        return f"{corpus:<14} {which:<8} no labels in the test split: nothing to score"
+    purity = f"{scores['purity']:.1f} ± {scores['purity_sd']:.1f}"
+    return (
+        f"{corpus:<14} {which:<8} {purity:>14} {scores['spearman']:>9.2f} "
+        f"{scores['spearman_ceiling']:>8.2f} {scores['map']:>7.2f}"
+    )

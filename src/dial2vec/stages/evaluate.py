@@ -1,0 +1,85 @@
+"""Stage evaluate: the starting encoder and the trained one on the same dialogues, as figures and as a page."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.config import Settings, flat
+from dial2vec.dialogue import Dialogue, read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation.measure import Measured, measure, split_hash
+from dial2vec.evaluation.report import Report, project, render_report
+from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.stages import stage
+
+TASKS = ("purity", "spearman", "map")
+
+
+def evaluate(artifacts: Artifacts, settings: Settings) -> str:
+    """Score start and trained on dev and test, and write metrics, the comparison table and the report."""
+    dev, test = (list(read_dialogues(artifacts.split(name))) for name in ("dev", "test"))
+    encoders = {
+        "start": DialogueEncoder.start(settings.encoder),
+        "trained": DialogueEncoder.from_pretrained(artifacts.model),
+    }
+    on_dev = {name: _measure(encoder, dev, settings) for name, encoder in encoders.items()}
+    on_test = {name: _measure(encoder, test, settings) for name, encoder in encoders.items()}
+    sizes = read_json(artifacts.split_report)["split_sizes"]
+    scores = {name: measured.scores for name, measured in on_test.items()}
+    write_json(artifacts.metrics, {"corpus": artifacts.corpus, "split_sizes": sizes} | scores)
+    dev_scores = {name: measured.scores for name, measured in on_dev.items()}
+    write_json(artifacts.dev_metrics, {"dev_hash": split_hash(dev)} | dev_scores)
+    _write_comparison(artifacts, scores)
+    cut = encoders["start"].count_cut(test)
+    page = render_report(_report(artifacts, settings, on_test, sizes, cut))
+    with atomic_path(artifacts.report) as temporary:
+        temporary.write_text(page, encoding="utf-8")
+    if scores["start"] is None or scores["trained"] is None:
+        return "no labels in test, so nothing could be scored"
+    start, trained = scores["start"], scores["trained"]
+    return ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
+
+
+def _measure(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], settings: Settings) -> Measured:
+    options = settings.evaluate
+    return measure(encoder, dialogues, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
+
+
+def _write_comparison(artifacts: Artifacts, scores: dict[str, dict[str, float] | None]) -> None:
+    with atomic_path(artifacts.comparison) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["encoder", "task", "points"])
+        writer.writerows([name, task, found[task]] for name, found in scores.items() if found for task in TASKS)
+
+
+def _report(
+    artifacts: Artifacts, settings: Settings, on_test: dict[str, Measured], sizes: dict[str, int], cut: int
+) -> Report:
+    history = read_json(artifacts.training)["history"]
+    notes = [f"{cut} test dialogues are longer than {settings.encoder.max_length} tokens and were cut."] if cut else []
+    empty = np.zeros((0, 2), np.float32)
+    maps = {name: project(m.vectors, settings.seed) if m.scores else empty for name, m in on_test.items()}
+    return Report(
+        corpus=artifacts.corpus,
+        split_sizes=sizes,
+        start=on_test["start"].scores,
+        trained=on_test["trained"].scores,
+        start_name=settings.encoder.name,
+        settings=flat(settings),
+        loss=[(int(entry["step"]), entry["loss"]) for entry in history],
+        learning_rate=[(int(entry["step"]), entry["learning_rate"]) for entry in history],
+        map_of_start=maps["start"],
+        map_of_trained=maps["trained"],
+        labels=on_test["start"].labels,
+        notes=notes,
+        made=time.strftime("%Y-%m-%d"),
+    )
+
+
+if __name__ == "__main__":
+    stage.main(evaluate)

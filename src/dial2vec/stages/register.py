@@ -1,0 +1,91 @@
+"""Stage register: one MLflow run with everything about the training, and a new version in the registry."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+import yaml
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.config import Settings, flat
+from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.files import read_json, write_json
+from dial2vec.stages import stage
+from dial2vec.tracking import TrainingRecord
+from dial2vec.tracking import register as register_training
+
+STAGES = ("validate", "prepare", "sample", "train", "evaluate")
+
+
+def register(artifacts: Artifacts, settings: Settings) -> str:
+    """Log the training to MLflow and register it as `candidate`; the starting encoder is the first `champion`."""
+    with tempfile.TemporaryDirectory() as folder:
+        start_model = Path(folder) / "start"
+        DialogueEncoder.start(settings.encoder).save_pretrained(start_model)
+        done = register_training(artifacts.root, _record(artifacts, settings, start_model))
+    write_json(artifacts.registration, asdict(done))
+    known = "" if done.created else " (was there already)"
+    return (
+        f"dial2vec-{artifacts.corpus} version {done.version}{known}, alias candidate; "
+        f"champion is version {done.champion_version}"
+    )
+
+
+def _record(artifacts: Artifacts, settings: Settings, start_model: Path) -> TrainingRecord:
+    metrics, dev = read_json(artifacts.metrics), read_json(artifacts.dev_metrics)
+    seconds = {name: artifacts.seconds(name) for name in STAGES}
+    return TrainingRecord(
+        corpus=artifacts.corpus,
+        params=flat(settings),
+        data_hash=data_hash(artifacts.root),
+        git_commit=git_commit(artifacts.root),
+        history=read_json(artifacts.training)["history"],
+        scores={name: metrics[name] for name in ("start", "trained")},
+        dev_scores={name: dev[name] for name in ("start", "trained")},
+        dev_hash=dev["dev_hash"],
+        split_sizes=metrics["split_sizes"],
+        model=artifacts.model,
+        start_model=start_model,
+        start_name=settings.encoder.name,
+        report=artifacts.report,
+        example=next(iter(read_dialogues(artifacts.split("train")))),
+        seconds={name: read_json(path) for name, path in seconds.items() if path.is_file()},
+        fingerprint=_fingerprint(artifacts, settings),
+    )
+
+
+def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
+    """Identify this training: the weights that came out, and the settings and dev split they were judged by."""
+    digest = hashlib.sha256(json.dumps(flat(settings), sort_keys=True).encode())
+    digest.update(read_json(artifacts.dev_metrics)["dev_hash"].encode())
+    for path in sorted(artifacts.model.glob("*.safetensors")):
+        with path.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()[:16]
+
+
+def data_hash(root: Path) -> str:
+    """Return the DVC hash of `data/`, or "unversioned" where there is no data.dvc."""
+    path = root / "data.dvc"
+    if not path.is_file():
+        return "unversioned"
+    return str(yaml.safe_load(path.read_text(encoding="utf-8"))["outs"][0]["md5"])
+
+
+def git_commit(root: Path) -> str:
+    """Return the commit of the checkout, or "unknown" outside a repository."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+    return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    stage.main(register)

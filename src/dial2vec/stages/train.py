@@ -1,0 +1,58 @@
+"""Stage train: samples to a trained encoder."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import shutil
+from dataclasses import asdict
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.config import Settings
+from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.files import atomic_path, write_json
+from dial2vec.sampling import Samples
+from dial2vec.stages import stage
+from dial2vec.training import Trained, train
+
+
+def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
+    """Train the starting encoder by `train.method`; resumes a run of the same data and settings that was killed."""
+    encoder = DialogueEncoder.start(settings.encoder)
+    result = train(
+        encoder,
+        list(read_dialogues(artifacts.split("train"))),
+        Samples.load(artifacts.samples),
+        settings=settings.train,
+        seed=settings.seed,
+        checkpoints=artifacts.checkpoints,
+        fingerprint=_fingerprint(artifacts, settings),
+    )
+    encoder.save_pretrained(artifacts.model)
+    _write_curve(artifacts, result)
+    write_json(artifacts.training, asdict(result))
+    shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
+    again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
+    return f"{result.steps} steps over {result.dialogues} dialogues{again}"
+
+
+def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
+    """Identify what a checkpoint was trained on: another value means that it must not be resumed."""
+    digest = hashlib.sha256(json.dumps([asdict(settings.train), asdict(settings.encoder), settings.seed]).encode())
+    for path in (artifacts.split("train"), artifacts.samples):
+        with path.open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _write_curve(artifacts: Artifacts, result: Trained) -> None:
+    with atomic_path(artifacts.loss_curve) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.DictWriter(handle, ["step", "loss", "learning_rate", "grad_norm"])
+        writer.writeheader()
+        writer.writerows(result.history)
+
+
+if __name__ == "__main__":
+    stage.main(train_encoder)

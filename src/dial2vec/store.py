@@ -1,0 +1,226 @@
+"""Opening MLflow's store: made by one process at a time, healed when the checkout has moved, errors in one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import sqlite3
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.files import atomic_path, write_errors
+from dial2vec.telemetry import switch_off
+
+switch_off()  # mlflow reads its switches while it is imported
+
+import mlflow  # noqa: E402
+from mlflow import MlflowClient  # noqa: E402
+from mlflow.entities.model_registry import ModelVersion  # noqa: E402
+from mlflow.exceptions import MlflowException  # noqa: E402
+from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
+from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
+
+SERVER = "MLFLOW_TRACKING_URI"
+# Where MLflow's database holds absolute paths.
+ABSOLUTE_PATHS = {
+    "experiments": "artifact_location",
+    "runs": "artifact_uri",
+    "logged_models": "artifact_location",
+    "model_versions": "storage_location",
+}
+
+
+def model_name(corpus: str) -> str:
+    """Name of the experiment and of the registered model of a corpus."""
+    return f"dial2vec-{corpus}"
+
+
+def store_uri(root: Path) -> str:
+    """URI of the store: MLFLOW_TRACKING_URI where it is set, else the database below the project."""
+    return os.environ.get(SERVER) or f"sqlite:///{database_path(root)}"
+
+
+def open_store(root: Path) -> MlflowClient:
+    """Open the project's store, and make it on first use; safe when several processes start at once.
+
+    A checkout that was moved or copied is healed: MLflow stores absolute paths, which are rewritten.
+
+    :param root: the project; the store is `mlruns/mlflow.db` below it, unless MLFLOW_TRACKING_URI names another.
+    :raises ModelError: when the server does not answer, or the database is damaged or may not be written to.
+    """
+    uri = store_uri(root)
+    if os.environ.get(SERVER):
+        _probe(uri)
+    else:
+        database = database_path(root)
+        with one_sentence(uri), locked(database.with_name(".open.lock")):
+            if database.is_file() and database.stat().st_size:
+                _heal(database)
+            else:
+                _create(database)
+    with one_sentence(uri):
+        client = MlflowClient(tracking_uri=uri)
+        client.search_experiments(max_results=1)
+        return client
+
+
+def database_path(root: Path) -> Path:
+    """Where the project's own database is."""
+    return root.resolve() / "mlruns" / "mlflow.db"
+
+
+def _artifacts(database: Path) -> Path:
+    return database.with_name("artifacts")
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold an advisory lock that the kernel drops with the process."""
+    with write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = path.open("a")
+    with handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def one_sentence(uri: str) -> Iterator[None]:
+    """Turn what MLflow and its database raise into one sentence."""
+    try:
+        yield
+    except (MlflowException, SQLAlchemyError, sqlite3.Error) as error:
+        reason = str(error).strip().splitlines()[0].rstrip(".")
+        advice = "Check that the server is well."
+        if uri.startswith("sqlite:///"):
+            advice = (
+                "It must be a whole database of this MLflow version in a folder that you may write to; restore it, "
+                "or move the folder `mlruns` away and run `make run`."
+            )
+        raise ModelError(f"the MLflow store {uri} cannot be used: {reason}. {advice}") from error
+
+
+def _probe(uri: str) -> None:
+    """Ask a server for a sign of life: MLflow's own client retries a dead one for two minutes."""
+    if not uri.startswith(("http://", "https://")):
+        return
+    try:
+        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=10):
+            pass
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"the MLflow server {uri} does not answer ({error}). Start it, correct {SERVER}, or unset {SERVER} "
+            "to use the store below the project."
+        ) from error
+
+
+def _create(database: Path) -> None:
+    """Make the database beside its place and rename it: a killed first start leaves no half-made tables."""
+    with atomic_path(database) as temporary:
+        store = SqlAlchemyStore(f"sqlite:///{temporary}", str(_artifacts(database)))
+        store.engine.dispose()
+
+
+def _heal(database: Path) -> None:
+    """Rewrite the absolute paths of a moved or copied checkout, all of them or none."""
+    here = str(_artifacts(database))
+    with contextlib.closing(sqlite3.connect(database, timeout=20, isolation_level=None)) as connection:
+        # Takes the write lock, so that a read-only or damaged database shows here, before any training is logged.
+        connection.execute("BEGIN IMMEDIATE")
+        moved = connection.execute(
+            "SELECT DISTINCT artifact_location FROM experiments WHERE name LIKE 'dial2vec-%' "
+            "AND artifact_location LIKE '/%/mlruns/artifacts' AND artifact_location <> ?",
+            (here,),
+        ).fetchall()
+        for (old,) in moved:
+            for table, column in ABSOLUTE_PATHS.items():
+                connection.execute(
+                    f"UPDATE {table} SET {column} = ? || substr({column}, ?) WHERE substr({column} || '/', 1, ?) = ?",
+                    (here, len(old) + 1, len(old) + 1, f"{old}/"),
+                )
+        connection.execute("COMMIT")
+
+
+def experiment(client: MlflowClient, root: Path, corpus: str) -> str:
+    """Return the id of the corpus's experiment, made on first use; nothing else may make one."""
+    name = model_name(corpus)
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        location = None if os.environ.get(SERVER) else str(_artifacts(database_path(root)))
+        with contextlib.suppress(MlflowException):  # another process was faster
+            return str(client.create_experiment(name, artifact_location=location))
+        found = client.get_experiment_by_name(name)
+    if found.lifecycle_stage == "deleted":
+        client.restore_experiment(found.experiment_id)
+    return str(found.experiment_id)
+
+
+@contextlib.contextmanager
+def as_default(uri: str) -> Iterator[None]:
+    """Make `uri` MLflow's default store for a moment.
+
+    Its registry looks up "models:/m-..." there, whichever store the client was made for. Setting the default also
+    writes MLFLOW_TRACKING_URI into the environment, where it must not stay.
+    """
+    if os.environ.get(SERVER):
+        yield
+        return
+    mlflow.set_tracking_uri(uri)
+    try:
+        yield
+    finally:
+        mlflow.set_tracking_uri(None)
+
+
+def newest_first(client: MlflowClient, name: str) -> list[ModelVersion]:
+    """All versions of a model."""
+    found = client.search_model_versions(f"name = '{name}'")
+    return sorted(found, key=lambda version: -int(version.version))
+
+
+def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
+    """Alias -> version of a model.
+
+    :raises ModelError: when nothing is registered under that name.
+    """
+    names = [model.name for model in client.search_registered_models()]
+    if name not in names:
+        raise ModelError(
+            f"nothing is registered as {name}.{did_you_mean(name, names)} "
+            f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."
+        )
+    return {alias: str(number) for alias, number in client.get_registered_model(name).aliases.items()}
+
+
+def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
+    """Return the encoder folder of a version; a server's are downloaded once, into the user's cache.
+
+    :raises ModelError: when its files are gone.
+    """
+    location = client.get_model_version_download_uri(version.name, version.version)
+    model = Path(location) if location.startswith("/") else _downloaded(version, location)
+    if not (model / "MLmodel").is_file():
+        raise ModelError(
+            f"the files of {version.name} version {version.version} are gone: {model} holds no model. "
+            "Restore them, or run `make run` to train and register again."
+        )
+    about = yaml.safe_load((model / "MLmodel").read_text(encoding="utf-8"))
+    return model / about["flavors"]["python_function"]["artifacts"]["encoder"]["path"]
+
+
+def _downloaded(version: ModelVersion, location: str) -> Path:
+    server = os.environ.get(SERVER, "")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "dial2vec"
+    model = cache / hashlib.sha256(f"{server} {location}".encode()).hexdigest()[:16]
+    if not model.is_dir():
+        with atomic_path(model) as temporary:
+            temporary.mkdir()
+            address = f"models:/{version.name}/{version.version}"
+            mlflow.artifacts.download_artifacts(address, dst_path=str(temporary), tracking_uri=server)
+    return model

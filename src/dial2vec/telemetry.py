@@ -1,0 +1,35 @@
+"""Nothing is reported to anybody, and nothing asks for updates, unless the user's own environment says otherwise."""
+
+from __future__ import annotations
+
+import os
+
+# Each library reads its own spelling, most of them once, while they are imported.
+SWITCHES = {
+    # mlflow compares with the word "true"; prefect and huggingface_hub accept it as well.
+    "DO_NOT_TRACK": "true",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_LOGGING_LEVEL": "WARNING",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+    # Without this, seven job runners outlive a stopped `mlflow server`.
+    "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    # DVC's update check has no such variable: `core.check_update` in .dvc/config turns it off.
+    "DVC_NO_ANALYTICS": "1",
+    "ITERATIVE_DO_NOT_TRACK": "1",
+    "GX_ANALYTICS_ENABLED": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "HF_HUB_DISABLE_UPDATE_CHECK": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+}
+
+
+def switch_off() -> None:
+    """Turn off telemetry, update checks and progress bars.
+
+    Call it before mlflow, prefect, dvc, great_expectations or huggingface_hub is imported. What the user has set
+    already stays, and child processes inherit all of it.
+    """
+    for name, value in SWITCHES.items():
+        os.environ.setdefault(name, value)

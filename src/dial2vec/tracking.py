@@ -1,0 +1,383 @@
+"""MLflow: one run per training, one registered model per corpus, and the alias `champion` behind the gate."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version as installed
+from pathlib import Path
+from typing import Any
+
+from dial2vec import promotion
+from dial2vec.artifacts import find_root
+from dial2vec.config import Promote
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.promotion import Contender, Verdict
+from dial2vec.store import (
+    SERVER,
+    aliases_of,
+    as_default,
+    database_path,
+    encoder_folder,
+    experiment,
+    locked,
+    model_name,
+    newest_first,
+    one_sentence,
+)
+from dial2vec.store import open_store as open_store
+from dial2vec.store import store_uri as store_uri
+
+# isort: split
+# After dial2vec.store, which silences mlflow before it is imported.
+import mlflow
+from mlflow import MlflowClient
+from mlflow.entities import LoggedModelOutput, Metric, Param
+from mlflow.entities.model_registry import ModelVersion
+from mlflow.models import Model
+
+CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
+PACKAGE = Path(__file__).parent
+REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
+# What one call of `log_batch` may carry.
+PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """Everything about one training that the registry keeps.
+
+    :param corpus: name of the corpus.
+    :param params: every setting, flat: `{"train.epochs": 1}`.
+    :param data_hash: DVC's md5 of the data.
+    :param git_commit: commit of the checkout.
+    :param history: what training logged, each with "step" and any of "loss", "learning_rate", "grad_norm".
+    :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
+    :param dev_scores: the same on dev: the only figures that the gate looks at.
+    :param dev_hash: identifies the dev split; figures are comparable only where it is equal.
+    :param split_sizes: dialogues per split.
+    :param model: folder of the trained encoder.
+    :param start_model: folder of the starting encoder, in the same format.
+    :param start_name: what the starting encoder is called.
+    :param report: the evaluation report, a file.
+    :param example: a dialogue for the model's input example.
+    :param seconds: wall-clock seconds per stage.
+    :param fingerprint: equal for two trainings with equal data, settings and code.
+    """
+
+    corpus: str
+    params: dict[str, object]
+    data_hash: str
+    git_commit: str
+    history: list[dict[str, float]]
+    scores: dict[str, Scores | None]
+    dev_scores: dict[str, Scores | None]
+    dev_hash: str
+    split_sizes: dict[str, int]
+    model: Path
+    start_model: Path
+    start_name: str
+    report: Path
+    example: Dialogue
+    seconds: dict[str, float]
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Registration:
+    """Where a training ended up in the registry; `created` is False when it was there already."""
+
+    version: str
+    run_id: str
+    start_version: str
+    champion_version: str
+    created: bool
+
+
+@dataclass(frozen=True)
+class RegisteredVersion:
+    """One line of the listing; `kind` is "start" or "trained", `created` is in seconds since 1970."""
+
+    version: str
+    aliases: tuple[str, ...]
+    kind: str
+    dev_scores: Scores | None
+    created: float
+
+    def __str__(self) -> str:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
+        aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
+        return (
+            f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.describe(self.dev_scores, None, split='dev')}"
+        )
+
+
+def register(root: Path, record: TrainingRecord) -> Registration:
+    """Log one run for the training and register its encoder under the alias `candidate`.
+
+    Registering the same fingerprint again changes nothing; runs that a killed call left half-made are marked FAILED
+    and made anew. The first version of a corpus is its starting encoder, which is also the first champion.
+
+    :raises ModelError: when the store cannot be used.
+    """
+    client, name = open_store(root), model_name(record.corpus)
+    with one_sentence(store_uri(root)), locked(database_path(root).with_name(".register.lock")):
+        experiment_id = experiment(client, root, record.corpus)
+        start = _start_version(client, experiment_id, record)
+        if CHAMPION not in client.get_registered_model(name).aliases:
+            client.set_registered_model_alias(name, CHAMPION, start)
+        known = [one for one in newest_first(client, name) if one.tags.get("fingerprint") == record.fingerprint]
+        found = known[0] if known else None
+        for run in client.search_runs(experiment_id, f"tags.fingerprint = '{record.fingerprint}'"):
+            if run.info.status == "RUNNING":
+                whole = found is not None and found.run_id == run.info.run_id
+                client.set_terminated(run.info.run_id, "FINISHED" if whole else "FAILED")
+        version = found or _trained_version(client, experiment_id, record, start)
+        client.set_registered_model_alias(name, CANDIDATE, version.version)
+        champion = client.get_registered_model(name).aliases[CHAMPION]
+    return Registration(str(version.version), version.run_id, start, str(champion), created=found is None)
+
+
+def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRecord) -> str:
+    """Return the version of the starting encoder, registered if it is new, with its present figures on dev."""
+    name, digest = model_name(record.corpus), _encoder_hash(record.start_model)
+    if not client.search_registered_models(f"name = '{name}'"):
+        client.create_registered_model(name, description=f"One vector per dialogue, for the corpus '{record.corpus}'.")
+    figures = {"dev_scores": json.dumps(record.dev_scores.get("start")), "dev_hash": record.dev_hash}
+    for known in newest_first(client, name):
+        if known.tags.get("encoder_hash") == digest:
+            _store_figures(client, known, record.dev_scores.get("start"), record.dev_hash)
+            return str(known.version)
+    tags = {"kind": "start", "encoder": record.start_name, "encoder_hash": digest}
+    origin = {"data_hash": record.data_hash, "git_commit": record.git_commit}
+    model_id = _log_model(client, experiment_id, record.start_model, record.example, run_id=None)
+    description = (
+        f"The starting encoder {record.start_name}, untrained. "
+        + promotion.describe(record.dev_scores.get("start"), None, split="dev")
+        + f" {promotion.describe(record.scores.get('start'), None, split='test')}"
+    )
+    created = _new_version(client, name, model_id, tags | figures | origin, description, run_id=None)
+    return str(created.version)
+
+
+def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingRecord, start: str) -> ModelVersion:
+    """Log the run and make the version."""
+    origin = {"data_hash": record.data_hash, "git_commit": record.git_commit, "dev_hash": record.dev_hash}
+    origin["fingerprint"] = record.fingerprint
+    description = " ".join(
+        [
+            f"Trained on the corpus '{record.corpus}' from {record.start_name}.",
+            promotion.describe(record.dev_scores.get("trained"), record.dev_scores.get("start"), split="dev"),
+            promotion.describe(record.scores.get("trained"), record.scores.get("start"), split="test"),
+        ]
+    )
+    tags = {**origin, "mlflow.source.git.commit": record.git_commit, "mlflow.note.content": description}
+    run_id = client.create_run(
+        experiment_id, tags=tags, run_name=f"{record.corpus} {record.fingerprint[:8]}"
+    ).info.run_id
+    try:
+        _log_figures(client, run_id, record)
+        client.log_artifact(run_id, str(record.report))
+        model_id = _log_model(client, experiment_id, record.model, record.example, run_id=run_id)
+        scores = {"kind": "trained", "start_version": start, "dev_scores": json.dumps(record.dev_scores.get("trained"))}
+        version = _new_version(client, model_name(record.corpus), model_id, scores | origin, description, run_id=run_id)
+    except BaseException:
+        with contextlib.suppress(Exception):
+            client.set_terminated(run_id, "FAILED")
+        raise
+    client.set_terminated(run_id, "FINISHED")
+    return version
+
+
+def _new_version(
+    client: MlflowClient, name: str, model_id: str, tags: dict[str, str], description: str, *, run_id: str | None
+) -> ModelVersion:
+    """Make a version, with tags and description in one transaction: a killed call leaves all of it or nothing."""
+    with as_default(client.tracking_uri):
+        return client.create_model_version(
+            name, f"models:/{model_id}", run_id=run_id, model_id=model_id, tags=tags, description=description
+        )
+
+
+def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> None:
+    now = int(time.time() * 1000)
+    metrics = [
+        Metric(key, float(value), now, int(entry["step"]))
+        for entry in record.history
+        for key, value in entry.items()
+        if key != "step"
+    ]
+    final = {f"seconds_{stage}": seconds for stage, seconds in record.seconds.items()}
+    for split, scores in (("test", record.scores), ("dev", record.dev_scores)):
+        for encoder, prefix in (("trained", f"{split}_"), ("start", f"{split}_start_")):
+            final |= {f"{prefix}{key}": value for key, value in (scores.get(encoder) or {}).items()}
+    metrics += [Metric(key, float(value), now, 0) for key, value in final.items()]
+    sizes = {f"dialogues.{split}": size for split, size in record.split_sizes.items()}
+    params = [Param(key, str(value)) for key, value in {**record.params, **sizes}.items()]
+    for first in range(0, len(params), PARAMS_PER_CALL):
+        client.log_batch(run_id, params=params[first : first + PARAMS_PER_CALL])
+    for first in range(0, len(metrics), METRICS_PER_CALL):
+        client.log_batch(run_id, metrics=metrics[first : first + METRICS_PER_CALL])
+
+
+def _log_model(
+    client: MlflowClient, experiment_id: str, encoder: Path, example: Dialogue, *, run_id: str | None
+) -> str:
+    """Store an encoder folder as a pyfunc model and return its id.
+
+    By the client alone: MLflow's fluent functions would change the tracking URI of the whole process.
+    """
+    logged = client.create_logged_model(experiment_id, name="encoder", source_run_id=run_id, model_type="encoder")
+    own_id = logged.model_id
+    about = Model(artifact_path=logged.artifact_location, run_id=run_id, model_uuid=own_id, model_id=own_id)
+    record = example.to_record()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "model"
+        mlflow.pyfunc.save_model(
+            path=str(folder),
+            mlflow_model=about,
+            python_model=str(PACKAGE / "registered_model.py"),
+            artifacts={"encoder": str(encoder.resolve())},
+            code_paths=[str(PACKAGE)],
+            # A local build such as 2.6.0+cpu is not on the package index.
+            pip_requirements=[f"{name}=={installed(name).split('+')[0]}" for name in REQUIREMENTS],
+            input_example=[{key: record[key] for key in ("dialogue_id", "turns")}],
+        )
+        for cache in list(folder.rglob("__pycache__")):
+            shutil.rmtree(cache)
+        client.log_model_artifacts(own_id, str(folder))
+    if run_id:
+        client.log_outputs(run_id, [LoggedModelOutput(own_id, step=0)])
+    client.finalize_logged_model(own_id, "READY")
+    return str(own_id)
+
+
+def _encoder_hash(folder: Path) -> str:
+    """Return a SHA-256 over what decides the vectors: weights, vocabulary, our settings.
+
+    The other files also carry versions of libraries, and an upgrade makes no new encoder.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.name not in ("config.json", "tokenizer_config.json"):
+            digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+            with path.open("rb") as handle:
+                digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
+
+
+def promote(
+    root: Path,
+    corpus: str,
+    margins: Promote,
+    *,
+    rescore: Callable[[Path], Scores | None] | None = None,
+    dev_hash: str | None = None,
+) -> Verdict:
+    """Put the candidate through the gate; if it passes, it becomes `champion` and the old one `previous`.
+
+    :param margins: block `promote` of the settings.
+    :param rescore: measures an encoder folder on the present dev split, in points; called for each contender whose
+        figures come from another split, and the new figures are stored. Without it such a candidate is refused.
+    :param dev_hash: identifies the present dev split; None means the candidate's.
+    :raises ModelError: when nothing is registered, or the store cannot be used.
+    """
+    client, name = open_store(root), model_name(corpus)
+    with one_sentence(store_uri(root)):
+        aliases = aliases_of(client, name)
+        if CANDIDATE not in aliases:
+            raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `make run` first.")
+        candidate = client.get_model_version(name, aliases[CANDIDATE])
+        if aliases[CANDIDATE] == aliases.get(CHAMPION):
+            return Verdict(False, [f"version {candidate.version} is the champion already"])
+        start = candidate.tags.get("start_version", aliases[CANDIDATE])
+        champion = aliases.get(CHAMPION, start)
+        split = dev_hash or candidate.tags.get("dev_hash", "")
+        contenders, elsewhere = {}, []
+        for number in dict.fromkeys((aliases[CANDIDATE], start, champion)):
+            version = client.get_model_version(name, number)
+            if version.tags.get("dev_hash") != split and rescore is not None:
+                _store_figures(client, version, rescore(encoder_folder(client, version)), split)
+            elif version.tags.get("dev_hash") != split:
+                elsewhere.append(f"version {number} was measured on another dev split; measure it on the present one")
+            contenders[number] = Contender(number, _dev_scores(version))
+        rivals = (contenders[number] for number in (aliases[CANDIDATE], start, champion))
+        verdict = Verdict(False, elsewhere) if elsewhere else promotion.judge(*rivals, margins=margins)
+        if verdict.promoted:
+            client.set_registered_model_alias(name, PREVIOUS, champion)
+            client.set_registered_model_alias(name, CHAMPION, candidate.version)
+        outcome = "promoted" if verdict.promoted else "; ".join(verdict.reasons)
+        client.set_model_version_tag(name, candidate.version, "promotion", outcome)
+    return verdict
+
+
+def local_model(uri: str, *, root: Path | None) -> Path:
+    """Return the encoder folder behind a registry address; nothing is copied where the store is local.
+
+    :param uri: "models:/dial2vec-demo@champion" or "models:/dial2vec-demo/2".
+    :param root: the project; None looks for the store in the working directory and above it.
+    :raises ModelError: when the model, alias or version does not exist, naming those that do.
+    """
+    name, at, alias = uri.removeprefix("models:/").partition("@")
+    number = ""
+    if not at:
+        name, _, number = name.partition("/")
+    if not uri.startswith("models:/") or not name or not (alias or number):
+        raise ModelError(
+            f"{uri} is no registry address; expected 'models:/<model>@<alias>' or 'models:/<model>/<version>'."
+        )
+    if root is None:
+        root = Path.cwd() if os.environ.get(SERVER) else find_root()
+    client = open_store(root)
+    with one_sentence(store_uri(root)):
+        aliases = aliases_of(client, name)
+        if alias and alias not in aliases:
+            raise ModelError(
+                f"{name} has no alias '{alias}'.{did_you_mean(alias, aliases)} "
+                f"It has: {', '.join(sorted(aliases)) or 'none'}."
+            )
+        versions = {str(version.version): version for version in newest_first(client, name)}
+        wanted = aliases.get(alias, number)
+        if wanted not in versions:
+            raise ModelError(f"{name} has no version {wanted}. It has: {', '.join(sorted(versions, key=int))}.")
+        return encoder_folder(client, versions[wanted])
+
+
+def versions(root: Path, corpus: str) -> list[RegisteredVersion]:
+    """List the registered versions of a corpus, oldest first.
+
+    :raises ModelError: when nothing is registered, or the store cannot be used.
+    """
+    client, name = open_store(root), model_name(corpus)
+    with one_sentence(store_uri(root)):
+        aliases = aliases_of(client, name)
+        return [
+            RegisteredVersion(
+                version=str(one.version),
+                aliases=tuple(sorted(alias for alias, number in aliases.items() if number == str(one.version))),
+                kind=one.tags.get("kind", ""),
+                dev_scores=_dev_scores(one),
+                created=one.creation_timestamp / 1000,
+            )
+            for one in reversed(newest_first(client, name))
+        ]
+
+
+def _store_figures(client: MlflowClient, version: ModelVersion, scores: Scores | None, dev_hash: str) -> None:
+    for key, value in (("dev_scores", json.dumps(scores)), ("dev_hash", dev_hash)):
+        client.set_model_version_tag(version.name, version.version, key, value)
+        version.tags[key] = value
+
+
+def _dev_scores(version: ModelVersion) -> Scores | None:
+    scores: Any = json.loads(version.tags.get("dev_scores", "null"))
+    return scores

@@ -1,0 +1,59 @@
+"""Small fakes that every test can use: a tiny BERT with a word-level tokenizer, and dialogues from one-liners."""
+
+from __future__ import annotations
+
+from dial2vec import telemetry
+
+telemetry.switch_off()
+
+from collections.abc import Callable  # noqa: E402
+
+import pytest  # noqa: E402
+
+from dial2vec.dialogue import Dialogue, Turn  # noqa: E402
+
+WORDS = [f"w{i}" for i in range(40)]
+
+
+def make_dialogue(dialogue_id: str, *lines: str, labels: tuple[str, ...] = ()) -> Dialogue:
+    """`make_dialogue("d", "a: hello", "b: hi")`."""
+    turns = tuple(Turn(*(part.strip() for part in line.split(":", 1))) for line in lines)
+    return Dialogue(dialogue_id, turns, labels)
+
+
+@pytest.fixture
+def dialogue() -> Callable[..., Dialogue]:
+    return make_dialogue
+
+
+@pytest.fixture(scope="session")
+def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a randomly initialised BERT: 4 layers, width 16, 45 words, 64 positions."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast, set_seed
+
+    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    )
+    set_seed(0)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=16,
+        num_hidden_layers=4,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=64,
+    )
+    folder = tmp_path_factory.mktemp("tiny") / "bert"
+    BertModel(config).save_pretrained(folder)
+    fast.save_pretrained(folder)
+    return str(folder)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dial2vec.config import Settings, flat, load_settings, settings_from_dict
+from dial2vec.errors import SettingsError
+
+PARAMS = Path(__file__).parents[1] / "params.yaml"
+
+
+def test_the_projects_params_load_and_name_every_setting():
+    settings = load_settings(PARAMS)
+    written = yaml.safe_load(PARAMS.read_text())
+    named = {f"{key}.{name}" for key, block in written.items() if isinstance(block, dict) for name in block}
+    assert named | {"corpora", "seed"} == set(flat(settings))
+
+
+def test_what_is_left_out_takes_the_default():
+    assert settings_from_dict({}) == Settings()
+    assert settings_from_dict({"train": {"epochs": 3}}).train.epochs == 3
+
+
+def test_a_number_without_a_dot_is_still_a_number():
+    assert settings_from_dict({"train": {"learning_rate": "1e-5", "temperature": 1}}).train.learning_rate == 1e-5
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"trian": {}}, r"unknown key 'trian'\. Did you mean 'train'\? Valid: corpora, seed"),
+        ({"train": {"learning_rat": 1}}, r"'train\.learning_rat'\. Did you mean 'learning_rate'\?"),
+        ({"train": 5}, "train: expected keys and values, found 5"),
+        ([], "the file: expected keys and values"),
+        ({"train": {"epochs": 1.5}}, r"train\.epochs: expected a whole number, found 1\.5"),
+        ({"train": {"epochs": True}}, r"train\.epochs: expected a whole number, found True"),
+        ({"train": {"epochs": 0}}, r"train\.epochs: expected at least 1, found 0"),
+        ({"train": {"frozen_share": 1.2}}, r"train\.frozen_share: expected between 0 and 1, found 1\.2"),
+        ({"train": {"window": "far"}}, r"train\.window: expected a whole number or null, found 'far'"),
+        ({"train": {"learning_rate": "fast"}}, r"train\.learning_rate: expected a number, found 'fast'"),
+        ({"train": {"method": "dial2vek"}}, r"Did you mean 'dial2vec'\? Valid: dial2vec"),
+        ({"sample": {"keep_role": "frist"}}, r"Did you mean 'first'\? Valid: random, first, second"),
+        ({"encoder": {"turn_embeddings": "yes please"}}, "expected true or false"),
+        ({"encoder": {"name": 5}}, "expected text, found 5"),
+        ({"corpora": "demo"}, "corpora: expected a list of names"),
+        ({"corpora": []}, "expected at least one name"),
+        ({"corpora": ["demo", "demo"]}, "each once"),
+        ({"corpora": ["../demo"]}, "no corpus name"),
+        ({"prepare": {"dev_share": 0.5, "test_share": 0.5}}, "leave nothing to train on"),
+    ],
+)
+def test_wrong_settings_say_what_is_valid(raw, message):
+    with pytest.raises(SettingsError, match=message):
+        settings_from_dict(raw)
+
+
+def test_broken_yaml_and_a_missing_file_are_one_sentence(tmp_path):
+    broken = tmp_path / "params.yaml"
+    broken.write_text("train: [1")
+    with pytest.raises(SettingsError, match="not valid YAML") as error:
+        load_settings(broken)
+    assert "\n" not in str(error.value)
+    with pytest.raises(SettingsError, match="does not exist"):
+        load_settings(tmp_path / "none.yaml")

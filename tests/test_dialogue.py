@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dial2vec.dialogue import Dialogue, SetAside, Turn, dialogue_from_record, read_dialogues, write_dialogues
+from dial2vec.errors import CorpusError, Dial2vecError
+
+GOOD = {"dialogue_id": "d1", "turns": [{"speaker": "a", "text": "hello"}]}
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda s: s.strip()).map(str.strip)
+TURNS = st.lists(st.builds(Turn, TEXT, TEXT), min_size=1, max_size=4).map(tuple)
+LABELS = st.sets(TEXT, max_size=3).map(lambda found: tuple(sorted(found)))
+DIALOGUES = st.lists(
+    st.builds(Dialogue, TEXT, TURNS, LABELS, st.sampled_from([None, "train", "dev", "test"])),
+    max_size=5,
+    unique_by=lambda d: d.dialogue_id,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(DIALOGUES.filter(bool), st.sampled_from(["d.jsonl", "d.jsonl.gz"]))
+def test_what_is_written_is_read_back(tmp_path_factory, dialogues, name):
+    path = tmp_path_factory.mktemp("d") / name
+    assert write_dialogues(path, dialogues) == len(dialogues)
+    assert list(read_dialogues(path)) == dialogues
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda x: (
+            st.lists(x) | st.dictionaries(st.sampled_from(["dialogue_id", "turns", "labels", "speaker", "text"]), x)
+        ),
+        max_leaves=8,
+    )
+)
+def test_any_json_value_is_a_dialogue_or_a_clear_reason(record):
+    try:
+        found = dialogue_from_record(record)
+    except ValueError as error:
+        assert str(error)  # noqa: PT017
+    else:
+        assert found.turns
+
+
+def lines_of(tmp_path, *lines):
+    path = tmp_path / "calls.jsonl"
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"dialogue_id": "d2", ', "not valid JSON"),
+        ([], "expected an object with 'dialogue_id' and 'turns', found a list"),
+        ({"turns": []}, "the key 'dialogue_id' is missing; found 'turns'"),
+        ({"dialogue_id": "x"}, "the key 'turns' is missing"),
+        ({"dialogue_id": 7, "turns": []}, r"'dialogue_id' must be a non-empty string, found a number \(7\)"),
+        ({"dialogue_id": "x", "turns": {}}, "'turns' must be a list, found an object with no keys"),
+        ({"dialogue_id": "x", "turns": []}, "it has no turns"),
+        ({"dialogue_id": "x", "turns": [{"speaker": "a", "text": "  "}]}, "every turn is blank"),
+        ({"dialogue_id": "x", "turns": ["hi"]}, "turn 1 must be an object with 'speaker' and 'text', found the string"),
+        (
+            {"dialogue_id": "x", "turns": [{"speaker": "a", "text": None}]},
+            "turn 1: 'text' must be a string, found null",
+        ),
+        ({"dialogue_id": "x", "turns": [{"speaker": " ", "text": "hi"}]}, "turn 1: 'speaker' is blank"),
+        ({**GOOD, "dialogue_id": "x", "labels": "food"}, "'labels' must be a list of strings"),
+        ({**GOOD, "dialogue_id": "x", "split": "valid"}, "'split' must be train, dev or test"),
+        (GOOD, "the id 'd1' came before in this file"),
+    ],
+)
+def test_a_bad_line_is_set_aside_with_its_reason_and_the_rest_is_read(tmp_path, line, reason):
+    path = lines_of(tmp_path, GOOD, line, {**GOOD, "dialogue_id": "last"})
+    set_aside: list[SetAside] = []
+    assert [d.dialogue_id for d in read_dialogues(path, set_aside=set_aside)] == ["d1", "last"]
+    assert len(set_aside) == 1
+    assert str(set_aside[0]).startswith(f"{path}:2: ")
+    with pytest.raises(CorpusError, match=reason) as error:
+        list(read_dialogues(path))
+    assert str(error.value).startswith(f"{path}:2: ")
+
+
+def test_blank_turns_are_dropped_and_texts_stripped():
+    record = {"dialogue_id": "x", "turns": [{"speaker": "a ", "text": " hi "}, {"speaker": "b", "text": " "}]}
+    assert dialogue_from_record(record).turns == (Turn("a", "hi"),)
+
+
+def test_byte_order_mark_and_blank_lines_are_accepted(tmp_path):
+    path = tmp_path / "d.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + json.dumps(GOOD).encode() + b"\n\n")
+    assert len(list(read_dialogues(path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("d.jsonl", b"", "is empty"),
+        ("d.jsonl", b"\xff\xfe{}", "is not UTF-8"),
+        ("d.jsonl.gz", b"plain text", "not a whole gzip file"),
+        ("d.jsonl.gz", b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xff\xff", "not a whole gzip file"),
+    ],
+)
+def test_unreadable_files_give_one_sentence(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(CorpusError, match=message):
+        list(read_dialogues(path))
+
+
+def test_missing_file_and_folder_are_named(tmp_path):
+    with pytest.raises(CorpusError, match="does not exist"):
+        list(read_dialogues(tmp_path / "none.jsonl"))
+    with pytest.raises(CorpusError, match="cannot be read"):
+        list(read_dialogues(tmp_path))
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "d.jsonl"
+    write_dialogues(path, [dialogue_from_record(GOOD)])
+
+    def broken():
+        yield dialogue_from_record({**GOOD, "dialogue_id": "new"})
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError):
+        write_dialogues(path, broken())
+    assert [d.dialogue_id for d in read_dialogues(path)] == ["d1"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_where_a_file_stands_in_the_way_is_one_sentence(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(Dial2vecError, match="cannot write"):
+        write_dialogues(tmp_path / "file" / "d.jsonl", [])
+
+
+def test_label_and_roles():
+    dialogue = Dialogue("d", (Turn("b", "x"), Turn("a", "y"), Turn("b", "z")), ("food",))
+    assert dialogue.roles == (0, 1, 0)
+    assert dialogue.n_speakers == 2
+    assert dialogue.label == "food"
+    assert Dialogue("d", dialogue.turns, ("food", "hotel")).label is None

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ModelError
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_folder):
+    return DialogueEncoder.from_pretrained(tiny_folder)
+
+
+def some_dialogues():
+    return [
+        Dialogue(
+            f"d{i}",
+            tuple(
+                Turn("ab"[t % 2], " ".join(f"w{(i * 7 + t * 3 + k) % 40}" for k in range(1 + (i + t) % 4)))
+                for t in range(2 + i)
+            ),
+        )
+        for i in range(6)
+    ]
+
+
+def test_encode_gives_float32_rows_in_input_order(encoder):
+    dialogues = some_dialogues()
+    vectors = encoder.encode(dialogues, batch_size=2)
+    assert vectors.shape == (6, 16)
+    assert vectors.dtype == np.float32
+    for row, one in zip(vectors, dialogues, strict=True):
+        np.testing.assert_allclose(row, encoder.encode(one), atol=1e-5)
+
+
+def test_one_dialogue_gives_one_vector_and_none_gives_an_empty_matrix(encoder):
+    assert encoder.encode(some_dialogues()[0]).shape == (16,)
+    assert encoder.encode([]).shape == (0, 16)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(batch_size=st.integers(1, 7), order=st.permutations(range(6)))
+def test_batch_size_and_order_do_not_change_the_vectors(encoder, batch_size, order):
+    dialogues = some_dialogues()
+    expected = encoder.encode(dialogues)[list(order)]
+    found = encoder.encode([dialogues[i] for i in order], batch_size=batch_size)
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_renaming_the_speakers_changes_no_vector(encoder):
+    named = [
+        Dialogue(d.dialogue_id, tuple(Turn({"a": "Zoe", "b": "Adam"}[t.speaker], t.text) for t in d.turns))
+        for d in some_dialogues()
+    ]
+    np.testing.assert_array_equal(encoder.encode(named), encoder.encode(some_dialogues()))
+
+
+def test_swapping_who_says_what_changes_the_vector(encoder):
+    one = Dialogue("d", (Turn("a", "w1 w2 w3"), Turn("b", "w4"), Turn("a", "w5")))
+    other = Dialogue("d", (Turn("a", "w1 w2 w3"), Turn("b", "w4"), Turn("b", "w5")))
+    assert not np.allclose(encoder.encode(one), encoder.encode(other))
+
+
+def test_speakers_vectors_sum_to_the_dialogue(encoder):
+    three = Dialogue("d", (Turn("a", "w1"), Turn("b", "w4 w5"), Turn("c", "w5"), Turn("a", "w9")))
+    speakers = encoder.encode_speakers(three)
+    assert speakers.shape == (3, 16)
+    np.testing.assert_allclose(speakers.sum(0), encoder.encode(three), atol=1e-5)
+
+
+def test_zero_tables_leave_the_start_unchanged_and_are_saved(tiny_folder, tmp_path):
+    plain = DialogueEncoder.from_pretrained(tiny_folder)
+    tabled = DialogueEncoder.from_pretrained(tiny_folder, turn_embeddings=True, role_embeddings=True)
+    np.testing.assert_allclose(tabled.encode(some_dialogues()), plain.encode(some_dialogues()), atol=1e-6)
+    torch.nn.init.normal_(tabled.role_table.weight, generator=torch.Generator().manual_seed(0))
+    tabled.save_pretrained(tmp_path / "saved")
+    again = DialogueEncoder.from_pretrained(tmp_path / "saved")
+    np.testing.assert_array_equal(again.encode(some_dialogues()), tabled.encode(some_dialogues()))
+    assert not np.allclose(again.encode(some_dialogues()), plain.encode(some_dialogues()))
+
+
+def test_saved_encoder_keeps_its_settings_and_vectors(tiny_folder, tmp_path):
+    first = DialogueEncoder.from_pretrained(tiny_folder, pooling="mean", max_length=32)
+    first.save_pretrained(tmp_path / "saved")
+    again = DialogueEncoder.from_pretrained(tmp_path / "saved")
+    assert (again.pooling, again.max_length, again.name) == ("mean", 32, tiny_folder)
+    np.testing.assert_array_equal(again.encode(some_dialogues()), first.encode(some_dialogues()))
+
+
+def test_saving_over_an_old_model_replaces_all_of_it(encoder, tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "stale").touch()
+    encoder.save_pretrained(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "stale").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+
+
+@pytest.mark.parametrize(("share", "frozen"), [(0.0, 0), (0.5, 2), (0.25, 1), (1.0, 4)])
+def test_freezing_goes_by_share_of_the_layers(tiny_folder, share, frozen):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    assert encoder.freeze_bottom(share) == frozen
+    trainable = [any(p.requires_grad for p in layer.parameters()) for layer in encoder.backbone.encoder.layer]
+    assert trainable == [False] * frozen + [True] * (4 - frozen)
+    assert encoder.backbone.embeddings.word_embeddings.weight.requires_grad == (share == 0)
+
+
+def test_frozen_layers_have_no_dropout_while_training(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.freeze_bottom(0.5)
+    encoder.train()
+    assert [layer.training for layer in encoder.backbone.encoder.layer] == [False, False, True, True]
+
+
+def test_encoding_leaves_a_training_encoder_in_training(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.train()
+    encoder.encode(some_dialogues())
+    assert encoder.training
+
+
+def test_long_dialogues_are_counted_and_reported_never_cut_silently(encoder, caplog):
+    long = Dialogue("long", tuple(Turn("ab"[t % 2], "w1 w2 w3 w4") for t in range(20)))
+    assert encoder.count_cut([long, *some_dialogues()]) == 1
+    with caplog.at_level(logging.WARNING):
+        encoder.encode([long, *some_dialogues()])
+    assert "1 of 7 dialogues are longer than 64 tokens and were cut" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "/nowhere/at/all"])
+def test_model_path_that_does_not_exist_is_named(name):
+    with pytest.raises(ModelError, match="is not a folder with a model"):
+        DialogueEncoder.from_pretrained(name)
+
+
+def test_folder_without_a_model_says_what_is_missing(tmp_path):
+    with pytest.raises(ModelError, match=r"config\.json is missing"):
+        DialogueEncoder.from_pretrained(tmp_path)
+
+
+def test_damaged_weights_give_one_sentence(encoder, tmp_path):
+    encoder.save_pretrained(tmp_path / "saved")
+    weights = tmp_path / "saved" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with pytest.raises(ModelError, match="cannot be loaded as an encoder"):
+        DialogueEncoder.from_pretrained(tmp_path / "saved")
+
+
+def test_half_written_settings_give_one_sentence(encoder, tmp_path):
+    encoder.save_pretrained(tmp_path / "saved")
+    (tmp_path / "saved" / "dialogue_encoder.json").write_text('{"pool')
+    with pytest.raises(ModelError, match="not whole JSON"):
+        DialogueEncoder.from_pretrained(tmp_path / "saved")

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from dial2vec.errors import ArtifactError, BusyError
+from dial2vec.files import atomic_path, checkout_lock, read_json, write_json
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from dial2vec.files import checkout_lock
+with checkout_lock(Path(sys.argv[1]), "stage train of demo"):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+ENTERS = """
+import sys
+from pathlib import Path
+from dial2vec.files import checkout_lock
+with checkout_lock(Path(sys.argv[1]), "inner", patience=0):
+    print("entered")
+"""
+
+
+@pytest.fixture
+def holder(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        yield process
+        process.kill()
+
+
+def test_second_process_is_told_who_is_at_work(tmp_path, holder):
+    expected = rf"stage train of demo \(pid {holder.pid}, since"
+    with pytest.raises(BusyError, match=expected), checkout_lock(tmp_path, "second", patience=0):
+        pytest.fail("two at a time")
+
+
+def test_lock_of_a_killed_process_is_free_at_once(tmp_path, holder):
+    holder.kill()
+    holder.wait()
+    with checkout_lock(tmp_path, "second", patience=0):
+        assert (tmp_path / "artifacts" / ".lock").is_file()
+
+
+def test_a_holder_that_is_just_ending_is_waited_for(tmp_path, holder):
+    began = time.monotonic()
+    subprocess.Popen(["/bin/sh", "-c", f"sleep 0.5; kill -9 {holder.pid}"])
+    with checkout_lock(tmp_path, "second", patience=20):
+        assert 0.3 < time.monotonic() - began < 15
+
+
+def test_process_started_by_the_holder_enters(tmp_path):
+    with checkout_lock(tmp_path, "outer"):
+        inner = subprocess.run(
+            [sys.executable, "-c", ENTERS, str(tmp_path)], capture_output=True, text=True, check=True
+        )
+    assert inner.stdout == "entered\n"
+
+
+def test_write_json_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "deep" / "a.json"
+    write_json(path, {"a": 1})
+    with pytest.raises(TypeError):
+        write_json(path, {"a": object()})
+    assert read_json(path) == {"a": 1}
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_reading_a_missing_or_half_written_artifact_says_what_to_do(tmp_path):
+    with pytest.raises(ArtifactError, match="Run `dvc repro`"):
+        read_json(tmp_path / "none.json")
+    (tmp_path / "half.json").write_text('{"a": ')
+    with pytest.raises(ArtifactError, match="Delete it and run `dvc repro`"):
+        read_json(tmp_path / "half.json")
+
+
+def test_a_folder_replaces_a_folder_as_a_whole(tmp_path):
+    target = tmp_path / "model"
+    for name in ("old", "new"):
+        with atomic_path(target) as folder:
+            folder.mkdir()
+            (folder / name).touch()
+    assert [path.name for path in target.iterdir()] == ["new"]

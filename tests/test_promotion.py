@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dial2vec.config import Promote
+from dial2vec.promotion import METRICS, Contender, describe, judge
+
+MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5)
+POINTS = st.floats(0, 100)
+FIGURES = st.fixed_dictionaries(dict.fromkeys(METRICS, POINTS))
+
+
+def contender(version: str, purity: float, spearman: float, map_: float) -> Contender:
+    return Contender(version, {"purity": purity, "spearman": spearman, "map": map_})
+
+
+START = contender("1", 68.0, 38.0, 53.0)
+CHAMPION = contender("2", 69.0, 39.0, 54.3)
+
+
+def test_a_candidate_better_than_start_and_champion_is_promoted():
+    verdict = judge(contender("3", 69.0, 39.1, 54.8), START, CHAMPION, margins=MARGINS)
+    assert verdict.promoted
+    assert verdict.reasons == []
+
+
+def test_a_loss_is_named_with_both_figures_and_the_margin():
+    verdict = judge(contender("3", 70.0, 40.0, 53.1), contender("1", 68, 38, 50), CHAMPION, margins=MARGINS)
+    assert not verdict.promoted
+    assert verdict.reasons == ["map 53.10 on dev is 1.20 below the champion's 54.30; needed +0.50"]
+
+
+def test_a_gain_below_the_margin_is_not_enough():
+    verdict = judge(contender("3", 70.0, 40.0, 54.5), START, CHAMPION, margins=MARGINS)
+    assert verdict.reasons == ["map 54.50 on dev is 0.20 above the champion's 54.30; needed +0.50"]
+
+
+def test_equal_figures_need_no_sign():
+    verdict = judge(contender("3", 70.0, 40.0, 54.3), START, CHAMPION, margins=MARGINS)
+    assert verdict.reasons == ["map 54.30 on dev equals the champion's; needed +0.50"]
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_each_metric_alone_can_stop_the_candidate(metric: str):
+    good = {"purity": 80.0, "spearman": 45.0, "map": 70.0}
+    verdict = judge(Contender("3", good | {metric: 1.0}), START, CHAMPION, margins=MARGINS)
+    assert not verdict.promoted
+    assert all(reason.startswith(metric) for reason in verdict.reasons)
+    assert len(verdict.reasons) == 2
+
+
+def test_beating_a_weak_champion_is_not_enough_without_beating_the_start():
+    verdict = judge(contender("3", 67.0, 40.0, 60.0), START, contender("2", 60.0, 30.0, 50.0), margins=MARGINS)
+    assert verdict.reasons == ["purity 67.00 on dev is 1.00 below the start's 68.00; needed +0.00"]
+
+
+def test_a_start_that_is_the_champion_is_compared_once():
+    verdict = judge(contender("3", 67.0, 40.0, 60.0), START, START, margins=MARGINS)
+    assert verdict.reasons == ["purity 67.00 on dev is 1.00 below the champion's 68.00; needed +0.00"]
+
+
+def test_the_champion_is_not_promoted_again():
+    verdict = judge(CHAMPION, START, CHAMPION, margins=MARGINS)
+    assert verdict.reasons == ["version 2 is the champion already"]
+
+
+def test_without_labels_nothing_is_promoted():
+    verdict = judge(Contender("3", None), START, CHAMPION, margins=MARGINS)
+    assert not verdict.promoted
+    assert verdict.reasons == ["the candidate (version 3) has no figures on dev: without labels nothing is promoted"]
+
+
+@pytest.mark.parametrize(
+    "figures", [{"purity": 90.0, "spearman": 50.0}, {"purity": 90.0, "spearman": 50.0, "map": math.nan}]
+)
+def test_a_missing_figure_or_nan_never_promotes(figures: dict[str, float]):
+    verdict = judge(Contender("3", figures), START, START, margins=MARGINS)
+    assert verdict.reasons == ["map on dev is missing for the candidate (version 3)"]
+
+
+def test_a_gain_of_exactly_the_margin_passes_in_spite_of_binary_fractions():
+    assert 54.8 - 54.3 < 0.5
+    assert judge(contender("3", 69.0, 39.0, 54.8), CHAMPION, CHAMPION, margins=MARGINS).promoted
+
+
+@settings(max_examples=60)
+@given(FIGURES, FIGURES, FIGURES, st.sampled_from(METRICS), st.floats(0, 50))
+def test_a_better_candidate_is_never_judged_worse(candidate, start, champion, metric, more):
+    rivals = (Contender("1", start), Contender("2", champion))
+    before = judge(Contender("3", candidate), *rivals, margins=MARGINS)
+    after = judge(Contender("3", candidate | {metric: candidate[metric] + more}), *rivals, margins=MARGINS)
+    assert after.promoted or not before.promoted
+    assert len(after.reasons) <= len(before.reasons)
+
+
+@settings(max_examples=60)
+@given(FIGURES, FIGURES, FIGURES)
+def test_promoted_means_above_both_rivals_by_the_margin_as_printed(candidate, start, champion):
+    verdict = judge(Contender("3", candidate), Contender("1", start), Contender("2", champion), margins=MARGINS)
+    needed = {"purity": 0, "spearman": 0, "map": 50}
+    hundredths = lambda figure: int(f"{figure:.2f}".replace(".", ""))  # noqa: E731
+    expected = all(
+        hundredths(candidate[metric]) - hundredths(rival[metric]) >= needed[metric]
+        for metric in METRICS
+        for rival in (start, champion)
+    )
+    assert verdict.promoted == expected
+    assert verdict.promoted == (verdict.reasons == [])
+
+
+def test_better_and_worse_figures_are_described_alike():
+    said = describe({"purity": 70.0, "spearman": 38.0}, {"purity": 69.0, "spearman": 38.5}, split="dev")
+    assert said == "On dev: purity 70.00 (start 69.00, +1.00), spearman 38.00 (start 38.50, -0.50)."
+    assert describe(None, None, split="test") == "There are no figures on test: it has no labels."
+
+
+def test_the_gate_needs_no_mlflow():
+    asked = "import sys, dial2vec.promotion; sys.exit('mlflow' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", asked]).returncode == 0

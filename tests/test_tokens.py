@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from transformers import AutoTokenizer
+
+from dial2vec.tokens import DialogueTokenizer
+
+
+@pytest.fixture
+def tokens(tiny_folder):
+    return DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=64)
+
+
+def test_input_is_cls_then_turns_with_separators_that_belong_to_the_turn_before(tokens, dialogue):
+    [sequence] = tokens.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
+    names = tokens.tokenizer.convert_ids_to_tokens(sequence.ids)
+    assert names == ["[CLS]", "w0", "w1", "[SEP]", "w2", "[SEP]", "w3"]
+    assert sequence.turns.tolist() == [0, 0, 0, 0, 1, 1, 2]
+    assert sequence.roles.tolist() == [0, 0, 0, 0, 1, 1, 0]
+    assert sequence.cut == 0
+
+
+def test_roles_are_numbered_by_first_appearance(tokens, dialogue):
+    [sequence] = tokens.dialogues([dialogue("d", "zoe: w0", "adam: w1", "eve: w2", "adam: w3")])
+    assert sequence.roles.tolist() == [0, 0, 0, 1, 1, 2, 2, 1]
+
+
+def test_what_does_not_fit_is_cut_at_the_end_and_counted(tiny_folder, dialogue):
+    short = DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=4)
+    [sequence] = short.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
+    assert (len(sequence.ids), len(sequence.turns), len(sequence.roles), sequence.cut) == (4, 4, 4, 3)
+
+
+def test_padding_has_no_attention_and_no_role(tokens, dialogue):
+    batch = tokens.pad(tokens.dialogues([dialogue("d", "a: w0", "b: w1"), dialogue("e", "a: w0")]))
+    assert batch.attention.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]
+    assert batch.roles.tolist() == [[0, 0, 0, 1], [0, 0, -1, -1]]
+    assert batch.ids[1, 2:].tolist() == [tokens.tokenizer.pad_token_id] * 2
+
+
+def test_utterances_are_kept_end_to_end(tokens):
+    utterances = tokens.utterances(["w0 w1", "w2", ""])
+    assert [len(utterances[i]) for i in range(3)] == [2, 1, 0]
+    assert utterances.ids.dtype == np.int32
+    assert utterances.lengths.tolist() == [2, 1, 0]
+
+
+def test_an_utterance_without_known_words_still_gets_its_separator(tokens, dialogue):
+    [sequence] = tokens.dialogues([dialogue("d", "a: \u200b", "b: w1")])
+    assert sequence.turns.tolist()[-1] == 1
