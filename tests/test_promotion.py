@@ -85,8 +85,11 @@ def test_a_missing_figure_or_nan_never_promotes(figures: dict[str, float]):
 
 
 def test_a_gain_of_exactly_the_margin_passes_in_spite_of_binary_fractions():
-    assert 54.8 - 54.3 < 0.5
-    assert judge(contender("3", 69.0, 39.0, 54.8), CHAMPION, CHAMPION, margins=MARGINS).promoted
+    assert 40.3 - 40.0 < 0.3
+    margins = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.3)
+    assert judge(
+        contender("3", 69.0, 39.0, 40.3), START, contender("2", 69.0, 39.0, 40.0), margins=margins
+    ).reasons == ["map 40.30 on dev is 12.70 below the start's 53.00; needed +0.30"]
 
 
 @settings(max_examples=60)

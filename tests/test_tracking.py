@@ -17,6 +17,7 @@ import torch
 
 from dial2vec import store, tracking
 from dial2vec.config import Promote
+from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
 from dial2vec.tracking import Registration, TrainingRecord, local_model, open_store, promote, register, versions
@@ -49,11 +50,11 @@ def encoders(tiny_folder: str, tmp_path_factory: pytest.TempPathFactory) -> Path
     return folder
 
 
-@pytest.fixture()
-def make_record(encoders: Path, tmp_path: Path, dialogue: Callable[..., object]) -> MakeRecord:
-    report = tmp_path / "report.html"
+@pytest.fixture(scope="session")
+def record(encoders: Path) -> TrainingRecord:
+    report = encoders / "report.html"
     report.write_text("<h1>better</h1>")
-    record = TrainingRecord(
+    return TrainingRecord(
         corpus="demo",
         params={"train.epochs": 1, "seed": 42} | {f"more.{number}": number for number in range(120)},
         data_hash="d41d8.dir",
@@ -67,17 +68,47 @@ def make_record(encoders: Path, tmp_path: Path, dialogue: Callable[..., object])
         start_model=encoders / "start",
         start_name="tiny",
         report=report,
-        example=dialogue("d1", "guest: w1 w2", "desk: w3"),
+        example=Dialogue("d1", (Turn("guest", "w1 w2"), Turn("desk", "w3"))),
         seconds={"train": 12.5},
         fingerprint="f1",
     )
+
+
+@pytest.fixture
+def make_record(record: TrainingRecord) -> MakeRecord:
     return lambda **changes: replace(record, **changes)
 
 
-@pytest.fixture()
-def root(tmp_path: Path) -> Path:
-    # Characters that mean something in a URI.
+@pytest.fixture
+def new_root(tmp_path: Path) -> Path:
+    """A project without a store; its name has characters that mean something in a URI."""
     return tmp_path / "my project #1 50%"
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("empty")
+    open_store(folder)
+    return folder
+
+
+@pytest.fixture
+def root(empty_store: Path, new_root: Path) -> Path:
+    """A project with an empty store: copied, because making one takes a second."""
+    return shutil.copytree(empty_store, new_root)
+
+
+@pytest.fixture(scope="session")
+def registered_store(record: TrainingRecord, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(empty_store, tmp_path_factory.mktemp("registered") / "project")
+    register(folder, record)
+    return folder
+
+
+@pytest.fixture
+def registered(registered_store: Path, new_root: Path) -> Path:
+    """A copy of a project in which the record above was registered."""
+    return shutil.copytree(registered_store, new_root)
 
 
 def runs(root: Path) -> list[tuple[str, str]]:
@@ -119,16 +150,16 @@ def test_the_run_keeps_settings_curves_figures_and_the_report(root, make_record)
     assert [entry.path for entry in client.list_artifacts(done.run_id)] == ["report.html"]
 
 
-def test_the_version_says_what_got_better_and_what_got_worse(root, make_record):
-    done = register(root, make_record())
-    version = open_store(root).get_model_version("dial2vec-demo", done.version)
+def test_the_version_says_what_got_better_and_what_got_worse(registered):
+    version = open_store(registered).get_model_version("dial2vec-demo", "2")
     assert version.description == (
         "Trained on the corpus 'demo' from tiny. "
-        "On dev: purity 69.00 (start 68.00, +1.00), spearman 39.00 (start 38.00, +1.00), map 55.00 (start 54.00, +1.00). "
-        "On test: purity 70.00 (start 69.00, +1.00), spearman 37.50 (start 38.00, -0.50), map 57.00 (start 55.00, +2.00)."
+        "On dev: purity 69.00 (start 68.00, +1.00), spearman 39.00 (start 38.00, +1.00), "
+        "map 55.00 (start 54.00, +1.00). "
+        "On test: purity 70.00 (start 69.00, +1.00), spearman 37.50 (start 38.00, -0.50), "
+        "map 57.00 (start 55.00, +2.00)."
     )
     assert json.loads(version.tags["dev_scores"]) == points(69, 39, 55)
-    assert version.run_id == done.run_id
 
 
 def test_registering_leaves_no_trace_outside_the_project(root, make_record, tmp_path):
@@ -189,38 +220,22 @@ def test_a_failing_registration_marks_its_run(root, make_record, tmp_path):
     assert runs(root) == [("f1", "FAILED")]
 
 
-def test_a_changed_start_becomes_a_version_but_not_champion(root, make_record, encoders):
-    register(root, make_record())
-    done = register(root, make_record(fingerprint="f2", start_model=encoders / "trained"))
+def test_a_changed_start_becomes_a_version_but_not_champion(registered, make_record, encoders):
+    done = register(registered, make_record(fingerprint="f2", start_model=encoders / "trained"))
     assert (done.start_version, done.version, done.champion_version) == ("3", "4", "1")
-    assert [one.kind for one in versions(root, "demo")] == ["start", "trained", "start", "trained"]
+    assert [one.kind for one in versions(registered, "demo")] == ["start", "trained", "start", "trained"]
 
 
-def test_a_library_upgrade_does_not_make_a_new_start(root, make_record, encoders, tmp_path):
-    register(root, make_record())
+def test_a_library_upgrade_does_not_make_a_new_start(registered, make_record, encoders, tmp_path):
     upgraded = shutil.copytree(encoders / "start", tmp_path / "upgraded")
     (upgraded / "config.json").write_text((upgraded / "config.json").read_text().replace("version", "Version"))
-    assert register(root, make_record(fingerprint="f2", start_model=upgraded)).start_version == "1"
+    assert register(registered, make_record(fingerprint="f2", start_model=upgraded)).start_version == "1"
 
 
-def test_three_processes_may_start_at_once(root):
-    script = (
-        "import sys; from pathlib import Path; from dial2vec.tracking import open_store; "
-        "from dial2vec.store import experiment; root = Path(sys.argv[1]); experiment(open_store(root), root, 'demo')"
-    )
-    started = [
-        subprocess.Popen([sys.executable, "-c", script, str(root)], stderr=subprocess.PIPE, text=True) for _ in range(3)
-    ]
-    outcomes = [(process.communicate()[1], process.returncode) for process in started]
-    assert outcomes == [("", 0)] * 3
-    assert len(open_store(root).search_experiments(filter_string="name = 'dial2vec-demo'")) == 1
-
-
-def test_a_moved_checkout_loads_its_models_by_alias(root, make_record, tmp_path, dialogue, encoders):
-    register(root, make_record())
+def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp_path, dialogue, encoders):
     moved = tmp_path / "moved" / "here"
     moved.parent.mkdir()
-    root.rename(moved)
+    registered.rename(moved)
     folder = local_model("models:/dial2vec-demo@candidate", root=moved)
     assert moved in folder.parents
     expected = DialogueEncoder.from_pretrained(encoders / "trained").encode(dialogue("d", "a: w1", "b: w2"))
@@ -232,66 +247,35 @@ def test_a_moved_checkout_loads_its_models_by_alias(root, make_record, tmp_path,
     assert open_store(moved).list_artifacts(done.run_id)[0].path == "report.html"
 
 
-def test_a_store_that_has_not_moved_is_not_rewritten(root, make_record):
-    register(root, make_record())
-    client = open_store(root)
+def test_a_store_that_has_not_moved_is_not_rewritten(registered):
+    client = open_store(registered)
     client.create_experiment("other", artifact_location="/old/other")
     client.create_experiment("dial2vec-mine", artifact_location="/old/place/mlruns/artifacts")
     client.create_experiment("neighbour", artifact_location="/old/place/mlruns/artifacts-2")
-    open_store(root)
-    with sqlite3.connect(root / "mlruns" / "mlflow.db") as connection:
+    open_store(registered)
+    with sqlite3.connect(registered / "mlruns" / "mlflow.db") as connection:
         found = dict(connection.execute("SELECT name, artifact_location FROM experiments"))
-    here = str(root / "mlruns" / "artifacts")
+    here = str(registered / "mlruns" / "artifacts")
     assert found["dial2vec-mine"] == here
     assert found["dial2vec-demo"] == here
     assert found["other"] == "/old/other"
     assert found["neighbour"] == "/old/place/mlruns/artifacts-2"
 
 
-def test_a_damaged_database_is_one_sentence(root):
-    open_store(root)
-    (root / "mlruns" / "mlflow.db").write_bytes(b"not a database at all" * 100)
-    with pytest.raises(ModelError, match=r"mlflow.db cannot be used: file is not a database\. .* move the folder"):
-        open_store(root)
-
-
-def test_an_empty_database_file_is_made_anew(root):
-    (root / "mlruns").mkdir(parents=True)
-    (root / "mlruns" / "mlflow.db").touch()
-    assert open_store(root).search_experiments()
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_database_is_one_sentence(root):
-    open_store(root)
-    (root / "mlruns" / "mlflow.db").chmod(0o400)
-    with pytest.raises(ModelError, match="readonly"):
-        open_store(root)
-
-
-def test_a_dead_server_is_found_out_at_once(root, monkeypatch):
-    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
-    started = time.monotonic()
-    with pytest.raises(ModelError, match=r"http://127.0.0.1:9 does not answer .* unset MLFLOW_TRACKING_URI"):
-        open_store(root)
-    assert time.monotonic() - started < 5
-
-
-def test_a_store_named_in_the_environment_is_used_as_it_is(root, make_record, tmp_path, monkeypatch):
+def test_a_store_named_in_the_environment_is_used_as_it_is(new_root, make_record, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
-    register(root, make_record())
-    assert not (root / "mlruns" / "mlflow.db").exists()
-    assert len(versions(root, "demo")) == 2
+    register(new_root, make_record())
+    assert not (new_root / "mlruns" / "mlflow.db").exists()
+    assert len(versions(new_root, "demo")) == 2
     assert os.environ["MLFLOW_TRACKING_URI"].endswith("other.db")
 
 
-def test_a_better_candidate_becomes_champion_and_the_old_one_previous(root, make_record):
-    done = register(root, make_record())
-    assert promote(root, "demo", MARGINS).promoted
-    first, second = versions(root, "demo")
+def test_a_better_candidate_becomes_champion_and_the_old_one_previous(registered):
+    assert promote(registered, "demo", MARGINS).promoted
+    first, second = versions(registered, "demo")
     assert (first.aliases, second.aliases) == (("previous",), ("candidate", "champion"))
-    assert open_store(root).get_model_version("dial2vec-demo", done.version).tags["promotion"] == "promoted"
-    assert promote(root, "demo", MARGINS).reasons == ["version 2 is the champion already"]
+    assert open_store(registered).get_model_version("dial2vec-demo", "2").tags["promotion"] == "promoted"
+    assert promote(registered, "demo", MARGINS).reasons == ["version 2 is the champion already"]
 
 
 def test_a_worse_candidate_is_refused_and_told_why(root, make_record):
@@ -313,38 +297,36 @@ def test_without_labels_the_candidate_is_registered_but_not_promoted(root, make_
 
 def on_a_new_split(root: Path, make_record: MakeRecord) -> Registration:
     """Champion version 2 comes from dev-1, candidate version 3 and the start from dev-2."""
-    register(root, make_record())
     promote(root, "demo", MARGINS)
     figures = {"start": points(50, 20, 30), "trained": points(60, 30, 40)}
     return register(root, make_record(fingerprint="f2", dev_hash="dev-2", dev_scores=figures))
 
 
-def test_a_champion_from_another_dev_split_is_measured_again(root, make_record):
-    on_a_new_split(root, make_record)
+def test_a_champion_from_another_dev_split_is_measured_again(registered, make_record):
+    on_a_new_split(registered, make_record)
     measured: list[Path] = []
 
     def rescore(folder: Path) -> dict[str, float]:
         measured.append(folder)
         return points(55, 25, 35)
 
-    assert promote(root, "demo", MARGINS, rescore=rescore, dev_hash="dev-2").promoted
+    assert promote(registered, "demo", MARGINS, rescore=rescore, dev_hash="dev-2").promoted
     assert [folder.is_dir() for folder in measured] == [True]
     assert DialogueEncoder.from_pretrained(measured[0])
-    assert [one.dev_scores["map"] for one in versions(root, "demo")] == [30, 35, 40]
-    assert [one.aliases for one in versions(root, "demo")] == [(), ("previous",), ("candidate", "champion")]
+    assert [one.dev_scores["map"] for one in versions(registered, "demo")] == [30, 35, 40]
+    assert [one.aliases for one in versions(registered, "demo")] == [(), ("previous",), ("candidate", "champion")]
 
 
-def test_everybody_is_measured_again_when_dev_has_changed_since(root, make_record):
-    register(root, make_record())
+def test_everybody_is_measured_again_when_dev_has_changed_since(registered):
     measured: list[Path] = []
-    promote(root, "demo", MARGINS, rescore=lambda folder: measured.append(folder), dev_hash="dev-9")
+    promote(registered, "demo", MARGINS, rescore=lambda folder: measured.append(folder), dev_hash="dev-9")
     assert len(measured) == 2
-    assert [one.dev_scores for one in versions(root, "demo")] == [None, None]
+    assert [one.dev_scores for one in versions(registered, "demo")] == [None, None]
 
 
-def test_figures_of_different_splits_are_never_compared(root, make_record):
-    on_a_new_split(root, make_record)
-    verdict = promote(root, "demo", MARGINS)
+def test_figures_of_different_splits_are_never_compared(registered, make_record):
+    on_a_new_split(registered, make_record)
+    verdict = promote(registered, "demo", MARGINS)
     assert verdict.reasons == ["version 2 was measured on another dev split; measure it on the present one"]
 
 
@@ -358,11 +340,10 @@ def test_promotion_without_registration_says_what_to_run(root, make_record):
         promote(root, "demoo", MARGINS)
 
 
-def test_addresses_lead_to_the_encoder_inside_the_store(root, make_record):
-    register(root, make_record())
-    by_alias = local_model("models:/dial2vec-demo@candidate", root=root)
-    assert by_alias == local_model("models:/dial2vec-demo/2", root=root)
-    assert root / "mlruns" / "artifacts" in by_alias.parents
+def test_addresses_lead_to_the_encoder_inside_the_store(registered):
+    by_alias = local_model("models:/dial2vec-demo@candidate", root=registered)
+    assert by_alias == local_model("models:/dial2vec-demo/2", root=registered)
+    assert registered / "mlruns" / "artifacts" in by_alias.parents
     assert (by_alias / "model.safetensors").is_file()
 
 
@@ -379,22 +360,19 @@ def test_addresses_lead_to_the_encoder_inside_the_store(root, make_record):
         ("dial2vec-demo@champion", "is no registry address"),
     ],
 )
-def test_a_wrong_address_names_what_exists(root, make_record, address, said):
-    register(root, make_record())
+def test_a_wrong_address_names_what_exists(registered, address, said):
     with pytest.raises(ModelError) as caught:
-        local_model(address, root=root)
+        local_model(address, root=registered)
     assert said in str(caught.value)
 
 
-def test_a_version_whose_files_are_gone_is_one_sentence(root, make_record):
-    register(root, make_record())
-    shutil.rmtree(root / "mlruns" / "artifacts" / "models")
+def test_a_version_whose_files_are_gone_is_one_sentence(registered):
+    shutil.rmtree(registered / "mlruns" / "artifacts" / "models")
     with pytest.raises(ModelError, match="files of dial2vec-demo version 2 are gone"):
-        local_model("models:/dial2vec-demo/2", root=root)
+        local_model("models:/dial2vec-demo/2", root=registered)
 
 
-def test_a_registered_model_runs_where_dial2vec_is_not_installed(root, make_record):
-    register(root, make_record())
+def test_a_registered_model_runs_where_dial2vec_is_not_installed(registered):
     script = (
         "import sys; sys.path = [p for p in sys.path if p.rstrip('/') != sys.argv[2]]; import mlflow; "
         "mlflow.set_tracking_uri(sys.argv[1]); model = mlflow.pyfunc.load_model('models:/dial2vec-demo@candidate'); "
@@ -402,13 +380,14 @@ def test_a_registered_model_runs_where_dial2vec_is_not_installed(root, make_reco
         "assert 'mlruns' in dial2vec.__file__ and len(vectors[0]) == 16, dial2vec.__file__"
     )
     source = str(tracking.PACKAGE.parent)
-    done = subprocess.run([sys.executable, "-c", script, store.store_uri(root), source], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script, store.store_uri(registered), source], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
-def test_the_model_lists_what_it_needs_and_what_it_takes(root, make_record):
-    register(root, make_record())
-    model = local_model("models:/dial2vec-demo/2", root=root).parents[1]
+def test_the_model_lists_what_it_needs_and_what_it_takes(registered):
+    model = local_model("models:/dial2vec-demo/2", root=registered).parents[1]
     needed = (model / "requirements.txt").read_text()
     assert all(f"{name}==" in needed for name in ("mlflow", "torch", "transformers", "numpy"))
     assert "+" not in needed

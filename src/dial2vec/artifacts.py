@@ -35,7 +35,7 @@ class Artifacts:
     @property
     def set_aside(self) -> Path:
         """Records that were not used, with reasons (stage validate)."""
-        return self._of("set_aside.jsonl")
+        return self._of("set_aside.csv")
 
     @property
     def validation(self) -> Path:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +221,8 @@ def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
 
 
 def write_set_aside(path: Path, records: Iterable[SetAside]) -> None:
-    """Write set-aside records as JSON Lines with the keys `source`, `line`, `dialogue_id`, `reason`, atomically."""
-    with atomic_path(path) as temporary:
-        lines = (json.dumps(asdict(record), ensure_ascii=False) + "\n" for record in records)
-        temporary.write_text("".join(lines), encoding="utf-8")
+    """Write set-aside records as CSV with the columns `source`, `line`, `dialogue_id`, `reason`, atomically."""
+    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
+        writer = csv.writer(handle)
+        writer.writerow(["source", "line", "dialogue_id", "reason"])
+        writer.writerows([record.source, record.line, record.dialogue_id, record.reason] for record in records)

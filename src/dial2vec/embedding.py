@@ -45,7 +45,7 @@ def embed_file(
     """Encode a JSON Lines file of dialogues into a Parquet file, atomically and in bounded memory.
 
     The Parquet file has the columns `dialogue_id` (string) and `embedding` (fixed-size list of float32), in the order
-    of the input. Records that are no dialogue go to `<output>.set_aside.jsonl` with their reasons.
+    of the input. Records that are no dialogue go to `<output>.set_aside.csv` with their reasons.
 
     :raises CorpusError: when the file cannot be read, or nothing in it can be used.
     """
@@ -76,7 +76,7 @@ def _blocks(dialogues: Iterator[Dialogue]) -> Iterator[list[Dialogue]]:
 
 
 def _write_set_aside(output: Path, set_aside: list[SetAside]) -> Path | None:
-    path = output.with_name(f"{output.name}.set_aside.jsonl")
+    path = output.with_name(f"{output.name}.set_aside.csv")
     if not set_aside:
         path.unlink(missing_ok=True)
         return None

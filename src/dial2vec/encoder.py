@@ -73,6 +73,7 @@ class DialogueEncoder(nn.Module):
         pooling: Pooling | None = None,
         turn_embeddings: bool | None = None,
         role_embeddings: bool | None = None,
+        device: str | None = None,
     ) -> DialogueEncoder:
         """Load an encoder.
 
@@ -82,6 +83,7 @@ class DialogueEncoder(nn.Module):
         :param pooling: "role" or "mean"; None keeps what was saved, else "role".
         :param turn_embeddings: None keeps what was saved, else False.
         :param role_embeddings: likewise.
+        :param device: "cpu", "cuda", ...; None takes a GPU where there is one.
         :raises ModelError: when nothing that can be loaded is there.
         """
         folder = resolve(name)
@@ -95,7 +97,7 @@ class DialogueEncoder(nn.Module):
         backbone, tokenizer = _load_backbone(folder)
         encoder = cls(backbone, tokenizer, name=saved.get("name", str(name)), **options)
         encoder._load_tables(folder)
-        return encoder.eval()
+        return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @classmethod
     def start(cls, settings: Settings) -> DialogueEncoder:

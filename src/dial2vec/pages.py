@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Literal
 
+from dial2vec.errors import Dial2vecError
+
 
 def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments after `python` that serve a page on 127.0.0.1, and the environment that they need."""
+    """Return the arguments after `python` that serve a page on 127.0.0.1, and the environment that they need.
+
+    :raises Dial2vecError: when MLflow's page is elsewhere, because its variable names a server.
+    """
     if which == "prefect":
         command = ["-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         return command, prefect_environment(root)
-    from dial2vec.tracking import open_store, store_uri
+    from dial2vec.store import SERVER, open_store, store_uri
 
+    if server := os.environ.get(SERVER):
+        raise Dial2vecError(f"{SERVER} is set: the MLflow page of this project is at {server}. Open that, or unset it.")
     open_store(root)
     artifacts = root / "mlruns" / "artifacts"
     return [

@@ -25,9 +25,7 @@ def dvc(root: Path, *arguments: str) -> None:
     """
     done = subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=root, env=stage_environment(), check=False)
     if done.returncode:
-        raise Dial2vecError(
-            f"`dvc {' '.join(arguments)}` stopped with status {done.returncode}; the reason stands above."
-        )
+        raise Dial2vecError(f"`dvc {arguments[0]}` stopped with status {done.returncode}; the reason stands above.")
 
 
 def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
@@ -47,7 +45,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
                 last = last if line.startswith("ERROR: failed to reproduce") else line
                 yield line
     if process.returncode:
-        raise Dial2vecError(f"`dvc {' '.join(arguments)}` stopped with status {process.returncode}: {last}")
+        raise Dial2vecError(f"`dvc {arguments[0]}` stopped with status {process.returncode}: {last}")
 
 
 def stage_environment() -> dict[str, str]:

@@ -96,7 +96,7 @@ def one_sentence(uri: str) -> Iterator[None]:
     try:
         yield
     except (MlflowException, SQLAlchemyError, sqlite3.Error) as error:
-        reason = str(error).strip().splitlines()[0].rstrip(".")
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         advice = "Check that the server is well."
         if uri.startswith("sqlite:///"):
             advice = (
@@ -153,9 +153,12 @@ def experiment(client: MlflowClient, root: Path, corpus: str) -> str:
     found = client.get_experiment_by_name(name)
     if found is None:
         location = None if os.environ.get(SERVER) else str(_artifacts(database_path(root)))
-        with contextlib.suppress(MlflowException):  # another process was faster
+        try:
             return str(client.create_experiment(name, artifact_location=location))
-        found = client.get_experiment_by_name(name)
+        except MlflowException:
+            found = client.get_experiment_by_name(name)
+            if found is None:  # else another process was faster
+                raise
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     return str(found.experiment_id)
@@ -189,8 +192,8 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
 
     :raises ModelError: when nothing is registered under that name.
     """
-    names = [model.name for model in client.search_registered_models()]
-    if name not in names:
+    if not client.search_registered_models(f"name = '{name}'"):
+        names = [model.name for model in client.search_registered_models()]
         raise ModelError(
             f"nothing is registered as {name}.{did_you_mean(name, names)} "
             f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."

@@ -324,7 +324,7 @@ def local_model(uri: str, *, root: Path | None) -> Path:
     """Return the encoder folder behind a registry address; nothing is copied where the store is local.
 
     :param uri: "models:/dial2vec-demo@champion" or "models:/dial2vec-demo/2".
-    :param root: the project; None looks for the store in the working directory and above it.
+    :param root: the project; None means the one at or above the working directory.
     :raises ModelError: when the model, alias or version does not exist, naming those that do.
     """
     name, at, alias = uri.removeprefix("models:/").partition("@")

@@ -23,17 +23,13 @@ from dial2vec.dialogue import Dialogue, SetAside, Turn, read_dialogues, write_di
 FILE = "dialogues.jsonl.gz"
 CUSTOMER, AGENT = "customer", "agent"
 MIXED_SHARE = 0.2
+SMALL_TALK = 0.5
 GOALS = {"book": 5, "change": 3, "cancel": 3, "problem": 3}
 STYLES = ("plain", "terse", "polite", "verbose", "informal")
 LEADS = {
-    "polite": ("If you would be so kind.", "Thank you for asking.", "Excuse me."),
-    "verbose": (
-        "Well, let me think.",
-        "To be honest with you, I am not very good at this.",
-        "Now, where was I.",
-        "You see.",
-    ),
-    "informal": ("Um...", "Ok so...", "Yeah.", "Hmm.", "Haha."),
+    "polite": ("Thank you.", "Of course.", "Let me see."),
+    "verbose": ("Well, let me think.", "Now, what did we say.", "Hm, good question.", "Right, let me see."),
+    "informal": ("Um...", "Ok so...", "Yeah.", "Hmm.", "Let me think..."),
 }
 CASUAL = {"please": "pls", "Thank you": "Thanks", "I am": "I'm", "It is": "It's", "do not": "don't", "We are": "We're"}
 # Slots that are misheard or corrected: what a customer gets wrong in life, and what reads the same from both sides.
@@ -104,125 +100,122 @@ class _Conversation:
         self.rng = rng
         self.said: list[tuple[str, str]] = []
         self.facts: dict[str, str] = {}
+        self.told: set[str] = set()  # names of the facts that the customer has mentioned
         self.styles = {CUSTOMER: rng.choice(STYLES), AGENT: rng.choice(STYLES[:3])}
         self.domain: Mapping[str, Any] = {}
-        self.theme: dict[str, Any] | None = None
-        self.gossip = False
+        self.brief = False
+        self.theme: Mapping[str, str] | None = None  # small talk that is still to come
+        self.moment = rng.choice(("before", "after", "later"))
+        self.parting = ""
 
     def act(self, labels: Sequence[str]) -> tuple[Turn, ...]:
         """Play the whole dialogue, one domain after the other."""
-        rng = self.rng
+        self.brief = len(labels) > 1
         self._draw(_phrases()["banks"])
-        if rng.random() < 0.9:
-            self.theme = rng.choice([theme for theme in _phrases()["themes"] if theme["about"] not in labels])
-            self.gossip = rng.random() < 0.75
-        if rng.random() < 0.25:
-            self._say(AGENT, "agent_hello")
-        if rng.random() < 0.7:
+        if self._chance(SMALL_TALK):
+            self.theme = self.rng.choice([theme for theme in _phrases()["themes"] if theme["about"] not in labels])
+        if self._chance(0.3):
+            desk = demo_domains()[labels[0]]["desk"]
+            self._say(AGENT, self.rng.choice(("agent_hello", "agent_desk")), {"desk": desk})
+        if self._chance(0.6):
             self._say(CUSTOMER, "hello")
         for number, label in enumerate(labels):
             if number:
                 self._say(CUSTOMER, "bridge")
-            self._pursue(label, brief=len(labels) > 1, small_talk=not number)
+                self.told &= {"first", "last", "phone"}
+            self._pursue(label)
         self._part()
         return self._turns()
+
+    def _chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
 
     def _draw(self, banks: Mapping[str, Sequence[str]]) -> None:
         self.facts |= {name: self.rng.choice(values) for name, values in banks.items()}
         self.facts["old_date"] = self._other("date")
         # What is "my son" to the customer is "your son" to the agent.
-        for name, value in list(self.facts.items()):
+        for name in banks:
+            value = self.facts[name]
             self.facts[f"your_{name}"] = "you" if value == "me" else re.sub(r"^my ", "your ", value)
 
+    def _bank(self, slot: str) -> Sequence[str]:
+        shared = _phrases()["banks"]
+        bank: Sequence[str] = (
+            shared[self.domain["times"]] if slot == "time" else self.domain["banks"].get(slot) or shared[slot]
+        )
+        return bank
+
     def _other(self, slot: str) -> str:
-        bank = self.domain.get("banks", {}).get(slot) or _phrases()["banks"].get(slot)
-        bank = bank or _phrases()["banks"][self.domain["times"]]
+        bank = _phrases()["banks"]["date"] if slot == "date" else self._bank(slot)
         return self.rng.choice([value for value in bank if value != self.facts[slot]])
 
-    def _pursue(self, label: str, *, brief: bool, small_talk: bool) -> None:
+    def _pursue(self, label: str) -> None:
+        """Play one domain: the customer's request, and what the goal takes."""
         self.domain = demo_domains()[label]
-        shared = _phrases()["banks"]
-        self._draw(self.domain["banks"] | {"time": shared[self.domain["times"]], "thing": self.domain["things"]})
+        banks = {"time": self._bank("time"), "code": self._bank("code"), "thing": self.domain["things"]}
+        self._draw(self.domain["banks"] | banks)
         goal = self.rng.choices(list(GOALS), weights=list(GOALS.values()))[0]
-        theme = self.theme if small_talk else None
-        theme_first = self.rng.random() < 0.5
-        if theme and theme_first:
-            self._say(CUSTOMER, [theme["say"]])
-        if goal == "problem" and self.rng.random() < 0.7:
+        self._small_talk("before")
+        if goal == "problem" and self._chance(0.6):
             self._say(CUSTOMER, "complaint")
-        known = self._say(CUSTOMER, self.domain[goal] if goal in self.domain else goal)
-        if theme and not theme_first:
-            self._say(CUSTOMER, [theme["say"]])
-        if theme:
-            self._say(AGENT, [theme["reply"]])
-        {"book": self._book, "change": self._change, "cancel": self._cancel, "problem": self._complain}[goal](
-            known, brief
-        )
+        self._say(CUSTOMER, self.domain.get(goal, goal))
+        self._small_talk("after")
+        self._chat()
+        self._say(AGENT, "sorry" if goal == "problem" else "ack")
+        {"book": self._book, "change": self._change, "cancel": self._cancel, "problem": self._complain}[goal]()
 
-    def _book(self, known: set[str], brief: bool) -> None:
-        rng = self.rng
-        self._say(AGENT, "ack")
-        asks = [
-            slot for slot in self.domain["asks"] if slot not in known and not (slot == "route" and "origin" in known)
-        ]
-        wanted = set(rng.sample(asks, min(len(asks), 2 if brief else rng.choice((2, 3)))))
-        for slot in asks:
-            if slot in wanted:
+    def _book(self) -> None:
+        needed = set(FIELD.findall(self.domain["summary"].replace("your_", "")))
+        extra = set() if self.brief else {self.rng.choice(self.domain["asks"])}
+        for slot in self.domain["asks"]:
+            fields = {"origin", "city"} if slot == "route" else {slot}
+            if not fields <= self.told and fields & (needed | extra):
                 self._ask(slot)
         self._offer()
-        if not brief:
-            self._wonder(0.6)
-        self._contact(0.2 if brief else 0.45)
+        self._wonder(0.5)
+        self._contact(0.3)
         self._say(AGENT, "done_book")
+        self._say(AGENT, self.domain["remark"])
 
-    def _change(self, known: set[str], brief: bool) -> None:
-        self._say(AGENT, "ack")
-        self._find(old=True)
-        self._swap("new_date")
-        if self.domain["offer_slot"] == "time" and self.rng.random() < 0.7:
+    def _change(self) -> None:
+        self._find("old_date")
+        self._say(AGENT, "new_date")
+        self._tell(_phrases()["slots"]["date"]["tell"], "date")
+        if self.domain["offer_slot"] == "time" and self._chance(0.7):
             self._offer()
-        if not brief:
-            self._wonder(0.7)
-            self._contact(0.4)
+        self._wonder(0.7)
+        self._contact(0.3)
         self._say(AGENT, "done_change")
+        self._say(AGENT, self.domain["remark"])
 
-    def _cancel(self, known: set[str], brief: bool) -> None:
-        self._say(AGENT, "ack")
-        self._find(old=False)
-        if not brief or self.rng.random() < 0.5:
-            self._swap("ask_reason", answer="reason")
-        if not brief:
-            self._wonder(0.4)
-            self._contact(0.5)
+    def _cancel(self) -> None:
+        self._find("date")
+        if not self.brief or self._chance(0.5):
+            self._say(AGENT, "ask_reason")
+            self._tell(_phrases()["reason_money" if "money" in self.domain["groups"] else "reason"], "reason")
+        self._contact(0.5)
         self._say(AGENT, "policy")
         self._say(AGENT, "done_cancel")
 
-    def _complain(self, known: set[str], brief: bool) -> None:
-        self._say(AGENT, "sorry")
-        self._find(old=False)
-        if not brief:
+    def _complain(self) -> None:
+        self._find("date")
+        if not self.brief:
             self._say(CUSTOMER, "want")
         self._say(AGENT, self.domain["fix"])
-        if not brief and self.rng.random() < 0.5:
+        if not self.brief and self._chance(0.5):
             self._say(CUSTOMER, "accept")
-            self._contact(0.7)
+            self._contact(0.6)
 
     def _ask(self, slot: str) -> None:
-        """The agent asks for one value; the customer tells it, sometimes wrongly, and is sometimes misheard."""
         phrases = self.domain["slots"].get(slot) or _phrases()["slots"][slot]
         self._say(AGENT, phrases["ask"])
         self._tell(phrases["tell"], slot)
 
-    def _swap(self, question: str, *, answer: str = "") -> None:
-        self._say(AGENT, question)
-        if answer:
-            self._say(CUSTOMER, answer)
-            self._gossip()
-        else:
-            self._tell(_phrases()["slots"]["date"]["tell"], "date")
-
-    def _tell(self, tell: Sequence[str], slot: str) -> None:
-        chance = self.rng.random() if slot in UNSURE else 1.0
+    def _tell(self, tell: str | Sequence[str], slot: str) -> None:
+        """Answer the agent; now and then with a wrong value that is mended, or one that is misheard."""
+        if self.styles[CUSTOMER] in LEADS and self._chance(0.25):
+            self._say(CUSTOMER, LEADS[self.styles[CUSTOMER]])
+        chance = self.rng.random() if slot in UNSURE and not self.brief else 1.0
         value = {"value": self.facts.get(slot, "")}
         if chance < 0.12:
             wrong = self._other(slot)
@@ -231,106 +224,108 @@ class _Conversation:
             self._say(AGENT, "righted", value)
         else:
             self._say(CUSTOMER, tell)
-            if chance < 0.24:
+            if chance < 0.22:
                 self._say(AGENT, "clarify", value)
                 self._say(CUSTOMER, "clarified", value)
-        self._gossip()
+        self._small_talk("later")
+        self._chat()
 
-    def _gossip(self) -> None:
-        """Come back to the small talk, once."""
-        if self.theme and self.gossip and self.rng.random() < 0.6:
-            self.gossip = False
+    def _small_talk(self, moment: str) -> None:
+        """The customer says what is on the mind, if this is the moment."""
+        if self.theme and self.moment == moment:
+            self._say(CUSTOMER, [self.theme["say"]])
+            self.moment = "now"
+
+    def _chat(self) -> None:
+        """The agent takes it up, and sometimes there is more to it."""
+        if self.theme is None or self.moment != "now":
+            return
+        more = self._chance(0.1 if self.brief else 0.4)
+        if more or "?" not in self.theme["reply"]:
+            self._say(AGENT, [self.theme["reply"]])
+        if more:
             self._say(CUSTOMER, [self.theme["more"]])
             self._say(AGENT, [self.theme["answer"]])
+        self.parting, self.theme = self.theme["bye"], None
 
     def _offer(self) -> None:
         slot = self.domain["offer_slot"]
-        if self.rng.random() < 0.35:
+        if not self.brief and self._chance(0.3):
             self._say(AGENT, self.domain["offer"], {"offer": self._other(slot)})
             self._say(CUSTOMER, "reject")
             self._say(AGENT, "instead")
         self._say(AGENT, self.domain["offer"], {"offer": self.facts[slot]})
         self._say(CUSTOMER, "accept")
 
-    def _wonder(self, chance: float) -> None:
+    def _wonder(self, probability: float) -> None:
         """The customer asks something on the side: half of the time what is asked in several domains."""
-        if self.rng.random() < chance:
+        if not self.brief and self._chance(probability):
             group = self.rng.choice(self.domain["groups"])
-            shared = _phrases()["extras"][group]
-            question, answer = self.rng.choice(shared if self.rng.random() < 0.5 else self.domain["extras"])
+            question, answer = self.rng.choice(
+                _phrases()["extras"][group] if self._chance(0.4) else self.domain["extras"]
+            )
             self._say(CUSTOMER, [question])
             self._say(AGENT, [answer])
 
-    def _find(self, *, old: bool) -> None:
-        what = "code" if self.rng.random() < 0.6 else "name"
+    def _find(self, date: str) -> None:
+        """The agent finds the booking and reads it out, with the date as it stood."""
+        what = "code" if "last" in self.told or self._chance(0.6) else "name"
         self._say(AGENT, f"ask_{what}")
-        self._say(CUSTOMER, f"tell_{what}")
-        self._gossip()
-        date = self.facts["old_date" if old else "date"]
-        self._say(AGENT, "found", {"date": date})
-        self._say(CUSTOMER, "clarified", {"value": "that is it"})
+        self._tell(_phrases()[f"tell_{what}"], what)
+        self._say(AGENT, "found", {"date": self.facts[date]})
+        if self._chance(0.6):
+            self._say(CUSTOMER, "clarified", {"value": "that is it"})
 
-    def _contact(self, chance: float) -> None:
-        for what in ("name", "phone"):
-            if self.rng.random() < chance:
+    def _contact(self, probability: float) -> None:
+        for what, fact in (("name", "last"), ("phone", "phone")):
+            if fact not in self.told and not self.brief and self._chance(probability):
                 self._say(AGENT, f"ask_{what}")
-                self._say(CUSTOMER, f"tell_{what}")
-                self._gossip()
+                self._tell(_phrases()[f"tell_{what}"], what)
 
     def _part(self) -> None:
-        if self.rng.random() < 0.4:
+        asked = self._chance(0.3)
+        if asked:
             self._say(AGENT, "anything")
-        self._say(CUSTOMER, "thanks")
-        self._say(AGENT, "bye")
-        if self.theme and self.rng.random() < 0.6:
-            self._say(AGENT, [self.theme["bye"]])
+        self._say(CUSTOMER, "no_more" if asked else "thanks")
+        self._say(AGENT, "bye_named" if "first" in self.told else "bye")
+        if self.parting and self._chance(0.5):
+            self._say(AGENT, [self.parting])
 
-    def _say(self, speaker: str, templates: str | Sequence[str], facts: Mapping[str, str] | None = None) -> set[str]:
-        """Add a sentence in the speaker's style; return the names of the values that it mentions."""
-        options = sorted(_phrases()[templates] if isinstance(templates, str) else templates, key=len)
-        style = self.styles[speaker]
+    def _say(self, speaker: str, phrases: str | Sequence[str], facts: Mapping[str, str] | None = None) -> None:
+        """Add a sentence, chosen and filled in the speaker's style."""
+        options = sorted(_phrases()[phrases] if isinstance(phrases, str) else phrases, key=len)
         half = (len(options) + 1) // 2
-        options = {"terse": options[:half], "verbose": options[-half:]}.get(style, options)
-        text = self.rng.choice(options)
+        text = self.rng.choice({"terse": options[:half], "verbose": options[-half:]}.get(self.styles[speaker], options))
         while found := CHOICE.search(text):
             text = text[: found.start()] + self.rng.choice(found[1].split("|")) + text[found.end() :]
+        text = text.replace("{summary}", self.domain.get("summary", ""))
+        if speaker == CUSTOMER:
+            self.told |= set(FIELD.findall(text))
         known = self.facts | dict(facts or {})
-        fields = set(FIELD.findall(text))
-        while FIELD.search(text):  # a value may name others: the summary is one
-            text = FIELD.sub(lambda match: known[match[1]] if match[1] != "summary" else self.domain["summary"], text)
-        text = text[:1].upper() + text[1:]
-        self.said.append((speaker, self._styled(text, speaker)))
-        return fields
-
-    def _styled(self, text: str, speaker: str) -> str:
-        style, rng = self.styles[speaker], self.rng
-        if speaker == AGENT:
-            return text
-        if style in LEADS and rng.random() < 0.2:
-            text = f"{rng.choice(LEADS[style])} {text}"
-        if style != "informal":
-            return text
-        for formal, casual in CASUAL.items():
-            text = text.replace(formal, casual)
-        return _mistyped(text.lower().rstrip("."), rng)
+        text = FIELD.sub(lambda match: known[match[1]], text)
+        self.said.append((speaker, text[:1].upper() + text[1:]))
 
     def _turns(self) -> tuple[Turn, ...]:
-        """Join what one speaker says in a row into a turn, now and then into two."""
+        """Join what one speaker says in a row into one turn, now and then into two."""
         turns: list[Turn] = []
         for speaker, text in self.said:
-            if turns and turns[-1].speaker == speaker and self.rng.random() < 0.9:
+            if turns and turns[-1].speaker == speaker and self._chance(0.92):
                 turns[-1] = Turn(speaker, f"{turns[-1].text} {text}")
             else:
                 turns.append(Turn(speaker, text))
-        return tuple(turns)
+        if self.styles[CUSTOMER] != "informal":
+            return tuple(turns)
+        return tuple(Turn(t.speaker, _casual(t.text, self.rng) if t.speaker == CUSTOMER else t.text) for t in turns)
 
 
-def _mistyped(text: str, rng: random.Random) -> str:
-    """Swap two letters inside one long word, in one sentence of ten."""
-    words = text.split()
-    places = [place for place, word in enumerate(words) if word.isalpha() and len(word) > 5]
-    if places and rng.random() < 0.1:
+def _casual(text: str, rng: random.Random) -> str:
+    """Write as in a chat: small letters, short forms, and in one turn of seven a long word with two letters swapped."""
+    for formal, casual in CASUAL.items():
+        text = text.replace(formal, casual)
+    words = text.removesuffix(".").split()
+    places = [place for place, word in enumerate(words) if word.isalpha() and word.islower() and len(word) > 5]
+    if places and rng.random() < 0.15:
         place = rng.choice(places)
         word, at = words[place], rng.randrange(1, len(words[place]) - 2)
         words[place] = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
-    return " ".join(words)
+    return " ".join(words).lower()

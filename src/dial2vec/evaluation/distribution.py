@@ -37,7 +37,7 @@ def adjusted_alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> floa
     return same / n_same - different / n_different if n_same and n_different else float("nan")
 
 
-def uniformity(vectors: np.ndarray, *, block: int = 1024) -> float:
+def uniformity(vectors: np.ndarray, *, block: int = 256) -> float:
     """Return log mean exp(-2 squared distance) over pairs of normalised vectors, in [-8, 0]; lower is more even.
 
     0 means that all vectors coincide. Source: Wang and Isola 2020, section 3.1, with t = 2.
@@ -67,6 +67,7 @@ def _pair_sums(vectors: np.ndarray, labels: Sequence[str | int]) -> tuple[float,
     sums = np.zeros((len(counts), units.shape[1]))
     np.add.at(sums, codes, units)
     per_label = counts * np.bincount(codes, weights=squares) - (sums**2).sum(axis=1)
-    same, n_same = float(per_label.sum()), int((counts * (counts - 1)).sum()) // 2
+    # Rounding can leave a coinciding group a hair below zero.
+    same, n_same = max(float(per_label.sum()), 0.0), int((counts * (counts - 1)).sum()) // 2
     everything = len(units) * float(squares.sum()) - float((sums.sum(axis=0) ** 2).sum())
     return same, n_same, everything - same, len(units) * (len(units) - 1) // 2 - n_same

@@ -13,8 +13,8 @@ from dial2vec.evaluation.distribution import normalised
 COSINE_STEP = 1e-10
 
 
-def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 1024) -> float:
-    """Return the mean over queries of Spearman's correlation between cosines and relevance, in [-1, 1]; higher is better.
+def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> float:
+    """Return the mean over queries of Spearman's correlation of cosine with relevance, in [-1, 1]; higher is better.
 
     Every dialogue is a query against all others; relevance is 1 for the same label and 0 otherwise. Ties share their
     average rank. A query for which it is undefined (all others relevant, none, or all equally similar) counts 0.

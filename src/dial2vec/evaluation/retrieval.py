@@ -26,7 +26,7 @@ class RetrievalScores:
     left_out: int
 
 
-def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 1024) -> RetrievalScores:
+def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> RetrievalScores:
     """Rank all other dialogues by cosine for every dialogue; a hit is one of the same label.
 
     Among equally similar dialogues the hits come last. So the order of the input never matters, and vectors that

@@ -64,8 +64,8 @@ def _check(vectors: np.ndarray, labels: Sequence[str | int], runs: int) -> None:
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
         raise Dial2vecError(
-            f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, the first at row {broken[0]}; expected finite "
-            "numbers. The training diverged or the file is damaged: lower the learning rate or encode again."
+            f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, first in row {broken[0]}; expected finite"
+            " numbers. The training diverged or the file is damaged: lower the learning rate or encode again."
         )
     if runs < 1:
         raise Dial2vecError(f"found {runs} runs of k-means; expected at least 1. Raise evaluate.kmeans_runs.")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+from dial2vec.pages import page_command
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Call the command in an empty project."""
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "params.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("DIAL2VEC_MIRROR", raising=False)
+    return lambda *arguments: CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_help_lists_every_command():
+    done = CliRunner().invoke(main, ["--help"])
+    for command in ("run", "results", "fetch", "add", "embed", "promote", "versions", "page"):
+        assert f"\n  {command} " in done.output
+
+
+def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["run"])
+    assert done.exit_code == 1
+    assert "no project at or above" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["fetch", "sdg"], "Did you mean 'sgd'?"),
+        (["add", "calls"], "put JSON Lines"),
+        (["promote", "calls"], "make run"),
+        (["versions", "calls"], "make run"),
+        (["results"], "Run `dvc repro`"),
+        (["embed", "none.jsonl", "--model", "./none", "--output", "v.parquet"], "is not a folder with a model"),
+        (
+            ["embed", "none.jsonl", "--model", "models:/dial2vec-demo@champion", "--output", "v.parquet"],
+            "dial2vec-demo",
+        ),
+    ],
+)
+def test_errors_are_one_sentence_without_a_traceback(run, arguments, message):
+    done = run(*arguments)
+    assert done.exit_code == 1, done.output
+    assert done.output.startswith("Error: ")
+    assert message in done.output
+    assert "Traceback" not in done.output
+
+
+def test_missing_mirror_is_named(run, monkeypatch):
+    monkeypatch.setenv("DIAL2VEC_MIRROR", "/no/such/mirror")
+    done = run("fetch", "sgd")
+    assert done.exit_code == 1
+    assert "/no/such/mirror" in done.output
+    assert "DIAL2VEC_MIRROR" in done.output
+
+
+def test_wrong_settings_stop_before_anything_runs(run, tmp_path):
+    (tmp_path / "params.yaml").write_text("train: {epoch: 3}")
+    done = run("run")
+    assert "unknown key 'train.epoch'. Did you mean 'epochs'?" in done.output
+
+
+def test_debug_shows_the_traceback(run):
+    done = run("--debug", "results")
+    assert done.exception is not None
+    assert type(done.exception).__name__ == "ArtifactError"
+
+
+def test_embed_reports_what_was_cut_and_set_aside(run, tmp_path, tiny_folder):
+    long = {"dialogue_id": "long", "turns": [{"speaker": "a", "text": "w1 " * 100}]}
+    (tmp_path / "calls.jsonl").write_text(json.dumps(long) + "\n{broken\n")
+    done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "v.parquet")
+    assert done.exit_code == 0, done.output
+    assert "v.parquet: 1 vectors of length 16" in done.output
+    assert "1 dialogues are longer than 64 tokens" in done.output
+    assert "1 records could not be used" in done.output
+
+
+def test_embed_into_a_folder_without_permission_says_so(run, tmp_path, tiny_folder):
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": [{"speaker": "a", "text": "w1"}]}))
+    (tmp_path / "file").touch()
+    done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "file/v.parquet")
+    assert done.exit_code == 1
+    assert "cannot write file/v.parquet" in done.output
+
+
+def test_pages_listen_on_this_machine_only(tmp_path):
+    for which in ("mlflow", "prefect"):
+        command, _ = page_command(which, tmp_path, 5001)
+        assert command[command.index("--host") + 1] == "127.0.0.1"
+        assert command[command.index("--port") + 1] == "5001"
+
+
+def test_help_is_instant_enough_to_import_no_library():
+    done = subprocess.run([sys.executable, "-m", "dial2vec.cli", "--help"], capture_output=True, text=True, check=True)
+    assert "dialogue encoder" in done.stdout

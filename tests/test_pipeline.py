@@ -1,0 +1,182 @@
+"""The whole way through in a project of its own: DVC, MLflow and Prefect for real, with the tiny encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError
+from dial2vec.pipeline import STAGES, ensure_data, targets
+from dial2vec.store import open_store
+
+ROOT = Path(__file__).parents[1]
+
+
+def write_corpus(folder, seed):
+    """Dialogues of three topics, each with ten words of its own and ten that all share."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rng = np.random.default_rng(seed)
+    words = np.arange(40).reshape(4, 10)
+    lines = []
+    for i in range(90):
+        own = words[[i % 3, 3]].ravel()
+        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(own, 3))} for t in range(5)]
+        lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{i % 3}"]}))
+    (folder / "calls.jsonl").write_text("\n".join(lines))
+
+
+def call(project, *command, **environment):
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_"))}
+    # A PATH without this Python: the project must find its own.
+    clean["PATH"] = "/usr/bin:/bin"
+    return subprocess.run(
+        [f".venv/bin/{command[0]}", *command[1:]],
+        cwd=project, env=clean | environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def changed(project):
+    """Stages that `dvc repro` would run now."""
+    done = call(project, "dvc", "status", "--json")
+    assert done.returncode == 0, done.stderr
+    return {name for name in json.loads(done.stdout) if "@" in name}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, tiny_folder):
+    """A checkout with the corpora `calls` and `chats`, after one `dial2vec run`."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("dvc.yaml", "src", "flows"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    for seed, name in enumerate(("calls", "chats")):
+        write_corpus(folder / "data" / name, seed)
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params["corpora"] = ["calls", "chats"]
+    params["prepare"] = {"dev_share": 0.2, "test_share": 0.2}
+    params["sample"]["negatives"] = 2
+    params["encoder"]["name"] = tiny_folder
+    params["train"] |= {"max_dialogues": 10, "log_steps": 1, "learning_rate": 1e-2}
+    params["evaluate"]["kmeans_runs"] = 2
+    params["promote"] = {"min_purity_gain": -100.0, "min_spearman_gain": -100.0, "min_map_gain": -100.0}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params))
+    assert call(folder, "dvc", "init", "--no-scm", "--quiet").returncode == 0
+    for name in ("calls", "chats"):
+        assert call(folder, "dial2vec", "add", name).returncode == 0
+    done = call(folder, "dial2vec", "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    folder.joinpath("first_run.txt").write_text(done.stdout)
+    return folder
+
+
+def test_run_ends_with_a_table_and_the_next_steps(project):
+    said = (project / "first_run.txt").read_text()
+    table = said[said.index("corpus  ") :]
+    for name in ("calls", "chats"):
+        rows = [line.split() for line in table.splitlines() if line.startswith(f"{name} ")]
+        assert [row[1] for row in rows] == ["start", "trained"]
+        metrics = json.loads((project / f"artifacts/{name}/metrics.json").read_text())
+        assert float(rows[0][-1]) == round(metrics["start"]["map"], 2)
+        assert f"registered as dial2vec-{name} version 2 (candidate)" in table
+    assert "make mlflow" in table
+    assert "dial2vec promote calls" in table
+
+
+def test_second_run_reruns_nothing(project):
+    assert changed(project) == set()
+    done = call(project, "dial2vec", "run")
+    assert done.returncode == 0, done.stderr
+    assert "Running stage" not in done.stdout
+    assert done.stdout.count("didn't change, skipping") >= 12
+
+
+def test_a_changed_learning_rate_reruns_train_and_what_follows(project):
+    path = project / "params.yaml"
+    before = path.read_text()
+    params = yaml.safe_load(before)
+    params["train"]["learning_rate"] = 1e-3
+    path.write_text(yaml.safe_dump(params))
+    dry = call(project, "dvc", "repro", "--dry", *targets(["calls"]))
+    path.write_text(before)
+    ran = [line.split("'")[1] for line in dry.stdout.splitlines() if line.startswith("Running stage")]
+    # A dry run does not know that a new model makes new metrics; that evaluate reads the model is in dvc.yaml.
+    assert ran == ["train@calls", "register@calls"]
+    assert (
+        "artifacts/${item.corpus}/model"
+        in yaml.safe_load((project / "dvc.yaml").read_text())["stages"]["evaluate"]["deps"]
+    )
+
+
+def test_a_changed_corpus_reruns_that_corpus_only(project):
+    path = project / "data" / "chats" / "calls.jsonl"
+    before = path.read_text()
+    path.write_text(before.replace("w3", "w4"))
+    found = changed(project)
+    path.write_text(before)
+    assert "validate@chats" in found
+    assert not [name for name in found if name.endswith("@calls")]
+
+
+def test_champion_is_the_start_until_the_candidate_is_promoted(project):
+    store = open_store(project)
+    address = "models:/dial2vec-calls@champion"
+    assert store.get_model_version_by_alias("dial2vec-calls", "champion").version == 1
+    assert store.get_model_version_by_alias("dial2vec-calls", "candidate").version == 2
+    done = call(project, "dial2vec", "promote", "calls")
+    assert "the candidate is the champion now" in done.stdout, done.stdout + done.stderr
+    assert store.get_model_version_by_alias("dial2vec-calls", "champion").version == 2
+    again = call(project, "dial2vec", "promote", "calls")
+    assert "version 2 is the champion already" in again.stdout
+    done = call(
+        project, "dial2vec", "embed", "data/calls/calls.jsonl", "--model", address, "--output", "vectors.parquet"
+    )
+    assert "90 vectors of length 16" in done.stdout, done.stderr
+    vectors = np.array(pq.read_table(project / "vectors.parquet")["embedding"].to_pylist(), dtype=np.float32)
+    from dial2vec.dialogue import read_dialogues
+
+    trained = DialogueEncoder.from_pretrained(project / "artifacts" / "calls" / "model")
+    expected = trained.encode(list(read_dialogues(project / "data" / "calls" / "calls.jsonl")))
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_gate_that_is_not_passed_names_the_figure(project):
+    path = project / "params.yaml"
+    before = path.read_text()
+    path.write_text(before.replace("min_map_gain: -100.0", "min_map_gain: 100.0"))
+    done = call(project, "dial2vec", "promote", "chats")
+    path.write_text(before)
+    assert "the champion stays" in done.stdout, done.stderr
+    assert "map " in done.stdout
+    assert "needed +100.00" in done.stdout
+    version = open_store(project).get_model_version_by_alias("dial2vec-chats", "candidate")
+    assert "map" in version.tags["promotion"]
+
+
+def test_flow_runs_every_stage_as_a_task_leaves_a_table_and_promotes(project):
+    done = call(project, "python", "flows/retrain.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
+        tasks = [name for (name,) in database.execute("select name from task_run where state_type = 'COMPLETED'")]
+        [[table]] = database.execute("select data from artifact where key = 'results'").fetchall()
+        lines = [message for (message,) in database.execute("select message from log")]
+    assert {f"{stage}-{corpus}" for corpus in ("calls", "chats") for stage in STAGES} <= set(tasks)
+    assert [row["encoder"] for row in json.loads(json.loads(table))] == ["start", "trained"] * 2
+    assert any("didn't change, skipping" in line for line in lines)
+    assert open_store(project).get_model_version_by_alias("dial2vec-chats", "champion").version == 2
+
+
+def test_missing_data_says_how_to_bring_it(tmp_path):
+    with pytest.raises(CorpusError, match="Run `dial2vec fetch sgd`"):
+        ensure_data(tmp_path, ["sgd"])

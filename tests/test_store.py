@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from dial2vec.errors import ModelError
+from dial2vec.store import open_store
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project without a store; its name has characters that mean something in a URI."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    return tmp_path / "my project #1 50%"
+
+
+def test_three_processes_may_start_at_once(root):
+    script = (
+        "import sys; from pathlib import Path; from dial2vec.tracking import open_store; "
+        "from dial2vec.store import experiment; root = Path(sys.argv[1]); experiment(open_store(root), root, 'demo')"
+    )
+    started = [
+        subprocess.Popen([sys.executable, "-c", script, str(root)], stderr=subprocess.PIPE, text=True) for _ in range(3)
+    ]
+    outcomes = [(process.communicate()[1], process.returncode) for process in started]
+    assert outcomes == [("", 0)] * 3
+    assert len(open_store(root).search_experiments(filter_string="name = 'dial2vec-demo'")) == 1
+
+
+def test_a_damaged_database_is_one_sentence(root):
+    open_store(root)
+    (root / "mlruns" / "mlflow.db").write_bytes(b"not a database at all" * 100)
+    with pytest.raises(ModelError, match=r"mlflow.db cannot be used: file is not a database\. .* move the folder"):
+        open_store(root)
+
+
+def test_an_empty_database_file_is_made_anew(root):
+    (root / "mlruns").mkdir(parents=True)
+    (root / "mlruns" / "mlflow.db").touch()
+    assert open_store(root).search_experiments()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_database_is_one_sentence(root):
+    open_store(root)
+    (root / "mlruns" / "mlflow.db").chmod(0o400)
+    with pytest.raises(ModelError, match="readonly"):
+        open_store(root)
+
+
+def test_a_dead_server_is_found_out_at_once(root, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "http://127.0.0.1:9")
+    started = time.monotonic()
+    with pytest.raises(ModelError, match=r"http://127.0.0.1:9 does not answer .* unset MLFLOW_TRACKING_URI"):
+        open_store(root)
+    assert time.monotonic() - started < 5
