@@ -64,7 +64,7 @@ class Train:
     window: int | None = 10
     learning_rate: float = 1e-5
     epochs: int = 1
-    max_dialogues: int | None = 300
+    max_dialogues: int | None = 200
     batch_size: int = 5
     gradient_accumulation: int = 1
     frozen_share: float = 0.5

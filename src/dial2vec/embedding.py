@@ -53,7 +53,7 @@ def embed_file(
     schema = pa.schema([("dialogue_id", pa.string()), ("embedding", pa.list_(pa.float32(), encoder.dimension))])
     count = cut = 0
     dialogues = read_dialogues(transcripts, set_aside=set_aside)
-    with atomic_path(output) as temporary, tqdm(unit="dialogue", disable=not progress) as bar:
+    with atomic_path(output) as temporary, tqdm(unit="dialogue", disable=None if progress else True) as bar:
         with pq.ParquetWriter(temporary, schema) as writer:
             for block in _blocks(dialogues):
                 tokens = encoder.tokens.dialogues(block)

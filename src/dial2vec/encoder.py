@@ -170,7 +170,7 @@ class DialogueEncoder(nn.Module):
 
         :param dialogues: one dialogue, or any sequence of them.
         :param batch_size: largest number of dialogues encoded at a time; no effect on the vectors beyond rounding.
-        :param progress: show a progress bar on standard error.
+        :param progress: show a progress bar, where standard error is a terminal.
         :return: float32 [n, d] in input order; for one dialogue float32 [d].
         """
         if isinstance(dialogues, Dialogue):
@@ -188,7 +188,10 @@ class DialogueEncoder(nn.Module):
     ) -> NDArray[np.float32]:
         """Encode dialogues that `self.tokens` has tokenised; otherwise like `encode`."""
         vectors = np.zeros((len(sequences), self.dimension), dtype=np.float32)
-        with self._evaluating(), tqdm(total=len(sequences), unit="dialogue", disable=not progress, leave=False) as bar:
+        with (
+            self._evaluating(),
+            tqdm(total=len(sequences), unit="dialogue", disable=None if progress else True, leave=False) as bar,
+        ):
             for rows, batch in self._batches(sequences, batch_size):
                 vectors[rows] = self(batch).cpu().numpy()
                 bar.update(len(rows))
@@ -342,10 +345,10 @@ def _zero_table(size: int, backbone: Any) -> nn.Embedding:
 
 def _layers(backbone: nn.Module) -> list[nn.Module]:
     """Return the transformer layers, bottom first: the longest list of like modules in the encoder."""
-    lists: list[Any] = [module for module in backbone.modules() if isinstance(module, nn.ModuleList)]
+    lists = [list(module) for module in backbone.modules() if isinstance(module, nn.ModuleList)]
     if not lists:
         raise Dial2vecError(f"{type(backbone).__name__} has no list of layers to freeze; set train.frozen_share to 0.")
-    return list(max(lists, key=len))
+    return max(lists, key=len)
 
 
 def _embedding_blocks(backbone: nn.Module) -> list[nn.Module]:

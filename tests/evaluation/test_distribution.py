@@ -44,6 +44,11 @@ def test_coinciding_vectors_are_aligned_and_not_uniform():
     assert uniformity(vectors) == pytest.approx(0, abs=1e-12)
 
 
+def test_alignment_of_identical_vectors_is_never_below_zero_by_rounding():
+    for row in np.random.default_rng(0).normal(size=(30, 1, 7)):
+        assert alignment(np.tile(row, (9, 1)), list("aaabbbccc")) >= 0
+
+
 def test_opposite_vectors_reach_the_ends_of_the_ranges():
     vectors = np.float32([[1, 0], [-1, 0]])
     assert alignment(vectors, ["a", "a"]) == pytest.approx(4)

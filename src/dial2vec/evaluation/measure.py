@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Measured:
     """Scores of one encoder on one split.
 
-    :param scores: as `evaluation.scores.score` gives them; None where the split has fewer than two labels.
+    :param scores: as `evaluation.scores.score` gives them; None where the labels leave nothing to score: fewer than
+        two different ones, or none that occurs twice.
     :param vectors: float32 [n, d] of the labelled dialogues.
     :param labels: their labels, n.
     """
@@ -47,7 +48,7 @@ def measure(
     """
     labelled = [dialogue for dialogue in dialogues if dialogue.label is not None]
     labels = [str(dialogue.label) for dialogue in labelled]
-    if len(set(labels)) < 2 or len(labels) < 3:
+    if not 2 <= len(set(labels)) < len(labels):
         return Measured(None, np.zeros((0, encoder.dimension), np.float32), [])
     vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
     return Measured(score(vectors, labels, runs=runs, seed=seed), vectors, labels)

@@ -252,7 +252,7 @@ def _map(points: np.ndarray, labels: list[str], name: str) -> str:
     for index, label in enumerate(sorted(set(members))):
         x, y = points[members == label].T
         colour, (marker, _) = _look(index)
-        # A picture inside the SVG: thousands of drawn points would be ten times the bytes.
+        # A picture inside the SVG: its bytes do not grow with every point, as those of drawn points would.
         axes.scatter(x, y, s=size, color=colour, marker=marker, linewidths=0, alpha=0.8, rasterized=True)
     axes.set_xticks([])
     axes.set_yticks([])
@@ -293,10 +293,11 @@ def _svg(figure: Any, name: str) -> str:
     import matplotlib as mpl  # heavy, and only the report draws
 
     drawn = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "font.size": 10, "font.family": "sans-serif"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(drawn, format="svg")
     svg = drawn.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    # Among the metadata is the time of drawing.
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     # The page sets the typeface; only the size is the plot's.
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
