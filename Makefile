@@ -8,13 +8,17 @@ BIN := .venv/bin
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
+# The stamp holds the folder: scripts in .venv name their own path, so a moved checkout installs anew.
+ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
+.PHONY: .venv/installed
+endif
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dial2vec needs Python 3.11 or newer, found %s. Set PYTHON=python3.11." % sys.version.split()[0])'
 	@echo "Installing into .venv (once; about 5 minutes)"
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
-	@touch $@
+	@echo "$(CURDIR)" > $@
 
 run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
 	@$(BIN)/dial2vec run

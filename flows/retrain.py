@@ -11,9 +11,10 @@ from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import load_settings
 from dial2vec.errors import Dial2vecError
+from dial2vec.evaluation import TASKS
 from dial2vec.files import checkout_lock, read_json
 from dial2vec.pages import prefect_environment
-from dial2vec.pipeline import STAGES, TASKS, dvc_lines, ensure_data
+from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data
 from dial2vec.stages.promote import promote_candidate
 
 ROOT = find_root(Path(__file__).parent)
@@ -34,8 +35,8 @@ def run_stage(stage: str, corpus: str) -> None:
         logger.info(line)
 
 
-# Only reading raw data and writing to a tracking server can fail for a passing reason; training resumes by itself.
-RETRIES = {"validate": 1, "train": 1, "register": 2}
+# A tracking server can fail for a passing reason, and training that was killed resumes; bad data stays bad.
+RETRIES = {"train": 1, "register": 2}
 
 
 @task
@@ -58,23 +59,34 @@ def retrain(corpora: list[str] | None = None) -> dict[str, str]:
     unknown = sorted(set(names) - set(settings.corpora))
     if unknown:
         raise Dial2vecError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
-    verdicts = {}
+    verdicts: dict[str, str] = {}
+    failed: list[str] = []
     with checkout_lock(ROOT, "flow retrain"):
         ensure_data(ROOT, names)
+        # Single stages do not look whether the raw data has changed.
+        add_data(ROOT)
         for corpus in names:
-            for stage in STAGES:
-                run_stage.with_options(name=stage, retries=RETRIES.get(stage, 0), retry_delay_seconds=10)(stage, corpus)
-            verdicts[corpus] = promote(corpus)
+            try:
+                for stage in STAGES:
+                    retries = RETRIES.get(stage, 0)
+                    run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
+                verdicts[corpus] = promote(corpus)
+            except Dial2vecError as error:
+                failed.append(corpus)
+                verdicts[corpus] = f"failed: {error}"
         create_table_artifact(
             key="results", table=_results(names, verdicts), description="Start against trained, on the test split"
         )
+    if failed:
+        raise Dial2vecError("; ".join(f"{corpus} {verdicts[corpus]}" for corpus in failed))
     return verdicts
 
 
 def _results(corpora: list[str], verdicts: dict[str, str]) -> list[dict[str, Any]]:
     rows = []
     for corpus in corpora:
-        metrics = read_json(Artifacts(ROOT, corpus).metrics)
+        path = Artifacts(ROOT, corpus).metrics
+        metrics = read_json(path) if path.is_file() else {"start": None, "trained": None}
         for which in ("start", "trained"):
             scores = metrics[which] or {}
             verdict = verdicts[corpus] if which == "trained" else ""

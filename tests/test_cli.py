@@ -42,14 +42,17 @@ def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
         (["promote", "calls"], "make run"),
         (["versions", "calls"], "make run"),
         (["results"], "Run `dvc repro`"),
-        (["embed", "none.jsonl", "--model", "./none", "--output", "v.parquet"], "is not a folder with a model"),
+        (["versions", "a b'"], "is no corpus name"),
+        (["embed", "none.jsonl", "--model", "./none", "--output", "v.parquet"], "none.jsonl does not exist"),
+        (["embed", "one.jsonl", "--model", "./none", "--output", "v.parquet"], "is not a folder with a model"),
         (
-            ["embed", "none.jsonl", "--model", "models:/dial2vec-demo@champion", "--output", "v.parquet"],
+            ["embed", "one.jsonl", "--model", "models:/dial2vec-demo@champion", "--output", "v.parquet"],
             "dial2vec-demo",
         ),
     ],
 )
-def test_errors_are_one_sentence_without_a_traceback(run, arguments, message):
+def test_errors_are_one_sentence_without_a_traceback(run, tmp_path, arguments, message):
+    (tmp_path / "one.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": [{"speaker": "a", "text": "w1"}]}))
     done = run(*arguments)
     assert done.exit_code == 1, done.output
     assert done.output.startswith("Error: ")
@@ -69,6 +72,12 @@ def test_wrong_settings_stop_before_anything_runs(run, tmp_path):
     (tmp_path / "params.yaml").write_text("train: {epoch: 3}")
     done = run("run")
     assert "unknown key 'train.epoch'. Did you mean 'epochs'?" in done.output
+
+
+def test_a_folder_of_other_files_is_named_with_what_it_holds(run, tmp_path):
+    (tmp_path / "data" / "calls").mkdir(parents=True)
+    (tmp_path / "data" / "calls" / "export.txt").touch()
+    assert "holds no JSON Lines, only export.txt" in run("add", "calls").output
 
 
 def test_debug_shows_the_traceback(run):

@@ -44,6 +44,9 @@ def test_a_number_without_a_dot_is_still_a_number():
         ({"sample": {"keep_role": "frist"}}, r"Did you mean 'first'\? Valid: random, first, second"),
         ({"encoder": {"turn_embeddings": "yes please"}}, "expected true or false"),
         ({"encoder": {"name": 5}}, "expected text, found 5"),
+        ({"encoder": {"name": " "}}, r"encoder\.name is blank"),
+        ({"train": {"weight_decay": float("inf")}}, r"train\.weight_decay: expected at least 0, found inf"),
+        ({"train": {"warmup_share": 1.0}}, r"train\.warmup_share: expected between 0 and 0\.99"),
         ({"corpora": "demo"}, "corpora: expected a list of names"),
         ({"corpora": []}, "expected at least one name"),
         ({"corpora": ["demo", "demo"]}, "each once"),
@@ -62,5 +65,9 @@ def test_broken_yaml_and_a_missing_file_are_one_sentence(tmp_path):
     with pytest.raises(SettingsError, match="not valid YAML") as error:
         load_settings(broken)
     assert "\n" not in str(error.value)
+    broken.write_bytes(b"seed: 1 # \xe9")
+    for unreadable in (broken, tmp_path):
+        with pytest.raises(SettingsError, match="cannot be read as UTF-8 text"):
+            load_settings(unreadable)
     with pytest.raises(SettingsError, match="does not exist"):
         load_settings(tmp_path / "none.yaml")

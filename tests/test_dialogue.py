@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.dialogue import Dialogue, SetAside, Turn, dialogue_from_record, read_dialogues, write_dialogues
+from dial2vec.dialogue import (
+    Dialogue,
+    SetAside,
+    Turn,
+    dialogue_from_record,
+    read_dialogues,
+    write_dialogues,
+    write_set_aside,
+)
 from dial2vec.errors import CorpusError, Dial2vecError
 
 GOOD = {"dialogue_id": "d1", "turns": [{"speaker": "a", "text": "hello"}]}
@@ -60,7 +68,11 @@ def lines_of(tmp_path, *lines):
         ([], "expected an object with 'dialogue_id' and 'turns', found a list"),
         ({"turns": []}, "the key 'dialogue_id' is missing; found 'turns'"),
         ({"dialogue_id": "x"}, "the key 'turns' is missing"),
-        ({"dialogue_id": 7, "turns": []}, r"'dialogue_id' must be a non-empty string, found a number \(7\)"),
+        ({"dialogue_id": 7.5, "turns": []}, r"'dialogue_id' must be a non-empty string, found a number \(7\.5\)"),
+        ({"dialogue_id": "x", "turns": [{"speaker": "a", "text": "\ud83d"}]}, "holds half of a character"),
+        ({**GOOD, "dialogue_id": "x", "labels": ["\ud83d"]}, "'labels' must be a list of strings"),
+        ('{"dialogue_id": ' + "9" * 5000 + "}", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
         ({"dialogue_id": "x", "turns": {}}, "'turns' must be a list, found an object with no keys"),
         ({"dialogue_id": "x", "turns": []}, "it has no turns"),
         ({"dialogue_id": "x", "turns": [{"speaker": "a", "text": "  "}]}, "every turn is blank"),
@@ -84,6 +96,26 @@ def test_a_bad_line_is_set_aside_with_its_reason_and_the_rest_is_read(tmp_path, 
     with pytest.raises(CorpusError, match=reason) as error:
         list(read_dialogues(path))
     assert str(error.value).startswith(f"{path}:2: ")
+
+
+def test_a_number_is_accepted_as_an_id():
+    assert dialogue_from_record({**GOOD, "dialogue_id": 17}).dialogue_id == "17"
+
+
+def test_set_aside_records_carry_their_id_where_there_is_one(tmp_path):
+    path = lines_of(tmp_path, GOOD, GOOD, {"dialogue_id": "\ud83d", "turns": []}, "{")
+    set_aside: list[SetAside] = []
+    list(read_dialogues(path, set_aside=set_aside))
+    assert [record.dialogue_id for record in set_aside] == ["d1", "?", ""]
+    write_set_aside(tmp_path / "aside.csv", set_aside)
+    rows = (tmp_path / "aside.csv").read_text().splitlines()
+    assert rows[0] == "source,line,dialogue_id,reason"
+    assert rows[1].startswith(f"{path},2,d1,the id 'd1' came before")
+
+
+def test_a_split_may_be_empty_where_that_is_said(tmp_path):
+    (tmp_path / "dev.jsonl").touch()
+    assert list(read_dialogues(tmp_path / "dev.jsonl", may_be_empty=True)) == []
 
 
 def test_blank_turns_are_dropped_and_texts_stripped():

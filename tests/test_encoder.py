@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ModelError
+from dial2vec.errors import CorpusError, Dial2vecError, ModelError
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,26 @@ def test_saved_encoder_keeps_its_settings_and_vectors(tiny_folder, tmp_path):
     np.testing.assert_array_equal(again.encode(some_dialogues()), first.encode(some_dialogues()))
 
 
+def test_saving_into_a_folder_of_other_files_is_refused(encoder, tmp_path):
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(ModelError, match="holds other files"):
+        encoder.save_pretrained(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_wrong_options_are_refused_by_name(encoder, tiny_folder):
+    with pytest.raises(ModelError, match=r"Did you mean 'role'\?"):
+        DialogueEncoder.from_pretrained(tiny_folder, pooling="rolle")
+    with pytest.raises(ModelError, match="max_length is 0"):
+        DialogueEncoder.from_pretrained(tiny_folder, max_length=0)
+    with pytest.raises(Dial2vecError, match="batch_size is 0"):
+        encoder.encode(some_dialogues(), batch_size=0)
+    with pytest.raises(CorpusError, match="dialogue 'empty' has no turns"):
+        encoder.encode([Dialogue("empty", ())])
+
+
 def test_saving_over_an_old_model_replaces_all_of_it(encoder, tmp_path):
-    (tmp_path / "saved").mkdir()
+    encoder.save_pretrained(tmp_path / "saved")
     (tmp_path / "saved" / "stale").touch()
     encoder.save_pretrained(tmp_path / "saved")
     assert not (tmp_path / "saved" / "stale").exists()

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from dial2vec.errors import ArtifactError, BusyError
-from dial2vec.files import atomic_path, checkout_lock, read_json, write_json
+from dial2vec.files import LOCK_OWNER, atomic_path, checkout_lock, read_json, write_json
 
 HOLDER = """
 import sys, time
@@ -60,6 +60,20 @@ def test_process_started_by_the_holder_enters(tmp_path):
             [sys.executable, "-c", ENTERS, str(tmp_path)], capture_output=True, text=True, check=True
         )
     assert inner.stdout == "entered\n"
+
+
+def test_process_whose_holder_was_killed_takes_the_lock_itself(tmp_path, holder, monkeypatch):
+    monkeypatch.setenv(LOCK_OWNER, str(holder.pid))
+    with checkout_lock(tmp_path, "child of the living", patience=0):
+        pass
+    holder.kill()
+    holder.wait()
+    with checkout_lock(tmp_path, "child of the dead", patience=0):
+        monkeypatch.setenv(LOCK_OWNER, "")
+        entered = subprocess.run(
+            [sys.executable, "-c", ENTERS, str(tmp_path)], capture_output=True, text=True, check=False
+        )
+    assert "child of the dead" in entered.stderr
 
 
 def test_write_json_is_whole_or_not_there(tmp_path):

@@ -89,9 +89,9 @@ def test_run_ends_with_a_table_and_the_next_steps(project):
         assert [row[1] for row in rows] == ["start", "trained"]
         metrics = json.loads((project / f"artifacts/{name}/metrics.json").read_text())
         assert float(rows[0][-1]) == round(metrics["start"]["map"], 2)
-        assert f"registered as dial2vec-{name} version 2 (candidate)" in table
+        assert f"registered as dial2vec-{name} version 2" in table
+        assert f"dial2vec promote {name}" in table
     assert "make mlflow" in table
-    assert "dial2vec promote calls" in table
 
 
 def test_second_run_reruns_nothing(project):
@@ -175,6 +175,42 @@ def test_flow_runs_every_stage_as_a_task_leaves_a_table_and_promotes(project):
     assert [row["encoder"] for row in json.loads(json.loads(table))] == ["start", "trained"] * 2
     assert any("didn't change, skipping" in line for line in lines)
     assert open_store(project).get_model_version_by_alias("dial2vec-chats", "champion").version == 2
+
+
+def test_adding_a_corpus_keeps_the_edits_and_the_other_corpora(project):
+    extra = project / "data" / "mine"
+    write_corpus(extra, 5)
+    (extra / "b.jsonl").write_text(
+        (extra / "calls.jsonl").read_text().replace('"dialogue_id": "d', '"dialogue_id": "e')
+    )
+    assert "180 dialogues can be used" in call(project, "dial2vec", "add", "mine").stdout
+    (extra / "b.jsonl").unlink()
+    shutil.rmtree(project / "data" / "chats")
+    done = call(project, "dial2vec", "add", "mine")
+    assert "90 dialogues can be used" in done.stdout, done.stderr
+    assert not (extra / "b.jsonl").exists()
+    assert (project / "data" / "chats" / "calls.jsonl").is_file()
+
+
+def test_a_corpus_that_cannot_be_brought_back_is_not_dropped_without_a_word(project, tmp_path):
+    aside = project / ".dvc" / "cache"
+    shutil.move(aside, tmp_path / "cache")
+    shutil.move(project / "data" / "chats", tmp_path / "chats")
+    before = (project / "data.dvc").read_text()
+    done = call(project, "dial2vec", "add", "calls")
+    shutil.rmtree(aside, ignore_errors=True)
+    shutil.move(tmp_path / "cache", aside)
+    shutil.move(tmp_path / "chats", project / "data" / "chats")
+    assert done.returncode == 1
+    assert "would drop it" in done.stderr
+    assert (project / "data.dvc").read_text() == before
+
+
+def test_without_the_registry_the_next_run_registers_again(project):
+    shutil.move(project / "mlruns", project / "lost")
+    found = changed(project)
+    shutil.move(project / "lost", project / "mlruns")
+    assert {name for name in found if name.startswith("register")} == {"register@calls", "register@chats"}
 
 
 def test_missing_data_says_how_to_bring_it(tmp_path):

@@ -75,6 +75,12 @@ def test_short_and_one_speaker_dialogues_do_not_train_but_lend_their_turns():
     assert set(np.unique(samples.negatives[0][:, 0])) == {0, 2, 3, 5, 6, 7}
 
 
+def test_hundreds_of_speakers_are_drawn_by_role():
+    crowd = make_dialogue("crowd", *(f"s{i}: x" for i in range(300)))
+    samples = draw([crowd, crowd], negatives=3)
+    assert samples.kept.max() > 127
+
+
 def test_samples_come_back_as_they_were_saved(tmp_path):
     samples = draw([make_dialogue(f"d{i}", "a: x", "b: y") for i in range(3)])
     samples.save(tmp_path / "samples.npz")

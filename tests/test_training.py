@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from conftest import make_dialogue
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, Dial2vecError, SettingsError
 from dial2vec.sampling import draw_samples
-from dial2vec.training import TrainingSet, train, training_order
+from dial2vec.training import TrainingSet, _Objective, train, training_order
 
 SETTINGS = Train(
     max_dialogues=None, epochs=2, batch_size=2, learning_rate=1e-2, log_steps=1, checkpoint_steps=3, precision="fp32"
@@ -174,6 +174,49 @@ def test_a_trained_run_that_is_called_again_only_reads_its_last_checkpoint(tiny_
     assert second.resumed_from == first.steps == 12
     assert second.history == first.history
     json.dumps(second.history)
+
+
+def test_dialogues_that_are_cut_are_counted(tiny_folder, tmp_path):
+    assert run(tiny_folder, tmp_path / "c")[1].cut == 0
+    dialogues = [*corpus(), make_dialogue("long", "a: " + "w1 " * 50, "b: " + "w2 " * 50)]
+    samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="first", min_turns=2, seed=1)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    place = samples.dialogues.tolist().index(12)
+    assert TrainingSet(dialogues, samples, encoder.tokens, np.array([[0, place]])).count_cut() == 1
+
+
+def test_a_loss_that_is_no_number_stops_training_with_a_sentence(tiny_folder, tmp_path):
+    wild = Train(max_dialogues=None, epochs=2, batch_size=2, learning_rate=1.0, temperature=0.001, log_steps=1)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    torch.nn.init.constant_(encoder.backbone.encoder.layer[3].output.dense.weight, float("nan"))
+    dialogues = corpus()
+    with pytest.raises(Dial2vecError, match=r"the loss became nan at step 1.*Lower train\.learning_rate"):
+        train(
+            encoder,
+            dialogues,
+            samples_of(dialogues),
+            settings=wild,
+            seed=1,
+            checkpoints=tmp_path / "c",
+            fingerprint="x",
+        )
+
+
+def test_bf16_without_a_gpu_is_a_sentence_about_the_setting(tiny_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(SettingsError, match=r"train\.precision is bf16, but no GPU"):
+        run(tiny_folder, tmp_path / "c", settings=Train(precision="bf16"))
+
+
+def test_a_batch_shared_out_by_dialogues_gives_the_same_loss(tiny_folder):
+    dialogues = corpus()
+    samples = samples_of(dialogues)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    data = TrainingSet(dialogues, samples, encoder.tokens, np.array([[0, i] for i in range(6)]))
+    objective = _Objective(encoder, SETTINGS, 4).eval()
+    batch = data.collate([data[i] for i in range(6)])
+    parts = [objective(**{name: tensor[i : i + 2] for name, tensor in batch.items()})["loss"] for i in (0, 2, 4)]
+    torch.testing.assert_close(torch.stack(parts).mean(), objective(**batch)["loss"])
 
 
 def test_nothing_to_train_on_is_an_error_that_names_the_setting(tiny_folder, tmp_path):

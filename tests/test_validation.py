@@ -21,7 +21,7 @@ def failures(dialogues, set_aside=(), limits=LIMITS):
 
 def test_good_dialogues_pass_every_expectation():
     outcomes = check(good(), [], limits=LIMITS)
-    assert len(outcomes) == 13
+    assert len(outcomes) == 14
     assert all(outcome.success for outcome in outcomes)
     require(outcomes, corpus="calls")
 
@@ -35,6 +35,11 @@ def test_good_dialogues_pass_every_expectation():
         ([*good(), Dialogue(" ", (Turn("a", "x"), Turn("b", "y")))], "dialogues", "an id for every dialogue"),
         ([*good(), Dialogue("e", ())], "dialogues", "at least one turn per dialogue"),
         ([*good(), Dialogue("e", good()[0].turns, (), "valid")], "dialogues", "split to be train, dev, test or none"),
+        (
+            [*good(), make_dialogue("e", *(f"s{i}: hi" for i in range(30)))],
+            "dialogues",
+            "at most 20 speakers per dialogue",
+        ),
         ([*good(), Dialogue("e", (Turn("a", " "), Turn("b", "y")))], "turns", "text in every turn"),
         ([*good(), Dialogue("e", (Turn("", "x"), Turn("b", "y")))], "turns", "a speaker for every turn"),
         ([*good(), make_dialogue("e", "a: " + "so " * 11, "b: y")], "turns", "at most 10 words per turn"),
@@ -63,7 +68,7 @@ def test_the_error_names_expectation_count_and_examples():
     with pytest.raises(ValidationError) as error:
         require(check(bad, [], limits=LIMITS), corpus="calls")
     message = str(error.value)
-    assert message.startswith("calls: 1 of 13 expectations failed, so the pipeline stops here.")
+    assert message.startswith("calls: 1 of 14 expectations failed, so the pipeline stops here.")
     assert "[turns] expected at most 10 words per turn; found 1 of 42 otherwise" in message
     assert '"dialogue_id": "wordy"' in message
     assert "data/calls" in message

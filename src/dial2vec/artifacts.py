@@ -103,8 +103,8 @@ class Artifacts:
 
     @property
     def registration(self) -> Path:
-        """Version and run in MLflow (stage register)."""
-        return self._of("registration.json")
+        """Version and run in MLflow, beside its store: without the store there is no registration (stage register)."""
+        return self.root / "mlruns" / "registrations" / f"{self.corpus}.json"
 
     def seconds(self, stage: str) -> Path:
         """Seconds that a stage took when it last ran; not an output."""

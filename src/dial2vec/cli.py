@@ -53,8 +53,7 @@ def run() -> None:
         ensure_data(root, settings.corpora)
         dvc(root, "repro", *targets(settings.corpora))
     click.echo(f"\n{results_table(root, settings)}\n")
-    click.echo("MLflow page:   make mlflow     Prefect page:  make prefect")
-    click.echo(f"Make the candidate the champion if it is better:  .venv/bin/dial2vec promote {settings.corpora[0]}")
+    click.echo("MLflow page: make mlflow    Prefect page: make prefect")
 
 
 @main.command()
@@ -77,12 +76,13 @@ def fetch(corpus: str) -> None:
     the upstream archive in it.
     """
     from dial2vec.artifacts import find_root
+    from dial2vec.corpora.fetch import MIRROR
     from dial2vec.corpora.fetch import fetch as fetch_corpus
     from dial2vec.files import checkout_lock
     from dial2vec.pipeline import add_data, restore_data
 
     root = find_root()
-    mirror = os.environ.get("DIAL2VEC_MIRROR")
+    mirror = os.environ.get(MIRROR)
     with checkout_lock(root, f"fetch of {corpus}"):
         restore_data(root)
         fetched = fetch_corpus(corpus, data=root / "data", mirror=Path(mirror) if mirror else None)
@@ -125,6 +125,10 @@ def add(corpus: str) -> None:
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
 def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
     """Write one vector per dialogue of TRANSCRIPTS (JSON Lines) to a Parquet file: dialogue_id, embedding."""
+    from dial2vec.dialogue import read_dialogues
+
+    # A wrong path is found before the model is loaded.
+    next(read_dialogues(transcripts, set_aside=[]), None)
     from dial2vec.embedding import embed_file
     from dial2vec.encoder import DialogueEncoder
 

@@ -24,6 +24,7 @@ class Validate:
     max_set_aside_share: float = 0.05
     max_one_speaker_share: float = 0.05
     max_turn_words: int = 2000
+    max_speakers: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Train:
     frozen_share: float = 0.5
     warmup_share: float = 0.1
     weight_decay: float = 0.0
+    max_gradient_norm: float = 1.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = 5
     checkpoint_steps: int = 20
@@ -118,6 +120,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "validate.max_set_aside_share": (0, 1),
     "validate.max_one_speaker_share": (0, 1),
     "validate.max_turn_words": (1, inf),
+    "validate.max_speakers": (2, 10_000),
     "prepare.dev_share": (0, 0.5),
     "prepare.test_share": (0, 0.5),
     "sample.negatives": (1, 999),
@@ -132,8 +135,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "train.batch_size": (1, inf),
     "train.gradient_accumulation": (1, inf),
     "train.frozen_share": (0, 1),
-    "train.warmup_share": (0, 1),
+    "train.warmup_share": (0, 0.99),
     "train.weight_decay": (0, inf),
+    "train.max_gradient_norm": (0, inf),
     "train.log_steps": (1, inf),
     "train.checkpoint_steps": (1, inf),
     "evaluate.kmeans_runs": (1, inf),
@@ -145,7 +149,9 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 def load_settings(path: Path) -> Settings:
-    """Read and validate `params.yaml`; what it leaves out takes the defaults above.
+    """Read and validate `params.yaml`; a key that is left out of a block takes the default above.
+
+    DVC itself refuses a file that lacks a whole block.
 
     :raises SettingsError: naming the file, the key, what was found and what is valid.
     """
@@ -155,6 +161,8 @@ def load_settings(path: Path) -> Settings:
         raise SettingsError(
             f"{path} does not exist; expected the project's params.yaml. Run from the project."
         ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} cannot be read as UTF-8 text ({error}). Restore it from git.") from error
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}. Mend that line.") from error
     return settings_from_dict({} if raw is None else raw, source=str(path))
@@ -170,6 +178,8 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         raise SettingsError(
             f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
         )
+    if not settings.encoder.name.strip():
+        raise SettingsError(f"{source}: encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2.")
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         raise SettingsError(f"{source}: prepare: dev_share + test_share leave nothing to train on; lower one of them.")
     return settings
@@ -227,7 +237,7 @@ def _scalar(hint: Any, value: object, source: str, key: str) -> Any:
         raise SettingsError(f"{source}: {key}: expected {expected}, found {value!r}.")
     if key in RANGES and isinstance(value, int | float):
         low, high = RANGES[key]
-        if not (low <= value <= high):
+        if not (low <= value <= high) or value in (inf, -inf):
             bounds = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
             raise SettingsError(f"{source}: {key}: expected {bounds}, found {value:g}.")
     return value

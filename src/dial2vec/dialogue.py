@@ -86,12 +86,10 @@ def dialogue_from_record(record: object) -> Dialogue:
     for key in ("dialogue_id", "turns"):
         if key not in record:
             raise RecordError(f"the key '{key}' is missing; found {', '.join(map(repr, record)) or 'no keys'}")
-    dialogue_id, turns, labels = record["dialogue_id"], record["turns"], record.get("labels") or []
-    if not isinstance(dialogue_id, str) or not dialogue_id.strip():
-        raise RecordError(f"'dialogue_id' must be a non-empty string, found {_kind(dialogue_id)}")
+    dialogue_id, turns, labels = _id(record["dialogue_id"]), record["turns"], record.get("labels") or []
     if not isinstance(turns, list):
         raise RecordError(f"'turns' must be a list, found {_kind(turns)}")
-    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+    if not isinstance(labels, list) or not all(isinstance(label, str) and _is_unicode(label) for label in labels):
         raise RecordError(f"'labels' must be a list of strings, found {_kind(labels)}")
     kept = tuple(turn for turn in map(_turn, turns, range(1, len(turns) + 1)) if turn.text)
     if not kept:
@@ -102,15 +100,34 @@ def dialogue_from_record(record: object) -> Dialogue:
     return Dialogue(dialogue_id, kept, tuple(sorted(set(labels))), split)
 
 
+def _id(value: object) -> str:
+    # Numbered exports are common, and a number names a dialogue as well as a text does.
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value.strip() or not _is_unicode(value):
+        raise RecordError(f"'dialogue_id' must be a non-empty string, found {_kind(value)}")
+    return value
+
+
 def _turn(turn: object, number: int) -> Turn:
     if not isinstance(turn, dict) or not {"speaker", "text"} <= turn.keys():
         raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {_kind(turn)}")
     for key in ("speaker", "text"):
         if not isinstance(turn[key], str):
             raise RecordError(f"turn {number}: '{key}' must be a string, found {_kind(turn[key])}")
+        if not _is_unicode(turn[key]):
+            raise RecordError(f"turn {number}: '{key}' holds half of a character (an emoji that was cut in two)")
     if not turn["speaker"].strip():
         raise RecordError(f"turn {number}: 'speaker' is blank")
     return Turn(turn["speaker"].strip(), turn["text"].strip())
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _kind(value: object) -> str:
@@ -146,11 +163,14 @@ class SetAside:
         return f"{where}: {f'dialogue {self.dialogue_id!r}: ' if self.dialogue_id else ''}{self.reason}"
 
 
-def read_dialogues(path: Path, *, set_aside: list[SetAside] | None = None) -> Iterator[Dialogue]:
+def read_dialogues(
+    path: Path, *, set_aside: list[SetAside] | None = None, may_be_empty: bool = False
+) -> Iterator[Dialogue]:
     """Stream dialogues from a JSON Lines file (`.jsonl`, or `.jsonl.gz`), one object per line.
 
     Lines that are no dialogue, and ids that came before, are appended to `set_aside` and skipped;
-    without that list the first one raises. Blank lines are ignored. A byte order mark is accepted.
+    without that list the first one raises. Blank lines are ignored. A byte order mark is accepted. An empty file
+    is an error unless it may be empty, as a split may.
 
     :raises CorpusError: when the file is missing, unreadable, empty, or (without `set_aside`) at a bad line.
     """
@@ -158,8 +178,10 @@ def read_dialogues(path: Path, *, set_aside: list[SetAside] | None = None) -> It
     lines = 0
     for number, line in _numbered_lines(path):
         lines += 1
+        record: object = None
         try:
-            dialogue = dialogue_from_record(_decode(line))
+            record = _decode(line)
+            dialogue = dialogue_from_record(record)
             if dialogue.dialogue_id in seen:
                 raise RecordError(f"the id {dialogue.dialogue_id!r} came before in this file")
         except RecordError as error:
@@ -168,11 +190,14 @@ def read_dialogues(path: Path, *, set_aside: list[SetAside] | None = None) -> It
                     f"{path}:{number}: {error}. Expected one dialogue per line: "
                     '{"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}. Mend or remove this line.'
                 ) from error
-            set_aside.append(SetAside(str(path), number, "", str(error)))
+            name = record.get("dialogue_id", "") if isinstance(record, dict) else ""
+            set_aside.append(
+                SetAside(str(path), number, str(name)[:200].encode("utf-8", "replace").decode(), str(error))
+            )
             continue
         seen.add(dialogue.dialogue_id)
         yield dialogue
-    if not lines:
+    if not lines and not may_be_empty:
         raise CorpusError(f"{path} is empty; expected JSON Lines, one dialogue per line. Export it again.")
 
 
@@ -181,6 +206,8 @@ def _decode(line: str) -> object:
         return json.loads(line)
     except json.JSONDecodeError as error:
         raise RecordError(f"not valid JSON ({error.msg} at column {error.colno})") from error
+    except (ValueError, RecursionError) as error:
+        raise RecordError("not valid JSON (a number of thousands of digits, or nesting without end)") from error
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -57,12 +57,11 @@ def embed_file(
         with pq.ParquetWriter(temporary, schema) as writer:
             for block in _blocks(dialogues):
                 tokens = encoder.tokens.dialogues(block)
-                vectors = encoder.encode_tokens(tokens, batch_size=batch_size)
+                vectors = encoder.encode_tokens(tokens, batch_size=batch_size, done=bar.update)
                 flat = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), encoder.dimension)
                 writer.write_table(pa.table([[d.dialogue_id for d in block], flat], schema=schema))
                 cut += sum(sequence.cut > 0 for sequence in tokens)
                 count += len(block)
-                bar.update(len(block))
         if not count:
             reasons = "; ".join(map(str, set_aside[:3]))
             raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend these lines and try again.")

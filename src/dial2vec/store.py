@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.telemetry import switch_off
 
@@ -37,7 +37,12 @@ ABSOLUTE_PATHS = {
 
 
 def model_name(corpus: str) -> str:
-    """Name of the experiment and of the registered model of a corpus."""
+    """Name of the experiment and of the registered model of a corpus.
+
+    :raises CorpusError: when it is no corpus name.
+    """
+    if not corpus.isascii() or not corpus.replace("_", "").isalnum():
+        raise CorpusError(f"{corpus!r} is no corpus name; use letters, digits and '_' only.")
     return f"dial2vec-{corpus}"
 
 

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
+from dial2vec.errors import CorpusError
 
 PADDING_ROLE = -1
 MAX_TURNS = 512
@@ -118,7 +119,13 @@ class DialogueTokenizer:
         return TokenSequence(ids[:limit], turn_ids[:limit], role_ids[:limit], max(0, len(ids) - limit))
 
     def dialogues(self, dialogues: Sequence[Dialogue]) -> list[TokenSequence]:
-        """Tokenise whole dialogues."""
+        """Tokenise whole dialogues.
+
+        :raises CorpusError: for a dialogue without turns.
+        """
+        empty = next((dialogue for dialogue in dialogues if not dialogue.turns), None)
+        if empty is not None:
+            raise CorpusError(f"dialogue {empty.dialogue_id!r} has no turns; expected at least one. Leave it out.")
         tokens = self.utterances(turn.text for dialogue in dialogues for turn in dialogue.turns)
         sequences, first = [], 0
         for dialogue in dialogues:
@@ -126,6 +133,10 @@ class DialogueTokenizer:
             sequences.append(self.assemble(turns, dialogue.roles))
             first += len(dialogue.turns)
         return sequences
+
+    def n_special(self, n_turns: int) -> int:
+        """Return how many special tokens a dialogue of `n_turns` turns gets."""
+        return len(self._start) + len(self._separator) * (n_turns - 1)
 
     def pad(self, sequences: Sequence[TokenSequence]) -> Batch:
         """Pad to the longest sequence of the batch."""

@@ -63,7 +63,7 @@ class TrainingRecord:
     :param history: what training logged, each with "step" and any of "loss", "learning_rate", "grad_norm".
     :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
     :param dev_scores: the same on dev: the only figures that the gate looks at.
-    :param dev_hash: identifies the dev split; figures are comparable only where it is equal.
+    :param dev_hash: identifies the dev split and how it is measured; figures are comparable only where it is equal.
     :param split_sizes: dialogues per split.
     :param model: folder of the trained encoder.
     :param start_model: folder of the starting encoder, in the same format.
@@ -71,7 +71,7 @@ class TrainingRecord:
     :param report: the evaluation report, a file.
     :param example: a dialogue for the model's input example.
     :param seconds: wall-clock seconds per stage.
-    :param fingerprint: equal for two trainings with equal data, settings and code.
+    :param fingerprint: equal for two trainings with equal weights, settings and dev split.
     """
 
     corpus: str

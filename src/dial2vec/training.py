@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import shutil
 import sys
 from collections.abc import Sequence
@@ -22,7 +23,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, Dial2vecError, SettingsError
 from dial2vec.files import read_json, write_json
 from dial2vec.objectives import OBJECTIVES
 from dial2vec.sampling import Samples
@@ -76,9 +77,19 @@ class TrainingSet(Dataset[list[TokenSequence]]):
         return [self.tokenizer.assemble([self.tokens[u] for u in row], self.roles[place]) for row in rows]
 
     def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
-        """Pad a batch of items to its longest sequence."""
+        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, N, n]."""
         batch = self.tokenizer.pad([sequence for item in items for sequence in item])
-        return {"ids": batch.ids, "attention": batch.attention, "turns": batch.turns, "roles": batch.roles}
+        # Items first, so that a batch that is shared out over several GPUs is never cut inside an item.
+        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
+
+    def count_cut(self) -> int:
+        """Return how many dialogues do not fit into the encoder's limit, they themselves or a negative of theirs."""
+        cut = set()
+        for index, place in np.unique(self.order, axis=0):
+            words = self.tokens.lengths[self.places[self._turn_numbers(index, place)]]
+            if words.sum(1).max() + self.tokenizer.n_special(words.shape[1]) > self.tokenizer.max_length:
+                cut.add(place)
+        return len(cut)
 
 
 def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, seed: int) -> NDArray[np.int64]:
@@ -115,11 +126,12 @@ class _Objective(nn.Module):
         self.settings, self.n_samples = settings, n_samples
 
     def forward(self, ids: Tensor, attention: Tensor, turns: Tensor, roles: Tensor) -> dict[str, Tensor]:
-        hidden = self.encoder.hidden_states(Batch(ids, attention, turns, roles))
+        batch = Batch(*(tensor.flatten(0, 1) for tensor in (ids, attention, turns, roles)))
+        hidden = self.encoder.hidden_states(batch)
         loss = OBJECTIVES[self.settings.method](
             hidden,
-            turns,
-            roles,
+            batch.turns,
+            batch.roles,
             n_samples=self.n_samples,
             temperature=self.settings.temperature,
             window=self.settings.window,
@@ -147,6 +159,11 @@ class _Progress(TrainerCallback):
         if "loss" not in logs:
             return
         loss, rate = float(logs["loss"]), float(logs["learning_rate"])
+        if not math.isfinite(loss):
+            raise Dial2vecError(
+                f"the loss became {loss} at step {state.global_step}; expected a finite number. "
+                "Lower train.learning_rate or raise train.temperature in params.yaml."
+            )
         self.bar.set_postfix_str(f"loss {loss:.4f}, learning rate {rate:.2e}")
         if self.bar.disable:
             log.info("step %d of %d: loss %.4f, learning rate %.2e", state.global_step, state.max_steps, loss, rate)
@@ -162,6 +179,8 @@ class Trained:
     :param history: one entry per logged step: "step", "loss", "learning_rate", "grad_norm".
     :param steps: optimiser steps.
     :param dialogues: different dialogues that were trained on.
+    :param cut: those among them that were longer than the encoder's limit, or had a negative that was; their end
+        was left out.
     :param resumed_from: step of the checkpoint that this process began with, 0 for a fresh start.
     :param seconds: wall-clock seconds of this process's part.
     """
@@ -169,6 +188,7 @@ class Trained:
     history: list[dict[str, float]]
     steps: int
     dialogues: int
+    cut: int
     resumed_from: int
     seconds: float
 
@@ -221,15 +241,16 @@ def train(
     ]
     resumed_from = int(start.name.split("-")[1]) if start else 0
     n_dialogues = len(np.unique(order[:, 1]))
-    return Trained(history, trainer.state.global_step, n_dialogues, resumed_from, result.metrics["train_runtime"])
+    seconds = result.metrics["train_runtime"]
+    return Trained(history, trainer.state.global_step, n_dialogues, data.count_cut(), resumed_from, seconds)
 
 
 def _arguments(settings: Train, seed: int, checkpoints: Path) -> TrainingArguments:
-    bf16 = settings.precision == "bf16" or (
-        settings.precision == "auto"
-        and torch.cuda.is_available()
-        and torch.cuda.is_bf16_supported(including_emulation=False)
-    )
+    has_bf16 = torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+    if settings.precision == "bf16" and not has_bf16:
+        raise SettingsError(
+            "train.precision is bf16, but no GPU has bf16. Set it to auto: bf16 where a GPU has it, else fp32."
+        )
     return TrainingArguments(
         output_dir=str(checkpoints),
         seed=seed,
@@ -242,7 +263,10 @@ def _arguments(settings: Train, seed: int, checkpoints: Path) -> TrainingArgumen
         warmup_steps=settings.warmup_share,
         lr_scheduler_type="linear",
         weight_decay=settings.weight_decay,
-        bf16=bf16,
+        max_grad_norm=settings.max_gradient_norm,
+        # A loss that is no number must be seen, not replaced by the mean of those before.
+        logging_nan_inf_filter=False,
+        bf16=has_bf16 and settings.precision != "fp32",
         logging_steps=settings.log_steps,
         logging_first_step=True,
         save_strategy="steps",

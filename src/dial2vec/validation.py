@@ -118,6 +118,10 @@ def _suites(limits: Validate) -> dict[str, list[tuple[str, Any]]]:
         ("every dialogue id once", gxe.ExpectColumnValuesToBeUnique(column="dialogue_id")),
         ("at least one turn per dialogue", gxe.ExpectColumnValuesToBeBetween(column="n_turns", min_value=1)),
         (
+            f"at most {limits.max_speakers} speakers per dialogue",
+            gxe.ExpectColumnValuesToBeBetween(column="n_speakers", max_value=limits.max_speakers),
+        ),
+        (
             "split to be train, dev, test or none",
             gxe.ExpectColumnValuesToBeInSet(column="split", value_set=["train", "dev", "test", "none"]),
         ),

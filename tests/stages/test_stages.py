@@ -57,7 +57,7 @@ def run(project, *stages):
 
 def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     artifacts, said = run(project, validate, prepare, sample, train_encoder, evaluate)
-    assert said[0].startswith("120 dialogues, 600 turns, 13 expectations hold, 1 set aside")
+    assert said[0].startswith("120 dialogues, 600 turns, 14 expectations hold, 1 set aside")
     sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("train", "dev", "test")}
     metrics = read_json(artifacts.metrics)
     assert list(metrics) == ["corpus", "split_sizes", "start", "trained"]
@@ -89,6 +89,14 @@ def test_corpus_without_labels_trains_and_says_that_nothing_can_be_scored(projec
     metrics = read_json(artifacts.metrics)
     assert metrics["start"] is metrics["trained"] is None
     assert "<html" in artifacts.report.read_text()
+
+
+def test_empty_dev_split_leaves_the_test_figures(project):
+    path = project / "params.yaml"
+    path.write_text(path.read_text().replace("dev_share: 0.2", "dev_share: 0.0"))
+    artifacts, _ = run(project, validate, prepare, sample, train_encoder, evaluate)
+    assert read_json(artifacts.dev_metrics)["trained"] is None
+    assert read_json(artifacts.metrics)["trained"]["map"] > 0
 
 
 def test_failing_expectation_stops_the_pipeline_but_leaves_its_report(project):

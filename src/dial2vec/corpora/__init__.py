@@ -25,7 +25,9 @@ def get_corpus(name: str, *, data: Path) -> Corpus:
     # A name is also a folder, a stage and a registry entry: no separators, no dots.
     if name.isascii() and name.replace("_", "").isalnum() and transcript_files(data / name):
         return Transcripts()
+    there = sorted(path.name for path in (data / name).iterdir()) if name and (data / name).is_dir() else []
+    found = f" {data / name} holds no JSON Lines, only {', '.join(there[:5])}." if there else ""
     raise CorpusError(
-        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)} Known: {', '.join(CORPORA)}. To add your own "
+        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)}{found} Known: {', '.join(CORPORA)}. To add your own "
         f"transcripts, put JSON Lines (*.jsonl or *.jsonl.gz) into {data}/<name>/, a name of letters, digits and '_'."
     )

@@ -1,1 +1,4 @@
-"""How good vectors are: the three labelled tasks, diagnostics, and the report that shows them."""
+"""Vectors and labels to figures, and figures to a page."""
+
+# The three that decide (Liu et al. 2022, section 4): domain categorisation, semantic relatedness, retrieval.
+TASKS = ("purity", "spearman", "map")

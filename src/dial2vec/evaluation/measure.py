@@ -54,9 +54,12 @@ def measure(
     return Measured(score(vectors, labels, runs=runs, seed=seed), vectors, labels)
 
 
-def split_hash(dialogues: Sequence[Dialogue]) -> str:
-    """Identify a split by what is said in it and how it is labelled: figures of other splits must not be compared."""
-    digest = hashlib.sha256()
+def measurement_hash(dialogues: Sequence[Dialogue], *, runs: int, seed: int) -> str:
+    """Identify a split, by what is said in it and how it is labelled, and the way it is measured.
+
+    Figures with different hashes must not be compared.
+    """
+    digest = hashlib.sha256(repr((runs, seed)).encode())
     for dialogue in dialogues:
         digest.update(repr((dialogue.labels, [(turn.speaker, turn.text) for turn in dialogue.turns])).encode())
     return digest.hexdigest()[:16]

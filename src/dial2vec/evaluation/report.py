@@ -12,6 +12,8 @@ import jinja2
 import numpy as np
 from sklearn.decomposition import PCA
 
+from dial2vec.evaluation import TASKS
+
 
 @dataclass(frozen=True, slots=True)
 class Report:
@@ -67,7 +69,6 @@ class Metric:
     meaning: str
 
 
-HEADLINE = ("purity", "spearman", "map")
 METRICS = (
     Metric(
         "purity",
@@ -162,7 +163,7 @@ def _headline(rows: list[dict[str, str]]) -> str:
         )
     parts: dict[str, list[str]] = {}
     for row in rows:
-        if row["key"] in HEADLINE:
+        if row["key"] in TASKS:
             caution = f", {row['caution']}" if row["caution"] else ""
             by = "" if row["verdict"] == "equal" else f" ({row['difference']}{caution})"
             parts.setdefault(row["verdict"], []).append(row["title"] + by)

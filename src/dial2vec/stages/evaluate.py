@@ -12,17 +12,16 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.evaluation.measure import Measured, measure, split_hash
+from dial2vec.evaluation import TASKS
+from dial2vec.evaluation.measure import Measured, measure, measurement_hash
 from dial2vec.evaluation.report import Report, project, render_report
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.stages import stage
 
-TASKS = ("purity", "spearman", "map")
-
 
 def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     """Score start and trained on dev and test, and write metrics, the comparison table and the report."""
-    dev, test = (list(read_dialogues(artifacts.split(name))) for name in ("dev", "test"))
+    dev, test = (list(read_dialogues(artifacts.split(name), may_be_empty=True)) for name in ("dev", "test"))
     encoders = {
         "start": DialogueEncoder.start(settings.encoder),
         "trained": DialogueEncoder.from_pretrained(artifacts.model),
@@ -33,10 +32,12 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     scores = {name: measured.scores for name, measured in on_test.items()}
     write_json(artifacts.metrics, {"corpus": artifacts.corpus, "split_sizes": sizes} | scores)
     dev_scores = {name: measured.scores for name, measured in on_dev.items()}
-    write_json(artifacts.dev_metrics, {"dev_hash": split_hash(dev)} | dev_scores)
+    dev_hash = measurement_hash(dev, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
+    write_json(artifacts.dev_metrics, {"dev_hash": dev_hash} | dev_scores)
     _write_comparison(artifacts, scores)
-    cut = encoders["start"].count_cut(test)
-    page = render_report(_report(artifacts, settings, on_test, sizes, cut))
+    cut, limit = encoders["start"].count_cut([*dev, *test]), encoders["start"].max_length
+    notes = [f"{cut} dialogues of dev and test are longer than {limit} tokens and were cut."] if cut else []
+    page = render_report(_report(artifacts, settings, on_test, sizes, notes))
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
@@ -58,10 +59,9 @@ def _write_comparison(artifacts: Artifacts, scores: dict[str, dict[str, float] |
 
 
 def _report(
-    artifacts: Artifacts, settings: Settings, on_test: dict[str, Measured], sizes: dict[str, int], cut: int
+    artifacts: Artifacts, settings: Settings, on_test: dict[str, Measured], sizes: dict[str, int], notes: list[str]
 ) -> Report:
     history = read_json(artifacts.training)["history"]
-    notes = [f"{cut} test dialogues are longer than {settings.encoder.max_length} tokens and were cut."] if cut else []
     empty = np.zeros((0, 2), np.float32)
     maps = {name: project(m.vectors, settings.seed) if m.scores else empty for name, m in on_test.items()}
     return Report(

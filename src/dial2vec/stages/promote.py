@@ -8,7 +8,7 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.evaluation.measure import measure, split_hash
+from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.promotion import Verdict
 from dial2vec.tracking import promote
 
@@ -19,14 +19,16 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
     A rival that was measured on another dev split than today's is measured again.
     """
     path = Artifacts(root, corpus).split("dev")
-    dev = list(read_dialogues(path)) if path.is_file() else []
+    dev = list(read_dialogues(path, may_be_empty=True)) if path.is_file() else []
+
+    options = settings.evaluate
 
     def rescore(model: Path) -> dict[str, float] | None:
         encoder = DialogueEncoder.from_pretrained(model)
-        options = settings.evaluate
         found = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
         return found.scores
 
-    return promote(
-        root, corpus, settings.promote, rescore=rescore if dev else None, dev_hash=split_hash(dev) if dev else None
-    )
+    if not dev:
+        return promote(root, corpus, settings.promote)
+    today = measurement_hash(dev, runs=options.kmeans_runs, seed=settings.seed)
+    return promote(root, corpus, settings.promote, rescore=rescore, dev_hash=today)

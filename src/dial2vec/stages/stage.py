@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import ctypes
 import logging
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,9 +14,7 @@ from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings, load_settings
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import checkout_lock, write_json
-
-PR_SET_PDEATHSIG = 1
+from dial2vec.files import checkout_lock, die_with_parent, write_json
 
 Stage = Callable[[Artifacts, Settings], str]
 
@@ -35,7 +30,8 @@ def main(stage: Stage) -> None:
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     for chatty in ("httpx", "great_expectations", "alembic", "mlflow", "matplotlib", "fontTools"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
-    _die_with_dvc()
+    if "DVC_STAGE" in os.environ:
+        die_with_parent()
     try:
         root = find_root()
         with checkout_lock(root, f"stage {name} of {arguments.corpus}"):
@@ -55,13 +51,3 @@ def run(stage: Stage, name: str, artifacts: Artifacts) -> None:
     seconds = time.perf_counter() - began
     write_json(artifacts.seconds(name), round(seconds, 1))
     logging.getLogger(__name__).info("%s of %s: %s (%.0f s)", name, artifacts.corpus, said, seconds)
-
-
-def _die_with_dvc() -> None:
-    """Ask the kernel to end this process when the `dvc repro` that started it is killed.
-
-    Otherwise a killed `dvc repro` leaves its stage at work, and the next one meets it.
-    """
-    if "DVC_STAGE" in os.environ and sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

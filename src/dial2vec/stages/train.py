@@ -7,7 +7,9 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
+import dial2vec
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
@@ -28,20 +30,24 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         settings=settings.train,
         seed=settings.seed,
         checkpoints=artifacts.checkpoints,
-        fingerprint=_fingerprint(artifacts, settings),
+        fingerprint=_fingerprint(artifacts, settings, encoder),
     )
     encoder.save_pretrained(artifacts.model)
     _write_curve(artifacts, result)
     write_json(artifacts.training, asdict(result))
     shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
+    cut = f", {result.cut} of them cut at {encoder.max_length} tokens" if result.cut else ""
     again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
-    return f"{result.steps} steps over {result.dialogues} dialogues{again}"
+    return f"{result.steps} steps over {result.dialogues} dialogues{cut}{again}"
 
 
-def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
-    """Identify what a checkpoint was trained on: another value means that it must not be resumed."""
+def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder) -> str:
+    """Identify settings, code, data and starting weights: a checkpoint with another value must not be resumed."""
     digest = hashlib.sha256(json.dumps([asdict(settings.train), asdict(settings.encoder), settings.seed]).encode())
-    for path in (artifacts.split("train"), artifacts.samples):
+    for weights in encoder.state_dict().values():
+        digest.update(weights.cpu().numpy().tobytes())
+    code = sorted(Path(dial2vec.__file__).parent.rglob("*.py"))
+    for path in (*code, artifacts.split("train"), artifacts.samples):
         with path.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()
