@@ -96,6 +96,8 @@ def _results(corpora: list[str], verdicts: dict[str, str]) -> list[dict[str, Any
 
 if __name__ == "__main__":
     try:
-        retrain()
+        # Taken here already, so that a second retraining ends with one sentence before Prefect starts its server.
+        with checkout_lock(ROOT, "flow retrain"):
+            retrain()
     except Dial2vecError as error:
         sys.exit(f"retrain: {error}")
