@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.config import Promote
-from dial2vec.promotion import METRICS, Contender, describe, judge
+from dial2vec.evaluation import TASKS
+from dial2vec.promotion import Contender, describe, judge
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5)
 POINTS = st.floats(0, 100)
-FIGURES = st.fixed_dictionaries(dict.fromkeys(METRICS, POINTS))
+FIGURES = st.fixed_dictionaries(dict.fromkeys(TASKS, POINTS))
 
 
 def contender(version: str, purity: float, spearman: float, map_: float) -> Contender:
@@ -46,7 +47,7 @@ def test_equal_figures_need_no_sign():
     assert verdict.reasons == ["map 54.30 on dev equals the champion's; needed +0.50"]
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", TASKS)
 def test_each_metric_alone_can_stop_the_candidate(metric: str):
     good = {"purity": 80.0, "spearman": 45.0, "map": 70.0}
     verdict = judge(Contender("3", good | {metric: 1.0}), START, CHAMPION, margins=MARGINS)
@@ -93,7 +94,7 @@ def test_a_gain_of_exactly_the_margin_passes_in_spite_of_binary_fractions():
 
 
 @settings(max_examples=60)
-@given(FIGURES, FIGURES, FIGURES, st.sampled_from(METRICS), st.floats(0, 50))
+@given(FIGURES, FIGURES, FIGURES, st.sampled_from(TASKS), st.floats(0, 50))
 def test_a_better_candidate_is_never_judged_worse(candidate, start, champion, metric, more):
     rivals = (Contender("1", start), Contender("2", champion))
     before = judge(Contender("3", candidate), *rivals, margins=MARGINS)
@@ -110,7 +111,7 @@ def test_promoted_means_above_both_rivals_by_the_margin_as_printed(candidate, st
     hundredths = lambda figure: int(f"{figure:.2f}".replace(".", ""))  # noqa: E731
     expected = all(
         hundredths(candidate[metric]) - hundredths(rival[metric]) >= needed[metric]
-        for metric in METRICS
+        for metric in TASKS
         for rival in (start, champion)
     )
     assert verdict.promoted == expected
