@@ -38,7 +38,7 @@ def test_id_of_an_earlier_file_is_set_aside(tmp_path: Path):
     assert [d.dialogue_id for d in dialogues] == ["a", "b"]
     assert [str(s) for s in set_aside] == [
         f"{tmp_path}/2.jsonl: dialogue 'a': the id came before in 1.jsonl",
-        f"{tmp_path}/2.jsonl:3: the id 'b' came before in this file",
+        f"{tmp_path}/2.jsonl:3: dialogue 'b': the id 'b' came before in this file",
     ]
 
 
