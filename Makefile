@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test retrain mlflow prefect lint clean
+.PHONY: help run test install retrain mlflow prefect lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -19,6 +19,8 @@ endif
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable .
 	@echo "$(CURDIR)" > $@
+
+install: .venv/installed  ## install into .venv; the other targets do it by themselves
 
 run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
 	@$(BIN)/dial2vec run

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
+from dial2vec.errors import Dial2vecError
 from dial2vec.pages import page_command
 
 
@@ -41,7 +43,7 @@ def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
         (["add", "calls"], "put JSON Lines"),
         (["promote", "calls"], "make run"),
         (["versions", "calls"], "make run"),
-        (["results"], "Run `dvc repro`"),
+        (["results"], "Run `make run`"),
         (["versions", "a b'"], "is no corpus name"),
         (["embed", "none.jsonl", "--model", "./none", "--output", "v.parquet"], "none.jsonl does not exist"),
         (["embed", "one.jsonl", "--model", "./none", "--output", "v.parquet"], "is not a folder with a model"),
@@ -92,7 +94,7 @@ def test_embed_reports_what_was_cut_and_set_aside(run, tmp_path, tiny_folder):
     done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "v.parquet")
     assert done.exit_code == 0, done.output
     assert "v.parquet: 1 vectors of length 16" in done.output
-    assert "1 dialogues are longer than 64 tokens" in done.output
+    assert "Longer than 64 tokens" in done.output
     assert "1 records could not be used" in done.output
 
 
@@ -102,6 +104,35 @@ def test_embed_into_a_folder_without_permission_says_so(run, tmp_path, tiny_fold
     done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "file/v.parquet")
     assert done.exit_code == 1
     assert "cannot write file/v.parquet" in done.output
+
+
+def test_a_taken_port_is_named_with_the_way_to_another(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(Dial2vecError, match=rf"port {port} is taken.*page prefect --port {port + 1}"):
+            page_command("prefect", tmp_path, port)
+
+
+def test_vectors_are_written_to_parquet_only(run, tmp_path):
+    done = run("embed", "calls.jsonl", "--model", "x", "--output", "v.csv")
+    assert "does not end in .parquet" in done.output
+
+
+def test_add_says_where_a_run_would_stop(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("dial2vec.pipeline.add_data", lambda root: None)
+    (tmp_path / "params.yaml").write_text("seed: 1")
+    (tmp_path / "data" / "few").mkdir(parents=True)
+    lines = [{"dialogue_id": i, "turns": [{"speaker": s, "text": "w1"} for s in "ab"]} for i in range(3)]
+    (tmp_path / "data" / "few" / "few.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    done = run("add", "few")
+    assert "3 dialogues can be used, 0 records cannot." in done.output
+    assert "A run would stop here: expected at least 50 dialogues; found 3" in done.output
+
+
+def test_a_name_with_a_dash_is_named_as_the_problem(run):
+    assert "'my-calls' is no corpus name; use letters, digits and '_' only" in run("add", "my-calls").output
 
 
 def test_pages_listen_on_this_machine_only(tmp_path):

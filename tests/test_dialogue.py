@@ -65,6 +65,7 @@ def lines_of(tmp_path, *lines):
     ("line", "reason"),
     [
         ('{"dialogue_id": "d2", ', "not valid JSON"),
+        ('{"dialogue_id": "bad", "turns": [', r"not valid JSON \(Expecting value at column 34\)"),
         ([], "expected an object with 'dialogue_id' and 'turns', found a list"),
         ({"turns": []}, "the key 'dialogue_id' is missing; found 'turns'"),
         ({"dialogue_id": "x"}, "the key 'turns' is missing"),

@@ -86,10 +86,10 @@ def test_write_json_is_whole_or_not_there(tmp_path):
 
 
 def test_reading_a_missing_or_half_written_artifact_says_what_to_do(tmp_path):
-    with pytest.raises(ArtifactError, match="Run `dvc repro`"):
+    with pytest.raises(ArtifactError, match="Run `make run`"):
         read_json(tmp_path / "none.json")
     (tmp_path / "half.json").write_text('{"a": ')
-    with pytest.raises(ArtifactError, match="Delete it and run `dvc repro`"):
+    with pytest.raises(ArtifactError, match="Delete it and run `make run`"):
         read_json(tmp_path / "half.json")
 
 

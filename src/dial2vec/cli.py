@@ -98,28 +98,34 @@ def fetch(corpus: str) -> None:
 def add(corpus: str) -> None:
     """Version your own transcripts in data/CORPUS (JSON Lines) after a look at them."""
     from dial2vec.artifacts import Artifacts, find_root
+    from dial2vec.config import load_settings
     from dial2vec.corpora import get_corpus
     from dial2vec.dialogue import SetAside
     from dial2vec.files import checkout_lock
     from dial2vec.pipeline import add_data, restore_data
+    from dial2vec.validation import check
 
     root = find_root()
+    limits = load_settings(root / "params.yaml").validate
     set_aside: list[SetAside] = []
     with checkout_lock(root, f"add of {corpus}"):
         restore_data(root)
         folder = Artifacts(root, corpus).data
-        count = sum(1 for _ in get_corpus(corpus, data=root / "data").read(folder, set_aside=set_aside))
+        dialogues = list(get_corpus(corpus, data=root / "data").read(folder, set_aside=set_aside))
+        failed = [outcome for outcome in check(dialogues, set_aside, limits=limits) if not outcome.success]
         add_data(root)
-    click.echo(f"{count} dialogues can be used, {len(set_aside)} records cannot.")
+    click.echo(f"{len(dialogues)} dialogues can be used, {len(set_aside)} records cannot.")
     for record in set_aside[:5]:
         click.echo(f"  {record}", err=True)
+    for outcome in failed:
+        click.echo(f"A run would stop here: expected {outcome.expectation}; found {outcome.observed}", err=True)
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
 
 
 @main.command()
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option(
-    "--model", default="models:/dial2vec-demo@champion", show_default=True, help="Registry address, folder or name."
+    "--model", required=True, help="Such as models:/dial2vec-calls@champion, a folder, or a Hugging Face name."
 )
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Parquet file to write.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
@@ -127,6 +133,8 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
     """Write one vector per dialogue of TRANSCRIPTS (JSON Lines) to a Parquet file: dialogue_id, embedding."""
     from dial2vec.dialogue import read_dialogues
 
+    if output.suffix != ".parquet":
+        raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
     # A wrong path is found before the model is loaded.
     next(read_dialogues(transcripts, set_aside=[]), None)
     from dial2vec.embedding import embed_file
@@ -135,9 +143,7 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
     done = embed_file(transcripts, output, encoder=DialogueEncoder.from_pretrained(model), batch_size=batch_size)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if done.cut:
-        click.echo(
-            f"{done.cut} dialogues are longer than {done.max_length} tokens; what lies beyond was left out.", err=True
-        )
+        click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)
     if done.set_aside:
         click.echo(f"{done.set_aside} records could not be used; the reasons are in {done.set_aside_file}", err=True)
 

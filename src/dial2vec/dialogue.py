@@ -203,7 +203,7 @@ def read_dialogues(
 
 def _decode(line: str) -> object:
     try:
-        return json.loads(line)
+        return json.loads(line.rstrip())
     except json.JSONDecodeError as error:
         raise RecordError(f"not valid JSON ({error.msg} at column {error.colno})") from error
     except (ValueError, RecursionError) as error:

@@ -57,7 +57,7 @@ def write_errors(path: Path) -> Iterator[None]:
         if error.errno not in REFUSED_WRITES:
             raise
         raise Dial2vecError(
-            f"cannot write {path}: {error.strerror}. Free the disk, or choose a folder that you may write to."
+            f"cannot write {path}: {error.strerror}. Choose another path, or see to its permissions and the free space."
         ) from error
 
 
@@ -75,9 +75,9 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `dvc repro`.") from error
+        raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `make run`.") from error
     except ValueError as error:
-        raise ArtifactError(f"{path} is not whole JSON ({error}). Delete it and run `dvc repro`.") from error
+        raise ArtifactError(f"{path} is not whole JSON ({error}). Delete it and run `make run`.") from error
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from pathlib import Path
 from typing import Literal
 
@@ -12,8 +13,16 @@ from dial2vec.errors import Dial2vecError
 def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> tuple[list[str], dict[str, str]]:
     """Return the arguments after `python` that serve a page on 127.0.0.1, and the environment that they need.
 
-    :raises Dial2vecError: when MLflow's page is elsewhere, because its variable names a server.
+    :raises Dial2vecError: when the port is taken, or MLflow's page is elsewhere because its variable names a server.
     """
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise Dial2vecError(
+                f"port {port} is taken. Choose another: .venv/bin/dial2vec page {which} --port {port + 1}"
+            ) from error
     if which == "prefect":
         command = ["-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         return command, prefect_environment(root)

@@ -11,7 +11,7 @@ from pathlib import Path
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import write_demo
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.evaluation import TASKS as TASKS
 from dial2vec.files import die_with_parent, read_json
 
@@ -26,7 +26,7 @@ def dvc(root: Path, *arguments: str) -> None:
     command = [sys.executable, "-m", "dvc", *arguments]
     done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=die_with_parent, check=False)
     if done.returncode:
-        raise Dial2vecError(f"`dvc {arguments[0]}` stopped with status {done.returncode}; the reason stands above.")
+        raise Dial2vecError(_ending(arguments[0], done.returncode, "the reason stands above"))
 
 
 def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
@@ -52,7 +52,13 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
                 last = last if line.startswith("ERROR: failed to reproduce") else line
                 yield line
     if process.returncode:
-        raise Dial2vecError(f"`dvc {arguments[0]}` stopped with status {process.returncode}: {last}")
+        raise Dial2vecError(_ending(arguments[0], process.returncode, last))
+
+
+def _ending(command: str, status: int, reason: str) -> str:
+    if status < 0:
+        reason = f"killed by signal {-status}, perhaps for lack of memory; `make run` goes on from there"
+    return f"`dvc {command}` stopped with status {status}: {reason}."
 
 
 def stage_environment() -> dict[str, str]:
@@ -122,7 +128,14 @@ def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]
 
 
 def results_table(root: Path, settings: Settings) -> str:
-    """Return the closing table: start against trained per corpus, seconds per stage, and where things are."""
+    """Return the closing table: start against trained per corpus, seconds per stage, and where things are.
+
+    :raises ArtifactError: when the last run of a corpus did not end.
+    """
+    for name in settings.corpora:
+        artifacts = Artifacts(root, name)
+        if not all(path.exists() for path in (artifacts.model, artifacts.metrics, artifacts.registration)):
+            raise ArtifactError(f"there is no whole run of '{name}': it never ended, or is at work. Run `make run`.")
     lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
     for name in settings.corpora:
         metrics = read_json(Artifacts(root, name).metrics)

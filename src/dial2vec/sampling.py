@@ -53,10 +53,10 @@ class Samples:
             with np.load(path) as file:
                 return cls(**{name: file[name] for name in cls.__slots__})
         except FileNotFoundError as error:
-            raise ArtifactError(f"{path} does not exist; stage `sample` writes it. Run `dvc repro`.") from error
+            raise ArtifactError(f"{path} does not exist; stage `sample` writes it. Run `make run`.") from error
         except (BadZipFile, ValueError, KeyError, EOFError) as error:
             raise ArtifactError(
-                f"{path} is not a whole file of samples ({error}). Delete it and run `dvc repro`."
+                f"{path} is not a whole file of samples ({error}). Delete it and run `make run`."
             ) from error
 
 

@@ -40,5 +40,5 @@ def test_name_that_is_a_path_is_no_corpus(tmp_path: Path, name: str):
     for folder in (tmp_path, tmp_path / "calls", tmp_path / "data" / "calls" / "2026", tmp_path / "data" / "my-calls"):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "own.jsonl").write_text("{}\n")
-    with pytest.raises(CorpusError, match="unknown corpus"):
+    with pytest.raises(CorpusError, match="is no corpus name"):
         get_corpus(name, data=tmp_path / "data")

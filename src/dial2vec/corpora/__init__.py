@@ -23,7 +23,9 @@ def get_corpus(name: str, *, data: Path) -> Corpus:
     if name in CORPORA:
         return CORPORA[name]
     # A name is also a folder, a stage and a registry entry: no separators, no dots.
-    if name.isascii() and name.replace("_", "").isalnum() and transcript_files(data / name):
+    if not name.isascii() or not name.replace("_", "").isalnum():
+        raise CorpusError(f"{name!r} is no corpus name; use letters, digits and '_' only.")
+    if transcript_files(data / name):
         return Transcripts()
     there = sorted(path.name for path in (data / name).iterdir()) if name and (data / name).is_dir() else []
     found = f" {data / name} holds no JSON Lines, only {', '.join(there[:5])}." if there else ""

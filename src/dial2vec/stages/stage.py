@@ -41,7 +41,7 @@ def main(stage: Stage) -> None:
             raise
         sys.exit(f"{name} of {arguments.corpus}: {error}")
     except KeyboardInterrupt:
-        sys.exit(f"{name} of {arguments.corpus}: stopped by you; `dvc repro` goes on from here.")
+        sys.exit(f"{name} of {arguments.corpus}: stopped by you; `make run` goes on from here.")
 
 
 def run(stage: Stage, name: str, artifacts: Artifacts) -> None:
