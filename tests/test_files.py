@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import errno
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from dial2vec.errors import ArtifactError, BusyError
-from dial2vec.files import LOCK_OWNER, atomic_path, checkout_lock, read_json, write_json
+from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
+from dial2vec.files import LOCK_OWNER, atomic_path, checkout_lock, ending_with, read_json, write_json
 
 HOLDER = """
 import sys, time
@@ -16,6 +18,13 @@ from dial2vec.files import checkout_lock
 with checkout_lock(Path(sys.argv[1]), "stage train of demo"):
     print("held", flush=True)
     time.sleep(60)
+"""
+PARENT = """
+import os, subprocess, sys, time
+from dial2vec.files import ending_with
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], preexec_fn=ending_with(os.getpid()))
+print(child.pid, flush=True)
+time.sleep(60)
 """
 ENTERS = """
 import sys
@@ -91,6 +100,40 @@ def test_reading_a_missing_or_half_written_artifact_says_what_to_do(tmp_path):
     (tmp_path / "half.json").write_text('{"a": ')
     with pytest.raises(ArtifactError, match="Delete it and run `make run`"):
         read_json(tmp_path / "half.json")
+
+
+def test_a_folder_that_could_not_be_replaced_is_still_there(tmp_path, monkeypatch):
+    target = tmp_path / "model"
+    target.mkdir()
+    (target / "old").touch()
+
+    def refused(self, target):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.raises(Dial2vecError, match="cannot write"), atomic_path(target) as folder:
+        folder.mkdir()
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    assert [path.name for path in target.iterdir()] == ["old"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent is gone")
+def test_a_process_ends_with_the_parent_that_was_killed(tmp_path):
+    parent = subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True)
+    child = int(parent.stdout.readline())
+    parent.kill()
+    parent.wait()
+    deadline = time.monotonic() + 20
+    while Path(f"/proc/{child}/stat").is_file() and time.monotonic() < deadline:
+        if Path(f"/proc/{child}/stat").read_text().split()[2] == "Z":
+            break
+        time.sleep(0.05)
+    assert time.monotonic() < deadline
+
+
+def test_a_process_that_has_lost_its_parent_already_does_not_begin():
+    done = subprocess.run([sys.executable, "-c", "print('began')"], preexec_fn=ending_with(1), check=False)
+    assert done.returncode == 1
 
 
 def test_a_folder_replaces_a_folder_as_a_whole(tmp_path):

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
                 path.rename(old)
             temporary.replace(path)
     finally:
+        if old.is_dir() and not path.exists():
+            old.rename(path)
         for left in (temporary, old):
             with contextlib.suppress(OSError):
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
@@ -148,14 +150,20 @@ def _holder(handle: Any) -> dict[str, Any]:
     return {}
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to end this process when the one that started it is killed; does nothing but on Linux.
+def ending_with(parent: int) -> Callable[[], None]:
+    """Return a function that makes the process that calls it end when its parent is killed; for `preexec_fn`.
 
-    Otherwise a killed `dvc repro` leaves its stage at work, and the next one meets it.
+    Otherwise a killed `dvc repro` leaves its stage at work, and the next one meets it. Does nothing but on Linux.
+
+    :param parent: pid of the parent; a process that has another one by then has lost it already, and ends at once.
     """
-    if sys.platform != "linux":
-        return
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() == 1:
-        sys.exit("the process that started this one is gone")
+    # Loaded here: between fork and exec, where the function may run, another thread's lock could be held for ever.
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+    def end_with_parent() -> None:
+        if libc is not None:
+            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+            if os.getppid() != parent:
+                os._exit(1)
+
+    return end_with_parent

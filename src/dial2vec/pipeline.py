@@ -12,8 +12,7 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import write_demo
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
-from dial2vec.evaluation import TASKS as TASKS
-from dial2vec.files import die_with_parent, read_json
+from dial2vec.files import ending_with, read_json
 
 STAGES = ("validate", "prepare", "sample", "train", "evaluate", "register")
 
@@ -24,7 +23,8 @@ def dvc(root: Path, *arguments: str) -> None:
     :raises Dial2vecError: when it fails; DVC and the stage have said why by then.
     """
     command = [sys.executable, "-m", "dvc", *arguments]
-    done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=die_with_parent, check=False)
+    with_us = ending_with(os.getpid())
+    done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=with_us, check=False)
     if done.returncode:
         raise Dial2vecError(_ending(arguments[0], done.returncode, "the reason stands above"))
 
@@ -39,7 +39,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
         command,
         cwd=root,
         env=stage_environment(),
-        preexec_fn=die_with_parent,
+        preexec_fn=ending_with(os.getpid()),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -2,29 +2,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+from references import SMALL, labels_for, slow_cosine
 from sklearn.metrics import average_precision_score
 
 from dial2vec.evaluation.retrieval import retrieval_scores
-
-SMALL = hnp.arrays(np.float32, st.tuples(st.integers(3, 12), st.just(3)), elements=st.integers(-2, 2).map(float))
-
-
-def labels_for(vectors, seed):
-    return [f"label {i}" for i in np.random.default_rng(seed).integers(0, 3, len(vectors))]
-
-
-def cosine(a, b):
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    length = np.linalg.norm(a) * np.linalg.norm(b)
-    return round(float(a @ b / length), 10) if length else 0.0
 
 
 def slow_scores(vectors, labels):
     precisions, reciprocals = [], []
     for i, label in enumerate(labels):
         others = [j for j in range(len(labels)) if j != i]
-        others.sort(key=lambda j: (-cosine(vectors[i], vectors[j]), labels[j] == label))
+        others.sort(key=lambda j: (-slow_cosine(vectors[i], vectors[j]), labels[j] == label))
         ranks = [rank for rank, j in enumerate(others, start=1) if labels[j] == label]
         if ranks:
             precisions.append(np.mean([hits / rank for hits, rank in enumerate(ranks, start=1)]))

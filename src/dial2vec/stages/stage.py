@@ -14,7 +14,7 @@ from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings, load_settings
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import checkout_lock, die_with_parent, write_json
+from dial2vec.files import checkout_lock, ending_with, write_json
 
 Stage = Callable[[Artifacts, Settings], str]
 
@@ -31,7 +31,7 @@ def main(stage: Stage) -> None:
     for chatty in ("httpx", "great_expectations", "alembic", "mlflow", "matplotlib", "fontTools"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
     if "DVC_STAGE" in os.environ:
-        die_with_parent()
+        _end_with_dvc()
     try:
         root = find_root()
         with checkout_lock(root, f"stage {name} of {arguments.corpus}"):
@@ -51,3 +51,12 @@ def run(stage: Stage, name: str, artifacts: Artifacts) -> None:
     seconds = time.perf_counter() - began
     write_json(artifacts.seconds(name), round(seconds, 1))
     logging.getLogger(__name__).info("%s of %s: %s (%.0f s)", name, artifacts.corpus, said, seconds)
+
+
+def _end_with_dvc() -> None:
+    """End when the `dvc repro` that started this stage is killed, also while its libraries were still imported."""
+    parent = os.getppid()
+    # An orphan belongs to process 1, unless DVC is process 1 itself, as in a container that runs nothing else.
+    if parent == 1 and b"dvc" not in Path("/proc/1/cmdline").read_bytes():
+        sys.exit("the `dvc repro` that started this stage is gone, so it ends as well")
+    ending_with(parent)()
