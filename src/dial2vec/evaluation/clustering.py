@@ -50,7 +50,7 @@ def cluster_scores(vectors: np.ndarray, labels: Sequence[str | int], *, runs: in
     n_labels = int(truth.max()) + 1
     per_run = []
     for run in range(runs):
-        clusters = _kmeans(vectors, n_labels, seed + run)
+        clusters = kmeans(vectors, n_labels, seed + run)
         per_run.append(
             (
                 purity(truth, clusters),
@@ -90,7 +90,11 @@ def accuracy(labels: ArrayLike, clusters: ArrayLike) -> float:
     return float(table[rows, columns].sum() / table.sum())
 
 
-def _kmeans(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+def kmeans(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
+    """Return the cluster of each vector, [n] int32 in 0 to n_clusters - 1, by one seeded run of k-means++.
+
+    :param vectors: [n, d] float32, n at least `n_clusters`.
+    """
     # One OpenMP thread: several add their partial sums in whatever order they finish, and figures would not repeat.
     with threadpool_limits(limits=1, user_api="openmp"), warnings.catch_warnings():
         # Vectors that collapsed onto fewer points than labels are a poor score, not a reason to warn.

@@ -1,18 +1,23 @@
-"""One static HTML page about one trained model: figures, curves and a map of the test dialogues."""
+"""One static HTML page about one trained model: its figures, what lies behind them, and how it was chosen."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jinja2
 import numpy as np
-from sklearn.decomposition import PCA
+from numpy.typing import NDArray
 
-from dial2vec.evaluation import TASKS
+from dial2vec.dialogue import Dialogue
+from dial2vec.evaluation import TASKS, pictures
+from dial2vec.evaluation.choice import Choice, read_choice
+from dial2vec.evaluation.confusion import Confusion, confusion
+from dial2vec.evaluation.dialogue_map import dialogue_maps
+from dial2vec.evaluation.examples import Rankings, choose_examples, rank
+from dial2vec.evaluation.excerpts import Excerpt, excerpt
+from dial2vec.evaluation.similarity import similarities
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +32,12 @@ class Report:
     :param settings: flat settings, such as {"train.epochs": 1}.
     :param loss: (step, loss) pairs, in order.
     :param learning_rate: (step, learning rate) pairs, in order.
-    :param map_of_start: [n, 2] projection of the test dialogues by the start (`project`); None or n = 0 for no map.
-    :param map_of_trained: [n, 2] projection by the trained model; None or n = 0 for no map.
-    :param labels: n labels in the order of the maps; empty when the corpus has none.
+    :param dialogues: the n labelled dialogues of the test split; empty when there is nothing to judge by.
+    :param start_vectors: float32 [n, d] of these dialogues by the start.
+    :param trained_vectors: float32 [n, d] of these dialogues by the trained model.
+    :param labels: their n labels.
+    :param seed: seed of the maps and of k-means.
+    :param selection: content of `selection.json` (see `evaluation.choice.read_choice`); None when nothing was chosen.
     :param notes: sentences such as "12 dialogues were longer than 512 tokens and were cut."
     :param made: date of the report.
     """
@@ -42,9 +50,12 @@ class Report:
     settings: dict[str, object]
     loss: list[tuple[int, float]]
     learning_rate: list[tuple[int, float]]
-    map_of_start: np.ndarray | None
-    map_of_trained: np.ndarray | None
+    dialogues: list[Dialogue]
+    start_vectors: NDArray[np.float32]
+    trained_vectors: NDArray[np.float32]
     labels: list[str]
+    seed: int
+    selection: dict[str, Any] | None
     notes: list[str]
     made: str
 
@@ -107,20 +118,35 @@ METRICS = (
     Metric("uniformity", "Uniformity", False, "−8", "0", "How evenly all dialogues spread; 0 means that all coincide."),
 )
 
-# Middle lightness: every colour stands out from a white and from a near-black page.
-COLOURS = ("#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63")
-# (matplotlib's marker, the same shape as a character). Seven shapes against ten colours: 70 labels look different.
-MARKERS = (("o", "●"), ("s", "■"), ("^", "▲"), ("D", "◆"), ("v", "▼"), ("P", "✚"), ("*", "★"))
-# matplotlib cannot draw in `currentColor`, so it draws in a colour nobody uses, which is then replaced in the SVG.
-INK = "#010203"
+# What an example shows of a dialogue.
+TRANSCRIPT_TURNS, TRANSCRIPT_CHARACTERS = 12, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A dialogue of an example as printed.
+
+    :param dialogue_id: its id.
+    :param label: its label.
+    :param transcript: its opening.
+    :param cosine: to the query; empty for the query itself.
+    :param hit: has it the label of the query?
+    """
+
+    dialogue_id: str
+    label: str
+    transcript: Excerpt
+    cosine: str
+    hit: bool
 
 
 def render_report(report: Report) -> str:
-    """Return the page as HTML that needs no network: style and plots are inside.
+    """Return the page as HTML that needs no network: style, script and plots are inside.
 
     :param report: what to show; without `start` and `trained` the page says that there are no labels to judge by.
     """
     rows = _rows(report)
+    choice = read_choice(report.selection)
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("dial2vec", "evaluation"),
         autoescape=True,
@@ -133,26 +159,20 @@ def render_report(report: Report) -> str:
         headline=_headline(rows),
         rows=rows,
         metrics=METRICS,
-        curves=_curves(report),
+        choice=choice,
+        path=_path(choice),
+        curves=pictures.curves(report.loss, report.learning_rate),
         curves_in_words=_curves_in_words(report.loss),
-        maps=_maps(report),
-        legend=_legend(report.labels),
+        maps=dialogue_maps(report.dialogues, report.labels, _vectors(report), seed=report.seed),
+        similarity=_similarity(report),
+        confusions=_confusions(report),
+        examples=_examples(report),
     )
     return page
 
 
-def project(vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Return [n, 2] float64: the vectors on their two principal components.
-
-    :param vectors: [n, d] float32; what n or d under 2 leaves undefined is 0.
-    :param seed: seed of the randomised solver that scikit-learn takes for large inputs.
-    """
-    points = np.zeros((len(vectors), 2))
-    components = min(2, *vectors.shape)
-    # All vectors equal: the share of explained variance, which nobody reads here, would be 0 / 0.
-    with np.errstate(invalid="ignore"):
-        points[:, :components] = PCA(components, random_state=seed).fit_transform(np.asarray(vectors, dtype=np.float64))
-    return points
+def _vectors(report: Report) -> dict[str, np.ndarray]:
+    return {"Start": report.start_vectors, "Trained": report.trained_vectors}
 
 
 def _headline(rows: list[dict[str, str]]) -> str:
@@ -215,95 +235,61 @@ def _and(items: Sequence[str]) -> str:
 
 def _curves_in_words(loss: list[tuple[int, float]]) -> str:
     if not loss:
-        return "No loss was recorded."
+        return "No loss was recorded: a model that is computed in one step, such as a closed-form map, has no curve."
     (first, before), (last, after) = loss[0], loss[-1]
     return f"The loss goes from {before:.3f} at step {first} to {after:.3f} at step {last}."
 
 
-def _curves(report: Report) -> str:
-    """Loss over steps with the learning rate below, as SVG; empty without a loss."""
-    if not report.loss:
+def _path(choice: Choice | None) -> str:
+    """Alignment and uniformity of the candidates as SVG; empty without two of them to join."""
+    if choice is None or len(choice.points) < 2:
         return ""
-    figure = _figure(5.0, 3.3)
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
-    for axes, pairs, name in ((upper, report.loss, "loss"), (lower, report.learning_rate, "learning rate")):
-        steps, values = zip(*pairs, strict=True) if pairs else ((), ())
-        axes.plot(steps, values, color=COLOURS[0], linewidth=1.5, marker="o" if len(pairs) < 3 else None)
-        axes.set_ylabel(name)
-        _restyle(axes)
-    lower.set_xlabel("step")
-    lower.set_ylim(bottom=0)
-    lower.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3))
-    figure.align_ylabels()
-    return _svg(figure, "curves")
+    return pictures.path(choice.points, choice.point_names, chosen=choice.chosen_point)
 
 
-def _maps(report: Report) -> list[dict[str, str]]:
-    """Both scatter plots as SVG with their titles; empty without points."""
-    both = {"Start": report.map_of_start, "Trained": report.map_of_trained}
-    drawn = {title: points for title, points in both.items() if points is not None and len(points)}
-    return [{"title": title, "svg": _map(points, report.labels, title.lower())} for title, points in drawn.items()]
-
-
-def _map(points: np.ndarray, labels: list[str], name: str) -> str:
-    figure = _figure(4.4, 4.0)
-    axes = figure.subplots()
-    members = np.asarray(labels or [""] * len(points), dtype=object)
-    size = float(np.clip(20_000 / max(len(points), 1), 6, 30))
-    for index, label in enumerate(sorted(set(members))):
-        x, y = points[members == label].T
-        colour, (marker, _) = _look(index)
-        # A picture inside the SVG: its bytes do not grow with every point, as those of drawn points would.
-        axes.scatter(x, y, s=size, color=colour, marker=marker, linewidths=0, alpha=0.8, rasterized=True)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    _restyle(axes)
-    return _svg(figure, name)
-
-
-def _look(index: int) -> tuple[str, tuple[str, str]]:
-    return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
-
-
-def _legend(labels: list[str]) -> list[dict[str, Any]]:
-    looks = [(label, *_look(index)) for index, label in enumerate(sorted(set(labels)))]
+def _similarity(report: Report) -> list[dict[str, str]]:
+    """Title, histogram and overlap of each encoder; empty without pairs of both kinds."""
+    if len(set(report.labels)) in {0, 1, len(report.labels)}:
+        return []
+    found = {title: similarities(vectors, report.labels) for title, vectors in _vectors(report).items()}
+    drawn = pictures.distributions({title.lower(): similar for title, similar in found.items()})
     return [
-        {"label": label, "colour": colour, "shape": shape, "count": labels.count(label)}
-        for label, colour, (_, shape) in looks
+        {"title": title, "svg": drawn[title.lower()], "overlap": _number(100 * similar.overlap)}
+        for title, similar in found.items()
     ]
 
 
-def _figure(width: float, height: float) -> Any:
-    from matplotlib.figure import Figure  # heavy, and only the report draws
-
-    return Figure(figsize=(width, height), dpi=200, layout="constrained", facecolor="none")
-
-
-def _restyle(axes: Any) -> None:
-    axes.set_facecolor("none")
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(INK)
-    axes.tick_params(colors=INK, which="both")
-    axes.xaxis.label.set_color(INK)
-    axes.yaxis.label.set_color(INK)
-    axes.yaxis.get_offset_text().set_color(INK)
+def _confusions(report: Report) -> list[tuple[str, Confusion]]:
+    """Trained first: it is the one to read; empty without dialogues."""
+    if not report.dialogues:
+        return []
+    vectors = reversed(_vectors(report).items())
+    return [(title, confusion(rows, report.labels, seed=report.seed)) for title, rows in vectors]
 
 
-def _svg(figure: Any, name: str) -> str:
-    """Return the figure as an inline `<svg>`: text as text, ids of its own, in the page's colour, equal every time."""
-    import matplotlib as mpl  # heavy, and only the report draws
+def _examples(report: Report) -> list[dict[str, Any]]:
+    if not report.dialogues:
+        return []
+    ranked = {title: rank(vectors, report.labels) for title, vectors in _vectors(report).items()}
+    return [
+        {
+            "why": example.why,
+            "query": _shown(report, example.query, query=example.query),
+            "precisions": {
+                title: _number(100 * float(ranking.precisions[example.query])) for title, ranking in ranked.items()
+            },
+            "found": {title: _found(report, ranking, example.query) for title, ranking in ranked.items()},
+        }
+        for example in choose_examples(ranked["Start"], ranked["Trained"], report.labels)
+    ]
 
-    drawn = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(drawn, format="svg")
-    svg = drawn.getvalue()
-    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    # Among the metadata is the time of drawing.
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # The page sets the typeface; only the size is the plot's.
-    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
-    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    # Without a size of its own it fills its box; whoever cannot see it is told by the text alternative around it.
-    view_box = re.search(r'viewBox="[^"]*"', svg)
-    opening = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {view_box[0] if view_box else ""} aria-hidden="true">'
-    return re.sub(r"<svg [^>]*>", opening, svg, count=1)
+
+def _found(report: Report, ranking: Rankings, query: int) -> list[Shown]:
+    pairs = zip(ranking.found[query].tolist(), ranking.cosines[query].tolist(), strict=True)
+    return [_shown(report, place, query=query, cosine=_number(cosine)) for place, cosine in pairs]
+
+
+def _shown(report: Report, place: int, *, query: int, cosine: str = "") -> Shown:
+    transcript = excerpt(report.dialogues[place], turns=TRANSCRIPT_TURNS, characters=TRANSCRIPT_CHARACTERS)
+    hit = report.labels[place] == report.labels[query]
+    return Shown(report.dialogues[place].dialogue_id, report.labels[place], transcript, cosine, hit)

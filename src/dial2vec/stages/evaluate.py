@@ -6,15 +6,13 @@ import csv
 import time
 from collections.abc import Sequence
 
-import numpy as np
-
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
-from dial2vec.evaluation.report import Report, project, render_report
+from dial2vec.evaluation.report import Report, render_report
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.stages import stage
 
@@ -37,7 +35,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     _write_comparison(artifacts, scores)
     cut, limit = encoders["start"].count_cut([*dev, *test]), encoders["start"].max_length
     notes = [f"{cut} dialogues of dev and test are longer than {limit} tokens and were cut."] if cut else []
-    page = render_report(_report(artifacts, settings, on_test, sizes, notes))
+    page = render_report(_report(artifacts, settings, test, on_test, sizes, notes))
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
@@ -59,11 +57,15 @@ def _write_comparison(artifacts: Artifacts, scores: dict[str, dict[str, float] |
 
 
 def _report(
-    artifacts: Artifacts, settings: Settings, on_test: dict[str, Measured], sizes: dict[str, int], notes: list[str]
+    artifacts: Artifacts,
+    settings: Settings,
+    test: Sequence[Dialogue],
+    on_test: dict[str, Measured],
+    sizes: dict[str, int],
+    notes: list[str],
 ) -> Report:
     history = read_json(artifacts.training)["history"]
-    empty = np.zeros((0, 2), np.float32)
-    maps = {name: project(m.vectors, settings.seed) if m.scores else empty for name, m in on_test.items()}
+    labels = on_test["start"].labels
     return Report(
         corpus=artifacts.corpus,
         split_sizes=sizes,
@@ -73,9 +75,13 @@ def _report(
         settings=flat(settings),
         loss=[(int(entry["step"]), entry["loss"]) for entry in history],
         learning_rate=[(int(entry["step"]), entry["learning_rate"]) for entry in history],
-        map_of_start=maps["start"],
-        map_of_trained=maps["trained"],
-        labels=on_test["start"].labels,
+        # The dialogues whose vectors were measured: none of them when their labels leave nothing to score.
+        dialogues=[dialogue for dialogue in test if dialogue.label is not None] if labels else [],
+        start_vectors=on_test["start"].vectors,
+        trained_vectors=on_test["trained"].vectors,
+        labels=labels,
+        seed=settings.seed,
+        selection=None,
         notes=notes,
         made=time.strftime("%Y-%m-%d"),
     )

@@ -1,0 +1,134 @@
+// The maps without this script are still pictures; with it a point tells what dialogue it is.
+(() => {
+  "use strict";
+  const SIDE = 1000, REACH = 24, CLOSEST = 40;
+  const { labels, dialogues } = JSON.parse(document.getElementById("map-data").textContent);
+  const legend = [...document.querySelectorAll(".legend button")];
+  const picked = document.getElementById("picked");
+  const hint = "Point at a dialogue, tap it, or go to a map with Tab and from dialogue to dialogue with the arrow keys.";
+  let current = -1, only = -1;
+
+  const maps = [...document.querySelectorAll("svg.map")].map((svg, order) => ({
+    svg, place: (dialogue) => dialogue[3 + order], view: { x: 0, y: 0, side: SIDE },
+    layers: [...svg.querySelectorAll("g")], picks: [...svg.querySelectorAll(".pick, .pick-hole, .pick-point")],
+  }));
+
+  const visible = (index) => only < 0 || dialogues[index][1] === only;
+
+  function line(tag, text, parent) {
+    const element = parent.appendChild(document.createElement(tag));
+    element.textContent = text;
+    return element;
+  }
+
+  function pick(index) {
+    if (index === current) return;
+    current = index;
+    for (const map of maps) {
+      const path = index < 0 ? "" : `M${map.place(dialogues[index]).join(" ")}h0`;
+      for (const ring of map.picks) ring.setAttribute("d", path);
+      if (index >= 0) map.picks.at(-1).setAttribute("stroke", legend[dialogues[index][1]].dataset.colour);
+    }
+    picked.replaceChildren();
+    if (index < 0) return line("p", hint, picked);
+    const [id, label, turns] = dialogues[index];
+    line("p", "", picked).append(Object.assign(document.createElement("strong"), { textContent: id }), ` · ${labels[label]}`);
+    for (const [speaker, text] of turns) line("p", `${speaker}: ${text}`, picked);
+  }
+
+  function show(map, x, y, side) {
+    const within = (value) => Math.min(Math.max(value, 0), SIDE - side);
+    map.view = { x: within(x), y: within(y), side };
+    map.svg.setAttribute("viewBox", `${map.view.x} ${map.view.y} ${side} ${side}`);
+    map.svg.classList.toggle("zoomed", side < SIDE);
+  }
+
+  function zoom(map, factor) {
+    const { x, y, side } = map.view;
+    const next = Math.min(Math.max(side / factor, SIDE / CLOSEST), SIDE);
+    const [cx, cy] = current < 0 ? [x + side / 2, y + side / 2] : map.place(dialogues[current]);
+    show(map, cx - next / 2, cy - next / 2, next);
+  }
+
+  // Where a pointer is, in the map's own units, and how many of these one pixel is.
+  function located(map, event) {
+    const box = map.svg.getBoundingClientRect(), unit = map.view.side / box.width;
+    return { x: map.view.x + (event.clientX - box.left) * unit, y: map.view.y + (event.clientY - box.top) * unit, unit };
+  }
+
+  function nearest(map, { x, y, unit }) {
+    let best = -1, least = (REACH * unit) ** 2;
+    dialogues.forEach((dialogue, index) => {
+      const [px, py] = map.place(dialogue), distance = (px - x) ** 2 + (py - y) ** 2;
+      if (distance < least && visible(index)) [best, least] = [index, distance];
+    });
+    return best;
+  }
+
+  // The next dialogue to one side: near, and more ahead than aside. Without one picked, the one nearest to the middle.
+  function step(map, dx, dy) {
+    const { x, y, side } = map.view;
+    if (current < 0) return nearest(map, { x: x + side / 2, y: y + side / 2, unit: SIDE });
+    const [fromX, fromY] = map.place(dialogues[current]);
+    let best = current, least = Infinity;
+    dialogues.forEach((dialogue, index) => {
+      const [px, py] = map.place(dialogue), ahead = (px - fromX) * dx + (py - fromY) * dy;
+      const aside = Math.abs((px - fromX) * dy) + Math.abs((py - fromY) * dx);
+      const cost = ahead + 2 * aside;
+      if (ahead > 0 && ahead >= aside && cost < least && visible(index)) [best, least] = [index, cost];
+    });
+    return best;
+  }
+
+  // A picked dialogue outside the part that is shown draws the map along.
+  function follow(map) {
+    if (current < 0) return;
+    const { x, y, side } = map.view, [px, py] = map.place(dialogues[current]);
+    if (px < x || py < y || px > x + side || py > y + side) show(map, px - side / 2, py - side / 2, side);
+  }
+
+  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const act = (map, action) => (action === "all" ? show(map, 0, 0, SIDE) : zoom(map, action === "in" ? 1.6 : 1 / 1.6));
+
+  for (const map of maps) {
+    let drag = null;
+    map.svg.addEventListener("pointerdown", (event) => {
+      const found = nearest(map, located(map, event));
+      if (found >= 0) pick(found);
+      if (map.view.side === SIDE) return;
+      drag = { x: event.clientX, y: event.clientY, view: map.view };
+      map.svg.setPointerCapture(event.pointerId);
+    });
+    map.svg.addEventListener("pointermove", (event) => {
+      if (drag) {
+        const { unit } = located(map, event), { x, y, side } = drag.view;
+        show(map, x - (event.clientX - drag.x) * unit, y - (event.clientY - drag.y) * unit, side);
+      } else if (event.pointerType === "mouse") {
+        const found = nearest(map, located(map, event));
+        if (found >= 0) pick(found);
+      }
+    });
+    for (const end of ["pointerup", "pointercancel"]) map.svg.addEventListener(end, () => { drag = null; });
+    map.svg.addEventListener("keydown", (event) => {
+      const arrow = ARROWS[event.key], action = { "+": "in", "=": "in", "-": "out", 0: "all" }[event.key];
+      if (event.ctrlKey || event.metaKey || event.altKey || !(arrow || action)) return;
+      event.preventDefault();
+      if (action) return act(map, action);
+      pick(step(map, ...arrow));
+      maps.forEach(follow);
+    });
+    for (const button of map.svg.parentElement.querySelectorAll(".controls button")) {
+      button.addEventListener("click", () => act(map, button.dataset.action));
+    }
+  }
+
+  legend.forEach((button, label) => button.addEventListener("click", () => {
+    only = only === label ? -1 : label;
+    legend.forEach((other, index) => other.setAttribute("aria-pressed", String(index === only)));
+    for (const map of maps) map.layers.forEach((layer, index) => { layer.style.display = only < 0 || index === only ? "" : "none"; });
+    if (current >= 0 && !visible(current)) pick(-1);
+  }));
+
+  line("p", hint, picked);
+  for (const element of document.querySelectorAll(".needs-script")) element.hidden = false;
+})();

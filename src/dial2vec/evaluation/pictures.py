@@ -1,0 +1,132 @@
+"""Plots as inline SVG: text as text, in the colour of the page, the same bytes every time."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from dial2vec.evaluation.similarity import Similarities
+
+# Middle lightness: every colour stands out from a white and from a near-black page.
+COLOURS = ("#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63")
+# matplotlib cannot draw in `currentColor`, so it draws in a colour nobody uses, which is then replaced in the SVG.
+INK = "#010203"
+
+
+def curves(loss: list[tuple[int, float]], learning_rate: list[tuple[int, float]]) -> str:
+    """Loss over steps with the learning rate below; empty without a loss.
+
+    :param loss: (step, loss) pairs, in order.
+    :param learning_rate: (step, learning rate) pairs, in order.
+    """
+    if not loss:
+        return ""
+    figure = _figure(5.0, 3.3)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
+    for axes, pairs, name in ((upper, loss, "loss"), (lower, learning_rate, "learning rate")):
+        steps, values = zip(*pairs, strict=True) if pairs else ((), ())
+        axes.plot(steps, values, color=COLOURS[0], linewidth=1.5, marker="o" if len(pairs) < 3 else None)
+        axes.set_ylabel(name)
+        _restyle(axes)
+    lower.set_xlabel("step")
+    lower.set_ylim(bottom=0)
+    lower.ticklabel_format(axis="y", style="sci", scilimits=(-2, 3))
+    figure.align_ylabels()
+    return _svg(figure, "curves")
+
+
+def distributions(found: dict[str, Similarities]) -> dict[str, str]:
+    """One histogram for each of the names, all on the same axes so that they can be compared.
+
+    :param found: similarities by a name that can stand in an id, such as "start".
+    """
+    drawn = np.array([similar.same + similar.different for similar in found.values()]).sum(axis=0)
+    # Bars with less than a thousandth of the pairs would stretch the axis and could not be seen.
+    bars = np.flatnonzero(drawn > 0.001)
+    top = 1.05 * max(float(max(similar.same.max(), similar.different.max())) for similar in found.values())
+    pictures = {}
+    for name, similar in found.items():
+        figure = _figure(4.4, 2.8)
+        axes = figure.subplots()
+        for shares, colour, label in (
+            (similar.different, COLOURS[1], "different labels"),
+            (similar.same, COLOURS[0], "same label"),
+        ):
+            axes.stairs(100 * shares, similar.edges, fill=True, color=colour, alpha=0.35)
+            axes.stairs(100 * shares, similar.edges, color=colour, linewidth=1.4, label=label)
+        axes.set_xlim(similar.edges[bars[0]], similar.edges[bars[-1] + 1])
+        axes.set_ylim(0, 100 * top)
+        axes.set_xlabel("cosine")
+        axes.set_ylabel("% of the pairs")
+        axes.legend(frameon=False, labelcolor=INK)
+        _restyle(axes)
+        pictures[name] = _svg(figure, f"similarity-{name}")
+    return pictures
+
+
+def path(points: Sequence[tuple[float, float]], names: Sequence[str], *, chosen: int | None) -> str:
+    """Candidates by uniformity (x) and alignment (y), joined in their order (Liu et al. 2022, figure 3).
+
+    :param points: (uniformity, alignment) of each candidate, the start first.
+    :param names: what is written beside each point.
+    :param chosen: place of the chosen candidate; None when it is not among them.
+    """
+    figure = _figure(5.0, 3.6)
+    axes = figure.subplots()
+    x, y = zip(*points, strict=True)
+    axes.plot(x, y, color=COLOURS[0], linewidth=1, alpha=0.6, marker="o", markersize=4)
+    axes.plot(x[0], y[0], color=COLOURS[1], marker="s", markersize=9, linestyle="none", label=f"start ({names[0]})")
+    if chosen is not None:
+        label = f"chosen ({names[chosen]})"
+        axes.scatter(x[chosen], y[chosen], s=200, facecolors="none", edgecolors=COLOURS[2], linewidths=2, label=label)
+    # With more, the names would lie on one another; the table holds them all.
+    if len(names) <= 12:
+        for place, name, side in zip(points[1:], names[1:], range(1, len(names)), strict=True):
+            offset = (6, 6) if side % 2 else (6, -11)
+            axes.annotate(name, place, xytext=offset, textcoords="offset points", fontsize=8, color=INK)
+    axes.margins(0.15)
+    axes.set_xlabel("uniformity (lower is better)")
+    axes.set_ylabel("alignment (lower is better)")
+    axes.legend(frameon=False, labelcolor=INK, loc="best")
+    _restyle(axes)
+    return _svg(figure, "path")
+
+
+def _figure(width: float, height: float) -> Any:
+    from matplotlib.figure import Figure  # heavy, and only the report draws
+
+    return Figure(figsize=(width, height), dpi=200, layout="constrained", facecolor="none")
+
+
+def _restyle(axes: Any) -> None:
+    axes.set_facecolor("none")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_color(INK)
+    axes.tick_params(colors=INK, which="both")
+    axes.xaxis.label.set_color(INK)
+    axes.yaxis.label.set_color(INK)
+    axes.yaxis.get_offset_text().set_color(INK)
+
+
+def _svg(figure: Any, name: str) -> str:
+    """Return the figure as an inline `<svg>`: text as text, ids of its own, in the page's colour, equal every time."""
+    import matplotlib as mpl  # heavy, and only the report draws
+
+    drawn = io.StringIO()
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+        figure.savefig(drawn, format="svg")
+    svg = drawn.getvalue()
+    svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
+    # Among the metadata is the time of drawing.
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    # The page sets the typeface; only the size is the plot's.
+    svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
+    svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
+    # Without a size of its own it fills its box; whoever cannot see it is told by the text alternative around it.
+    view_box = re.search(r'viewBox="[^"]*"', svg)
+    opening = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {view_box[0] if view_box else ""} aria-hidden="true">'
+    return re.sub(r"<svg [^>]*>", opening, svg, count=1)

@@ -1,0 +1,75 @@
+import json
+import re
+
+import numpy as np
+import pytest
+
+from dial2vec.evaluation import dialogue_map
+from dial2vec.evaluation.dialogue_map import dialogue_maps
+from dial2vec.evaluation.pictures import COLOURS
+
+
+def some(dialogue, n, n_labels):
+    made = [dialogue(f"call {i}", *["user: hello"] * 5, labels=(f"topic {i % n_labels:02}",)) for i in range(n)]
+    vectors = np.random.default_rng(0).normal(size=(2, n, 4)).astype(np.float32)
+    return made, [one.label for one in made], {"Start": vectors[0], "Trained": vectors[1]}
+
+
+def test_no_dialogues_make_no_map():
+    assert dialogue_maps([], [], {"Start": np.zeros((0, 3)), "Trained": np.zeros((0, 3))}, seed=0) is None
+
+
+def test_every_dialogue_is_on_both_maps_where_the_script_says_it_is(dialogue):
+    made, labels, vectors = some(dialogue, 12, 3)
+    found = dialogue_maps(made, labels, vectors, seed=0)
+    data = json.loads(found.script_data)
+    assert data["labels"] == ["topic 00", "topic 01", "topic 02"]
+    assert [record[0] for record in data["dialogues"]] == [one.dialogue_id for one in made]
+    for order, drawn in enumerate(found.maps):
+        for label, layer in enumerate(drawn.layers):
+            places = [record[3 + order] for record in data["dialogues"] if record[1] == label]
+            assert layer == "".join(f"M{x} {y}h0" for x, y in places)
+            assert all(0 <= value <= dialogue_map.SIDE for place in places for value in place)
+
+
+def test_legend_counts_the_dialogues_of_each_label(dialogue):
+    legend = dialogue_maps(*some(dialogue, 11, 3), seed=0).legend
+    assert [(entry.name, entry.count) for entry in legend] == [("topic 00", 4), ("topic 01", 4), ("topic 02", 3)]
+
+
+def test_forty_labels_look_different(dialogue):
+    legend = dialogue_maps(*some(dialogue, 40, 40), seed=0).legend
+    assert len({(entry.colour, entry.mark) for entry in legend}) == 40
+    assert len({entry.colour for entry in legend}) == len(COLOURS)
+
+
+def test_script_data_holds_the_opening_turns_and_cannot_end_the_script(dialogue):
+    hostile = dialogue("</script>", "user: <!--", *["agent: " + "long " * 99] * 9, labels=("a",))
+    found = dialogue_maps([hostile], ["a"], {"Start": np.ones((1, 3)), "Trained": np.ones((1, 3))}, seed=0)
+    assert "<" not in found.script_data
+    [(name, _, turns, *_)] = json.loads(found.script_data)["dialogues"]
+    assert (name, turns[0]) == ("</script>", ["user", "<!--"])
+    assert len(turns) == 3
+    assert len(turns[1][1]) <= 110
+    assert turns[1][1].endswith("…")
+
+
+def test_of_too_many_dialogues_a_lot_decides_the_same_way_every_time(dialogue, monkeypatch):
+    monkeypatch.setattr(dialogue_map, "MOST_POINTS", 8)
+    found = dialogue_maps(*some(dialogue, 20, 2), seed=0)
+    assert (found.shown, found.left_out) == (8, 12)
+    assert sum(len(re.findall("M", layer)) for layer in found.maps[0].layers) == 8
+    assert found == dialogue_maps(*some(dialogue, 20, 2), seed=0)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_or_two_dialogues_have_a_place(dialogue, n):
+    assert len(json.loads(dialogue_maps(*some(dialogue, n, 1), seed=0).script_data)["dialogues"]) == n
+
+
+def test_a_dialogue_takes_a_kilobyte_of_the_page_at_most(dialogue):
+    made, labels, vectors = some(dialogue, 100, 40)
+    long = [dialogue(one.dialogue_id, *["user: " + "words " * 500] * 60, labels=one.labels) for one in made]
+    found = dialogue_maps(long, labels, vectors, seed=0)
+    drawn = "".join(layer for one in found.maps for layer in one.layers)
+    assert len((found.script_data + 2 * drawn).encode()) < 100 * 1_000

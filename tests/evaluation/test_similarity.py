@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import ks_2samp
+
+from dial2vec.evaluation.relatedness import cosine_blocks
+from dial2vec.evaluation.similarity import similarities
+
+
+def test_each_pair_counts_once_in_the_bar_of_its_cosine():
+    found = similarities(np.array([[1, 0], [1, 0], [0, 1], [-1, 0]], np.float32), ["a", "a", "b", "c"])
+    # One pair of "a" at cosine 1; five others: three at 0, two at -1.
+    assert found.same[-1] == 1
+    assert found.different[50] == pytest.approx(3 / 5)
+    assert found.different[0] == pytest.approx(2 / 5)
+    assert found.edges[50] == pytest.approx(0)
+
+
+def test_labels_that_one_threshold_parts_do_not_overlap():
+    assert similarities(np.array([[1, 0], [1, 0], [0, 1], [0, 1]]), ["a", "a", "b", "b"]).overlap == pytest.approx(0)
+
+
+def test_vectors_that_coincide_and_labels_the_wrong_way_round_overlap_wholly():
+    assert similarities(np.ones((4, 3)), ["a", "a", "b", "b"]).overlap == pytest.approx(1)
+    assert similarities(np.array([[1, 0], [0, 1], [1, 0], [0, 1]]), ["a", "a", "b", "b"]).overlap == pytest.approx(1)
+
+
+@pytest.mark.parametrize("labels", [["a", "b", "c"], ["a", "a", "a"]])
+def test_overlap_is_undefined_without_pairs_of_both_kinds(labels):
+    assert np.isnan(similarities(np.eye(3), labels).overlap)
+
+
+@given(st.integers(0, 1000), st.integers(1, 7))
+def test_overlap_is_one_minus_the_one_sided_kolmogorov_smirnov_distance_in_blocks_of_any_size(seed, block):
+    rng = np.random.default_rng(seed)
+    vectors, labels = rng.normal(size=(9, 3)), np.array(list("aabbbcccc"))
+    _, cosines = next(cosine_blocks(vectors, block=9))
+    first, second = np.triu_indices(9, 1)
+    same = labels[first] == labels[second]
+    # In the steps in which they are counted: two cosines within 0.0001 are a tie.
+    steps = np.floor((cosines[first, second] + 1) / 2 * 20_000)
+    expected = 1 - ks_2samp(steps[~same], steps[same], alternative="greater").statistic
+    assert similarities(vectors, labels.tolist(), block=block).overlap == pytest.approx(expected)
