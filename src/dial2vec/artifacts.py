@@ -62,8 +62,23 @@ class Artifacts:
         return self._of("samples.npz")
 
     @property
+    def vectors(self) -> Path:
+        """Vectors of training dialogues by the start, kept between runs (stage train); not an output."""
+        return self._of("vectors")
+
+    @property
+    def candidates(self) -> Path:
+        """Weights and heads that may be chosen (stage train)."""
+        return self._of("candidates")
+
+    @property
+    def selection(self) -> Path:
+        """Every candidate, its criteria and the choice (stage select)."""
+        return self._of("selection.json")
+
+    @property
     def model(self) -> Path:
-        """The trained encoder (stage train)."""
+        """The chosen encoder (stage select)."""
         return self._of("model")
 
     @property

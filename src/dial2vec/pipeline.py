@@ -14,7 +14,7 @@ from dial2vec.corpora.demo import write_demo
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.files import ending_with, read_json
 
-STAGES = ("validate", "prepare", "sample", "train", "evaluate", "register")
+STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
 
 
 def dvc(root: Path, *arguments: str) -> None:

@@ -54,6 +54,11 @@ class TokenSequence:
     roles: NDArray[np.int64]
     cut: int
 
+    def first(self, n: int) -> TokenSequence:
+        """Return its first n tokens."""
+        lost = max(0, len(self.ids) - n)
+        return TokenSequence(self.ids[:n], self.turns[:n], self.roles[:n], self.cut + lost) if lost else self
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:

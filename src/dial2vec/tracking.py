@@ -10,7 +10,6 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from dial2vec.config import Promote
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.promotion import Contender, Verdict
+from dial2vec.records import RegisteredVersion, Registration, Scores, TrainingRecord
 from dial2vec.store import (
     SERVER,
     aliases_of,
@@ -49,76 +49,6 @@ PACKAGE = Path(__file__).parent
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 # What one call of `log_batch` may carry.
 PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
-Scores = dict[str, float]
-
-
-@dataclass(frozen=True)
-class TrainingRecord:
-    """Everything about one training that the registry keeps.
-
-    :param corpus: name of the corpus.
-    :param params: every setting, flat: `{"train.epochs": 1}`.
-    :param data_hash: DVC's md5 of the data.
-    :param git_commit: commit of the checkout.
-    :param history: what training logged, each with "step" and any of "loss", "learning_rate", "grad_norm".
-    :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
-    :param dev_scores: the same on dev: the only figures that the gate looks at.
-    :param dev_hash: identifies the dev split and how it is measured; figures are comparable only where it is equal.
-    :param split_sizes: dialogues per split.
-    :param model: folder of the trained encoder.
-    :param start_model: folder of the starting encoder, in the same format.
-    :param start_name: what the starting encoder is called.
-    :param report: the evaluation report, a file.
-    :param example: a dialogue for the model's input example.
-    :param seconds: wall-clock seconds per stage.
-    :param fingerprint: equal for two trainings with equal weights, settings and dev split.
-    """
-
-    corpus: str
-    params: dict[str, object]
-    data_hash: str
-    git_commit: str
-    history: list[dict[str, float]]
-    scores: dict[str, Scores | None]
-    dev_scores: dict[str, Scores | None]
-    dev_hash: str
-    split_sizes: dict[str, int]
-    model: Path
-    start_model: Path
-    start_name: str
-    report: Path
-    example: Dialogue
-    seconds: dict[str, float]
-    fingerprint: str
-
-
-@dataclass(frozen=True)
-class Registration:
-    """Where a training ended up in the registry; `created` is False when it was there already."""
-
-    version: str
-    run_id: str
-    start_version: str
-    champion_version: str
-    created: bool
-
-
-@dataclass(frozen=True)
-class RegisteredVersion:
-    """One line of the listing; `kind` is "start" or "trained", `created` is in seconds since 1970."""
-
-    version: str
-    aliases: tuple[str, ...]
-    kind: str
-    dev_scores: Scores | None
-    created: float
-
-    def __str__(self) -> str:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
-        aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
-        return (
-            f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.describe(self.dev_scores, None, split='dev')}"
-        )
 
 
 def register(root: Path, record: TrainingRecord) -> Registration:
@@ -281,6 +211,7 @@ def promote(
     margins: Promote,
     *,
     rescore: Callable[[Path], Scores | None] | None = None,
+    compare: Callable[[Path, Path], str | None] | None = None,
     dev_hash: str | None = None,
 ) -> Verdict:
     """Put the candidate through the gate; if it passes, it becomes `champion` and the old one `previous`.
@@ -288,6 +219,8 @@ def promote(
     :param margins: block `promote` of the settings.
     :param rescore: measures an encoder folder on the present dev split, in points; called for each contender whose
         figures come from another split, and the new figures are stored. Without it such a candidate is refused.
+    :param compare: judges without labels, where dev has none: from a rival's folder and the candidate's it returns
+        why the candidate is not better, or None when it is.
     :param dev_hash: identifies the present dev split; None means the candidate's.
     :raises ModelError: when nothing is registered, or the store cannot be used.
     """
@@ -310,14 +243,29 @@ def promote(
             elif version.tags.get("dev_hash") != split:
                 elsewhere.append(f"version {number} was measured on another dev split; measure it on the present one")
             contenders[number] = Contender(number, _dev_scores(version))
-        rivals = (contenders[number] for number in (aliases[CANDIDATE], start, champion))
-        verdict = Verdict(False, elsewhere) if elsewhere else promotion.judge(*rivals, margins=margins)
+        rivals = [contenders[number] for number in (aliases[CANDIDATE], start, champion)]
+        if compare is not None and all(rival.scores is None for rival in rivals):
+            verdict = _judge_without_labels(client, name, [rival.version for rival in rivals], compare)
+        else:
+            verdict = Verdict(False, elsewhere) if elsewhere else promotion.judge(*rivals, margins=margins)
         if verdict.promoted:
             client.set_registered_model_alias(name, PREVIOUS, champion)
             client.set_registered_model_alias(name, CHAMPION, candidate.version)
         outcome = "promoted" if verdict.promoted else "; ".join(verdict.reasons)
         client.set_model_version_tag(name, candidate.version, "promotion", outcome)
     return verdict
+
+
+def _judge_without_labels(
+    client: MlflowClient, name: str, versions: list[str], compare: Callable[[Path, Path], str | None]
+) -> Verdict:
+    """Let the label-free criteria judge the first of `versions` against the others."""
+    candidate, *rivals = (encoder_folder(client, client.get_model_version(name, number)) for number in versions)
+    found = {number: compare(rival, candidate) for number, rival in zip(versions[1:], rivals, strict=True)}
+    return Verdict(
+        not any(found.values()),
+        [f"without labels, against version {number}: {reason}" for number, reason in found.items() if reason],
+    )
 
 
 def local_model(uri: str, *, root: Path | None) -> Path:

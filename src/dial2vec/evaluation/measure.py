@@ -54,6 +54,19 @@ def measure(
     return Measured(score(vectors, labels, runs=runs, seed=seed), vectors, labels)
 
 
+def measure_vectors(
+    vectors: NDArray[np.float32], labels: Sequence[str | None], *, runs: int, seed: int
+) -> dict[str, float] | None:
+    """Score vectors that are there already; None where the labels leave nothing to score.
+
+    :param vectors: float32 [n, d].
+    :param labels: n labels; a dialogue with None is left out.
+    """
+    rows = [row for row, label in enumerate(labels) if label is not None]
+    known = [str(labels[row]) for row in rows]
+    return score(vectors[rows], known, runs=runs, seed=seed) if 2 <= len(set(known)) < len(known) else None
+
+
 def measurement_hash(dialogues: Sequence[Dialogue], *, runs: int, seed: int) -> str:
     """Identify a split, by what is said in it and how it is labelled, and the way it is measured.
 

@@ -1,5 +1,1 @@
-"""Training objectives by their name in `params.yaml` (`train.method`): tensors in, scalar out."""
-
-from dial2vec.objectives.dial2vec import dial2vec_loss
-
-OBJECTIVES = {"dial2vec": dial2vec_loss}
+"""Training objectives: tensors in, a scalar out. Which one trains is `train.method` of `params.yaml`."""

@@ -81,7 +81,7 @@ def _report(
         trained_vectors=on_test["trained"].vectors,
         labels=labels,
         seed=settings.seed,
-        selection=None,
+        selection=read_json(artifacts.selection),
         notes=notes,
         made=time.strftime("%Y-%m-%d"),
     )

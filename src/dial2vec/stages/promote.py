@@ -10,13 +10,16 @@ from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.promotion import Verdict
+from dial2vec.selection.choice import Candidate, choose_label_free
+from dial2vec.stages.select import some, views
 from dial2vec.tracking import promote
 
 
 def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
     """Judge the candidate and move the alias `champion` if it wins; otherwise tag it with what fell short.
 
-    A rival that was measured on another dev split than today's is measured again.
+    A rival that was measured on another dev split than today's is measured again. Where dev has no labels, the
+    label-free criteria of stage `select` judge the candidate against the start and the champion.
     """
     path = Artifacts(root, corpus).split("dev")
     dev = list(read_dialogues(path, may_be_empty=True)) if path.is_file() else []
@@ -28,7 +31,14 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
         found = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
         return found.scores
 
+    def compare(rival: Path, model: Path) -> str | None:
+        rivals = [DialogueEncoder.from_pretrained(folder) for folder in (rival, model)]
+        lot = some(dev, settings)
+        judged = [Candidate(name, 0, views(one, lot)) for name, one in zip(("rival", "candidate"), rivals, strict=True)]
+        choice = choose_label_free(judged, bootstraps=settings.select.bootstraps, seed=settings.seed)
+        return None if choice.chosen == 1 else choice.judged[1].verdict.replace("the start", "it")
+
     if not dev:
         return promote(root, corpus, settings.promote)
     today = measurement_hash(dev, runs=options.kmeans_runs, seed=settings.seed)
-    return promote(root, corpus, settings.promote, rescore=rescore, dev_hash=today)
+    return promote(root, corpus, settings.promote, rescore=rescore, compare=compare, dev_hash=today)

@@ -16,11 +16,11 @@ from dial2vec.config import Settings, flat
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import read_json, write_json
+from dial2vec.records import TrainingRecord
 from dial2vec.stages import stage
-from dial2vec.tracking import TrainingRecord
 from dial2vec.tracking import register as register_training
 
-STAGES = ("validate", "prepare", "sample", "train", "evaluate")
+STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
 
 
 def register(artifacts: Artifacts, settings: Settings) -> str:

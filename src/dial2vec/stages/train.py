@@ -1,4 +1,4 @@
-"""Stage train: samples to a trained encoder."""
+"""Stage train: dialogues to candidates, the encoders among which stage `select` chooses."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from pathlib import Path
 
 import dial2vec
 from dial2vec.artifacts import Artifacts
+from dial2vec.candidates import write_candidates
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_json
+from dial2vec.methods import METHODS
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
 from dial2vec.training import Trained, train
@@ -23,22 +25,37 @@ from dial2vec.training import Trained, train
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     """Train the starting encoder by `train.method`; resumes a run of the same data and settings that was killed."""
     encoder = DialogueEncoder.start(settings.encoder)
-    result = train(
+    # Before the plan puts a head on the encoder: the fingerprint is that of the start.
+    fingerprint = _fingerprint(artifacts, settings, encoder)
+    plan = METHODS[settings.train.method](
         encoder,
         list(read_dialogues(artifacts.split("train"))),
         Samples.load(artifacts.samples),
         settings=settings.train,
         seed=settings.seed,
-        checkpoints=artifacts.checkpoints,
-        fingerprint=_fingerprint(artifacts, settings, encoder),
+        vectors=artifacts.vectors,
     )
-    encoder.save_pretrained(artifacts.model)
+    if plan.data is None:
+        result = Trained([], 0, 0, 0, 0, 0.0)
+        shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
+    else:
+        result = train(
+            encoder,
+            plan.data,
+            settings=settings.train,
+            seed=settings.seed,
+            checkpoints=artifacts.checkpoints,
+            fingerprint=fingerprint,
+        )
+    count = write_candidates(
+        artifacts.candidates, heads=plan.heads, trained_head=plan.trained_head, checkpoints=artifacts.checkpoints
+    )
     _write_curve(artifacts, result)
-    write_json(artifacts.training, asdict(result))
+    write_json(artifacts.training, asdict(result) | {"note": plan.note})
     shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
-    cut = f", {result.cut} of them cut at {encoder.max_length} tokens" if result.cut else ""
     again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
-    return f"{result.steps} steps over {result.dialogues} dialogues{cut}{again}"
+    cut = f", {result.cut} of them cut" if result.cut else ""
+    return plan.note or f"{count} candidates; {result.steps} steps over {result.dialogues} dialogues{cut}{again}"
 
 
 def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder) -> str:

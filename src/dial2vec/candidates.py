@@ -1,0 +1,90 @@
+"""What training leaves for the choice: the start, the heads fitted on it, the weights of every checkpoint."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.head import Head
+
+INDEX = "candidates.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One encoder that may be chosen: the start, with these changes.
+
+    :param name: for people: "start", "map", "step 30".
+    :param step: optimiser steps behind it; 0 for the start and for heads fitted on it.
+    :param weights: file of the weights that training changed, None where it changed none.
+    :param head: file of the head, None for none.
+    """
+
+    name: str
+    step: int
+    weights: str | None = None
+    head: str | None = None
+
+
+START = Candidate("start", 0)
+
+
+def save_weights(encoder: DialogueEncoder, path: Path) -> None:
+    """Write the weights that training may change (those that are not frozen), atomically."""
+    weights = {name: value.detach().cpu() for name, value in encoder.named_parameters() if value.requires_grad}
+    with atomic_path(path) as temporary:
+        save_file(weights, temporary)
+
+
+def write_candidates(folder: Path, *, heads: Mapping[str, Head], trained_head: str | None, checkpoints: Path) -> int:
+    """Write all candidates of a training run, the start first, and return how many.
+
+    :param heads: heads fitted on the start, by name, the most cautious first.
+    :param trained_head: which of them was on the encoder while it trained, None for none.
+    :param checkpoints: folder with the `weights-<step>.safetensors` of the run.
+    """
+    files = {name: f"{name.replace(' ', '-')}.safetensors" for name in heads}
+    candidates = [START, *(Candidate(name, 0, head=files[name]) for name in heads)]
+    steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
+    for step in steps:
+        head = None if trained_head is None else files[trained_head]
+        candidates.append(Candidate(f"step {step}", step, weights=f"weights-{step}.safetensors", head=head))
+    with atomic_path(folder) as temporary:
+        temporary.mkdir()
+        for name, head_of in heads.items():
+            head_of.save(temporary / files[name])
+        for step in steps:
+            shutil.copyfile(checkpoints / f"weights-{step}.safetensors", temporary / f"weights-{step}.safetensors")
+        write_json(temporary / INDEX, [asdict(candidate) for candidate in candidates])
+    return len(candidates)
+
+
+def read_candidates(folder: Path) -> list[Candidate]:
+    """Return the candidates of a training run in order of their step, the start first."""
+    return [Candidate(**entry) for entry in read_json(folder / INDEX)]
+
+
+def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
+    """Turn a freshly loaded start into one of its candidates, and return it.
+
+    :raises ArtifactError: when a file of the candidate is missing or does not fit the encoder.
+    """
+    if candidate.weights is not None:
+        path = folder / candidate.weights
+        try:
+            unknown = encoder.load_state_dict(load_file(path), strict=False).unexpected_keys
+        except (OSError, SafetensorError, RuntimeError) as error:
+            raise ArtifactError(f"{path} cannot be loaded ({error}). Delete {folder} and run `make run`.") from error
+        if unknown:
+            raise ArtifactError(f"{path} holds weights that the encoder lacks ({unknown[0]}). Run `make run`.")
+    if candidate.head is not None:
+        encoder.head = Head.load(folder / candidate.head, encoder.dimension).to(encoder.device)
+    return encoder

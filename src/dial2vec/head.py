@@ -1,0 +1,61 @@
+"""The head: a centred linear map on the pooled vector, folded into the saved model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from dial2vec.errors import ModelError
+
+
+class Head(nn.Module):
+    """Maps pooled vectors x to `unit(unit(unit(x) - mean) W)`, unit(v) being v / |v|.
+
+    The mean is what every dialogue of the corpus contains; W is fitted by `objectives.neighbours.fit_map`.
+
+    :param mean: [d] float32.
+    :param weight: [d, d] float32.
+    """
+
+    mean: Tensor
+    weight: Tensor
+
+    def __init__(self, mean: Tensor, weight: Tensor) -> None:
+        super().__init__()
+        # Fixed once fitted: buffers move with the model and are no parameters, so no optimiser touches them.
+        self.register_buffer("mean", mean.float())
+        self.register_buffer("weight", weight.float())
+
+    @classmethod
+    def load(cls, path: Path, dimension: int) -> Head:
+        """Read what `save` wrote.
+
+        :param dimension: d of the encoder that it belongs to.
+        :raises ModelError: when the file is missing, damaged or of another d.
+        """
+        try:
+            tensors = load_file(path)
+            mean, weight = tensors["mean"], tensors["weight"]
+        except (OSError, SafetensorError, KeyError) as error:
+            raise ModelError(f"{path} is not a whole head ({error}). Save the encoder again.") from error
+        if mean.shape != (dimension,) or weight.shape != (dimension, dimension):
+            raise ModelError(
+                f"{path} maps vectors of length {len(mean)}, but the encoder's have length {dimension}. "
+                "Save the encoder again with the head that was fitted on it."
+            )
+        return cls(mean, weight)
+
+    def save(self, path: Path) -> None:
+        """Write mean and weight to one safetensors file."""
+        save_file({name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()}, path)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Return unit vectors [..., d] float32 for pooled vectors [..., d]; computed in fp32, whatever the autocast."""
+        with torch.autocast(vectors.device.type, enabled=False):
+            centred = normalize(normalize(vectors.float(), dim=-1) - self.mean, dim=-1)
+            return normalize(centred @ self.weight, dim=-1)

@@ -1,0 +1,115 @@
+"""Training methods by their name in `params.yaml` (`train.method`): from dialogues to what the Trainer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.config import Train
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+from dial2vec.head import Head
+from dial2vec.neighbours import neighbourhood_size
+from dial2vec.objectives.neighbours import centred, neighbour_head, neighbour_targets
+from dial2vec.sampling import Samples
+from dial2vec.training_data import NeighbourSet, SelfGuidedSet, TrainingSet, training_order
+from dial2vec.vectors import kept_vectors
+
+# Fewer dialogues have no neighbourhood to learn from: five neighbours would be a twentieth of the corpus or more.
+LEAST_DIALOGUES = 100
+# The map falls back to the identity where the corpus is too small to say: 0.8 d / n in units of the mean eigenvalue
+# (n = 200, d = 384: 1.5; n = 3,000: 0.1). The cautious map is held back ten times as much.
+LEAST_RIDGE, RIDGE_PER_DIMENSION, CAUTION = 0.1, 0.8, 10.0
+CAUTIOUS, MAP = "cautious map", "map"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a method prepared.
+
+    :param data: the items of the training run; None trains nothing.
+    :param heads: heads fitted on the start, by name, the most cautious first.
+    :param trained_head: the one that is on the encoder while it trains.
+    :param note: why nothing can be trained, a sentence; empty otherwise.
+    """
+
+    data: TrainingSet | None
+    heads: dict[str, Head] = field(default_factory=dict)
+    trained_head: str | None = None
+    note: str = ""
+
+
+def plan_neighbours(
+    encoder: DialogueEncoder,
+    dialogues: Sequence[Dialogue],
+    samples: Samples,
+    *,
+    settings: Train,
+    seed: int,
+    vectors: Path,
+) -> Plan:
+    """Find each dialogue's neighbours by the start's vectors, fit the maps, and prepare training to the same targets.
+
+    :param encoder: the start; gets the head "map".
+    :param vectors: folder in which the start's vectors are kept.
+    """
+    lot = np.random.default_rng([seed, 0]).permutation(len(samples.dialogues))[: settings.neighbourhood]
+    chosen = [dialogues[place] for place in samples.dialogues[np.sort(lot)]]
+    if len(chosen) < LEAST_DIALOGUES:
+        return Plan(
+            None,
+            note=f"The start was kept: learning from neighbours needs at least {LEAST_DIALOGUES} training dialogues "
+            f"with two speakers and sample.min_turns turns, and there are {len(chosen)}.",
+        )
+    pooled = kept_vectors(encoder, chosen, folder=vectors, precision=settings.precision)
+    n, d = pooled.shape
+    k, ridge = neighbourhood_size(n), max(LEAST_RIDGE, RIDGE_PER_DIMENSION * d / n)
+    heads = {
+        CAUTIOUS: neighbour_head(pooled, k=k, ridge=CAUTION * ridge, identity=1.0),
+        MAP: neighbour_head(pooled, k=k, ridge=ridge, identity=1.0),
+    }
+    encoder.head = heads[MAP].to(encoder.device)
+    data = NeighbourSet(
+        encoder.tokens.dialogues(chosen),
+        neighbour_targets(centred(pooled)[0], k=k),
+        encoder.tokens,
+        training_order(_words(chosen), passes=1, settings=settings, seed=seed),
+        max_length=settings.max_length,
+    )
+    return Plan(data, heads, MAP)
+
+
+def plan_dial2vec(
+    encoder: DialogueEncoder,
+    dialogues: Sequence[Dialogue],
+    samples: Samples,
+    *,
+    settings: Train,
+    seed: int,
+    vectors: Path,
+) -> Plan:
+    """Prepare the paper's self-guided task (Liu et al. 2022, section 3).
+
+    :param vectors: not used: no vectors are needed beforehand.
+    :raises ArtifactError: when no dialogue can train.
+    """
+    words = _words([dialogues[place] for place in samples.dialogues])
+    if not len(words):
+        raise ArtifactError(
+            f"none of the {len(dialogues)} training dialogues can train: each needs two speakers and sample.min_turns "
+            "turns. Lower sample.min_turns in params.yaml or bring longer dialogues."
+        )
+    order = training_order(words, passes=len(samples.negatives), settings=settings, seed=seed)
+    return Plan(SelfGuidedSet(dialogues, samples, encoder.tokens, order))
+
+
+METHODS: dict[str, Callable[..., Plan]] = {"neighbours": plan_neighbours, "dial2vec": plan_dial2vec}
+
+
+def _words(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
+    return np.array([sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)

@@ -1,0 +1,41 @@
+"""Exact nearest neighbours by cosine, in blocks."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.errors import Dial2vecError
+
+
+def nearest(units: NDArray[np.float32], *, k: int, block: int = 1024) -> NDArray[np.int32]:
+    """Return the k nearest others of each row, int32 [n, k], nearest first; equal ones by their index.
+
+    :param units: [n, d] float32 rows of length 1 (a zero row is as near to all).
+    :param k: from 1 to n - 1.
+    :param block: rows taken at a time; the memory is some three times `block` x n float32.
+    :raises Dial2vecError: when k is out of range.
+    """
+    n = len(units)
+    if not 1 <= k < n:
+        raise Dial2vecError(
+            f"found k = {k} for {n} vectors; expected 1 to {n - 1}: a vector is no neighbour of itself."
+        )
+    found = np.empty((n, k), dtype=np.int32)
+    for start in range(0, n, block):
+        cosines = units[start : start + block] @ units.T
+        rows = np.arange(len(cosines))
+        cosines[rows, start + rows] = -np.inf
+        among = np.sort(np.argpartition(-cosines, k - 1, axis=1)[:, :k], axis=1)
+        order = np.argsort(-np.take_along_axis(cosines, among, axis=1), axis=1, kind="stable")
+        found[start : start + block] = np.take_along_axis(among, order, axis=1)
+    return found
+
+
+def neighbourhood_size(n: int) -> int:
+    """Return how many neighbours a dialogue of a corpus of n has: a quarter of the root of n, at least 5.
+
+    Too many reach beyond the topic, too few carry the noise of single dialogues; a topic grows with its corpus, the
+    number of topics too. 200 dialogues: 5, 1,000: 8, 5,000: 18, 20,000: 35. Measured in docs/recipe.md.
+    """
+    return max(1, min(n - 1, max(5, round(n**0.5 / 4))))

@@ -1,0 +1,81 @@
+"""What is handed to the registry about a training, and what it says about its versions."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from dial2vec import promotion
+from dial2vec.dialogue import Dialogue
+
+Scores = dict[str, float]
+
+
+@dataclass(frozen=True)
+class TrainingRecord:
+    """Everything about one training that the registry keeps.
+
+    :param corpus: name of the corpus.
+    :param params: every setting, flat: `{"train.epochs": 1}`.
+    :param data_hash: DVC's md5 of the data.
+    :param git_commit: commit of the checkout.
+    :param history: what training logged, each with "step" and any of "loss", "learning_rate", "grad_norm".
+    :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
+    :param dev_scores: the same on dev: the only figures that the gate looks at.
+    :param dev_hash: identifies the dev split and how it is measured; figures are comparable only where it is equal.
+    :param split_sizes: dialogues per split.
+    :param model: folder of the trained encoder.
+    :param start_model: folder of the starting encoder, in the same format.
+    :param start_name: what the starting encoder is called.
+    :param report: the evaluation report, a file.
+    :param example: a dialogue for the model's input example.
+    :param seconds: wall-clock seconds per stage.
+    :param fingerprint: equal for two trainings with equal weights, settings and dev split.
+    """
+
+    corpus: str
+    params: dict[str, object]
+    data_hash: str
+    git_commit: str
+    history: list[dict[str, float]]
+    scores: dict[str, Scores | None]
+    dev_scores: dict[str, Scores | None]
+    dev_hash: str
+    split_sizes: dict[str, int]
+    model: Path
+    start_model: Path
+    start_name: str
+    report: Path
+    example: Dialogue
+    seconds: dict[str, float]
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Registration:
+    """Where a training ended up in the registry; `created` is False when it was there already."""
+
+    version: str
+    run_id: str
+    start_version: str
+    champion_version: str
+    created: bool
+
+
+@dataclass(frozen=True)
+class RegisteredVersion:
+    """One line of the listing; `kind` is "start" or "trained", `created` is in seconds since 1970."""
+
+    version: str
+    aliases: tuple[str, ...]
+    kind: str
+    dev_scores: Scores | None
+    created: float
+
+    def __str__(self) -> str:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
+        aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
+        return (
+            f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.describe(self.dev_scores, None, split='dev')}"
+        )

@@ -1,0 +1,158 @@
+"""What a training run reads: its items in the order in which it trains on them, and how a batch becomes a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import Dataset
+
+from dial2vec.config import Train
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.objectives.dial2vec import dial2vec_loss
+from dial2vec.objectives.neighbours import neighbour_loss
+from dial2vec.sampling import Samples
+from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence, Utterances
+
+
+class SelfGuidedSet(Dataset[list[TokenSequence]]):
+    """Items of the self-guided task, in the order in which the whole run trains on them: epochs, passes, dialogues.
+
+    One item is a dialogue with its negatives, `[positive, negative, ...]`, put together from token ids that were
+    made once. The order is fixed beforehand, so a resumed run goes on with the very next item.
+
+    :param order: int64 [items, 2]: (pass, place in `samples.dialogues`).
+    """
+
+    def __init__(
+        self, train: Sequence[Dialogue], samples: Samples, tokenizer: DialogueTokenizer, order: NDArray[np.int64]
+    ) -> None:
+        self.samples, self.tokenizer, self.order = samples, tokenizer, order
+        self.roles = [train[i].roles for i in samples.dialogues]
+        self.first = np.concatenate([[0], np.cumsum([len(dialogue.turns) for dialogue in train])])
+        self.places, self.tokens = self._tokenise(train)
+
+    def _tokenise(self, train: Sequence[Dialogue]) -> tuple[NDArray[np.int32], Utterances]:
+        """Tokenise the turns that occur in `order`, each once; `places` maps a turn's number to its utterance."""
+        needed = np.zeros(self.first[-1], dtype=bool)
+        for index, place in np.unique(self.order, axis=0):
+            for turns in self._turn_numbers(index, place):
+                needed[turns] = True
+        places = np.cumsum(needed, dtype=np.int32) - 1
+        texts = (turn.text for dialogue in train for turn in dialogue.turns)
+        return places, self.tokenizer.utterances(text for text, keep in zip(texts, needed, strict=True) if keep)
+
+    def _turn_numbers(self, index: int, place: int) -> NDArray[np.int64]:
+        """Turn numbers of the positive and its negatives, [N, turns]."""
+        begin, end = self.samples.first_turn[place], self.samples.first_turn[place + 1]
+        own = self.first[self.samples.dialogues[place]] + np.arange(end - begin)
+        return np.vstack([own, self.samples.negatives[index, :, begin:end]])
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        index, place = self.order[item]
+        rows = self.places[self._turn_numbers(index, place)]
+        return [self.tokenizer.assemble([self.tokens[u] for u in row], self.roles[place]) for row in rows]
+
+    def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
+        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, N, n]."""
+        batch = self.tokenizer.pad([sequence for item in items for sequence in item])
+        # Items first, so that a batch that is shared out over several GPUs is never cut inside an item.
+        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the self-guided loss of a flat batch."""
+        return dial2vec_loss(
+            encoder.hidden_states(batch),
+            batch.turns,
+            batch.roles,
+            n_samples=1 + self.samples.negatives.shape[1],
+            temperature=settings.temperature,
+            window=settings.window,
+        )
+
+    def count_cut(self) -> int:
+        """Return how many dialogues do not fit into the encoder's limit, they themselves or a negative of theirs."""
+        cut = set()
+        for index, place in np.unique(self.order, axis=0):
+            words = self.tokens.lengths[self.places[self._turn_numbers(index, place)]]
+            if words.sum(1).max() + self.tokenizer.n_special(words.shape[1]) > self.tokenizer.max_length:
+                cut.add(place)
+        return len(cut)
+
+
+class NeighbourSet(Dataset[tuple[TokenSequence, NDArray[np.float32]]]):
+    """Items of neighbourhood learning: a dialogue and the target that it is pulled to, in training order.
+
+    :param sequences: the tokenised dialogues that may train.
+    :param targets: their targets, unit rows [m, d] float32.
+    :param order: int64 [items, 2] of `training_order`; the second column is the place in `sequences`.
+    :param max_length: longer dialogues train on their first `max_length` tokens.
+    """
+
+    def __init__(
+        self,
+        sequences: Sequence[TokenSequence],
+        targets: NDArray[np.float32],
+        tokenizer: DialogueTokenizer,
+        order: NDArray[np.int64],
+        *,
+        max_length: int,
+    ) -> None:
+        self.sequences, self.targets, self.tokenizer, self.order = sequences, targets, tokenizer, order
+        self.max_length = max_length
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, item: int) -> tuple[TokenSequence, NDArray[np.float32]]:
+        place = self.order[item, 1]
+        return self.sequences[place].first(self.max_length), self.targets[place]
+
+    def collate(self, items: list[tuple[TokenSequence, NDArray[np.float32]]]) -> dict[str, Tensor]:
+        """Pad items to their longest sequence: int64 [items, 1, n], and `targets` float32 [items, d]."""
+        batch = self.tokenizer.pad([sequence for sequence, _ in items])
+        targets = torch.from_numpy(np.stack([target for _, target in items]))
+        return {name: getattr(batch, name)[:, None] for name in Batch.__slots__} | {"targets": targets}
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the neighbourhood loss of a flat batch."""
+        return neighbour_loss(encoder(batch), extra["targets"])
+
+    def count_cut(self) -> int:
+        """Return how many dialogues train without their end."""
+        return sum(len(self.sequences[place].ids) > self.max_length for place in np.unique(self.order[:, 1]))
+
+
+TrainingSet = SelfGuidedSet | NeighbourSet
+
+
+def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, seed: int) -> NDArray[np.int64]:
+    """Return the items of all epochs in training order, int64 [items, 2]: (pass, place).
+
+    A seeded shuffle per epoch; within each run of 50 batches items of similar length share a batch, and the batches
+    of a run are shuffled again, so that no run goes from long to short. With `max_dialogues`, the first of a seeded
+    permutation are used: the same ones in every epoch, and a smaller number is a subset of a larger one.
+
+    :param words: length of each dialogue that can train, int64 [m], in any unit.
+    """
+    chosen = np.random.default_rng([seed, 0]).permutation(len(words))[: settings.max_dialogues]
+    items = np.stack(np.meshgrid(np.arange(passes), np.sort(chosen), indexing="ij"), axis=-1).reshape(-1, 2)
+    epochs = []
+    for epoch in range(settings.epochs):
+        rng = np.random.default_rng([seed, 1, epoch])
+        shuffled = items[rng.permutation(len(items))]
+        for start in range(0, len(shuffled), 50 * settings.batch_size):
+            run = shuffled[start : start + 50 * settings.batch_size]
+            run = run[np.argsort(-words[run[:, 1]], kind="stable")]
+            batches = [run[i : i + settings.batch_size] for i in range(0, len(run), settings.batch_size)]
+            # The short batch, if any, stays last: batches are cut again by the loader.
+            tail = [batches.pop()] if len(batches[-1]) < settings.batch_size else []
+            epochs += [batches[i] for i in rng.permutation(len(batches))] + tail
+    return np.concatenate(epochs) if epochs else np.zeros((0, 2), np.int64)

@@ -1,0 +1,66 @@
+"""Vectors of many dialogues, kept part by part: a killed run goes on there, and the next one begins with them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder, Precision
+from dial2vec.errors import ArtifactError
+from dial2vec.files import atomic_path, read_json, write_json
+
+PART = 500
+# Small batches keep a CPU's caches, large ones fill a GPU.
+BATCH = {"cpu": 8, "cuda": 128}
+
+log = logging.getLogger(__name__)
+
+
+def kept_vectors(
+    encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, folder: Path, precision: Precision
+) -> NDArray[np.float32]:
+    """Encode the dialogues, [n, d] float32, keeping every 500 of them in `folder`.
+
+    Parts that are there already, for the same encoder and the same dialogues, are not encoded again.
+    """
+    ours = _fingerprint(encoder, dialogues)
+    if _owner(folder) != ours:
+        shutil.rmtree(folder, ignore_errors=True)
+        write_json(folder / "fingerprint.json", ours)
+    parts = []
+    for first in range(0, len(dialogues), PART):
+        path = folder / f"{first:08d}.npy"
+        if not path.is_file():
+            with encoder.autocast(precision):
+                vectors = encoder.encode_tokens(
+                    encoder.tokens.dialogues(dialogues[first : first + PART]),
+                    batch_size=BATCH.get(encoder.device.type, 32),
+                )
+            with atomic_path(path) as temporary, temporary.open("wb") as handle:
+                np.save(handle, vectors)
+            log.info("encoded %d of %d dialogues", min(first + PART, len(dialogues)), len(dialogues))
+        parts.append(np.load(path))
+    return np.concatenate(parts) if parts else np.zeros((0, encoder.dimension), np.float32)
+
+
+def _owner(folder: Path) -> object:
+    try:
+        return read_json(folder / "fingerprint.json")
+    except ArtifactError:
+        return None
+
+
+def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> str:
+    digest = hashlib.sha256(repr((encoder.max_length, encoder.pooling)).encode())
+    for weights in encoder.state_dict().values():
+        digest.update(weights.cpu().numpy().tobytes())
+    for dialogue in dialogues:
+        digest.update(repr([(turn.speaker, turn.text) for turn in dialogue.turns]).encode())
+    return digest.hexdigest()
