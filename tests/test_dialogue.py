@@ -173,6 +173,14 @@ def test_writing_where_a_file_stands_in_the_way_is_one_sentence(tmp_path):
         write_dialogues(tmp_path / "file" / "d.jsonl", [])
 
 
+def test_the_first_side_is_the_first_speakers_and_the_second_everybody_elses():
+    turns = (Turn("b", "one"), Turn("a", "two"), Turn("c", "three"), Turn("b", "four"))
+    dialogue = Dialogue("d", turns, ("food",), "dev")
+    assert dialogue.side(0) == Dialogue("d", (turns[0], turns[3]), ("food",), "dev")
+    assert dialogue.side(1) == Dialogue("d", (turns[1], turns[2]), ("food",), "dev")
+    assert Dialogue("d", turns[:1]).side(1).turns == ()
+
+
 def test_label_and_roles():
     dialogue = Dialogue("d", (Turn("b", "x"), Turn("a", "y"), Turn("b", "z")), ("food",))
     assert dialogue.roles == (0, 1, 0)

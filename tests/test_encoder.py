@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import CorpusError, Dial2vecError, ModelError
+from dial2vec.errors import CorpusError, Dial2vecError, ModelError, SettingsError
+from dial2vec.head import Head
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,104 @@ def test_speakers_vectors_sum_to_the_dialogue(encoder):
     speakers = encoder.encode_speakers(three)
     assert speakers.shape == (3, 16)
     np.testing.assert_allclose(speakers.sum(0), encoder.encode(three), atol=1e-5)
+
+
+def a_head(*, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return Head(torch.randn(16, generator=generator) / 16, torch.randn(16, 16, generator=generator))
+
+
+def with_head(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.head = a_head()
+    return encoder
+
+
+def test_with_a_head_vectors_are_the_pooled_ones_mapped_by_it(encoder, tiny_folder):
+    pooled = torch.from_numpy(encoder.encode(some_dialogues()))
+    vectors = with_head(tiny_folder).encode(some_dialogues())
+    np.testing.assert_allclose(vectors, a_head()(pooled), atol=1e-5)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_speakers_are_mapped_by_the_head_one_by_one(encoder, tiny_folder):
+    dialogue = some_dialogues()[3]
+    speakers = with_head(tiny_folder).encode_speakers(dialogue)
+    np.testing.assert_allclose(speakers, a_head()(torch.from_numpy(encoder.encode_speakers(dialogue))), atol=1e-5)
+
+
+def test_a_speaker_whom_the_limit_cuts_off_has_a_zero_vector_with_a_head_too(tiny_folder):
+    late = Dialogue("d", (Turn("a", "w1 " * 80), Turn("b", "w2")))
+    speakers = with_head(tiny_folder).encode_speakers(late)
+    assert np.linalg.norm(speakers, axis=1).tolist() == pytest.approx([1, 0], abs=1e-5)
+
+
+def test_a_saved_head_is_loaded_with_the_encoder_and_a_removed_one_is_gone(tiny_folder, tmp_path):
+    headed = with_head(tiny_folder)
+    headed.save_pretrained(tmp_path / "saved")
+    again = DialogueEncoder.from_pretrained(tmp_path / "saved")
+    np.testing.assert_array_equal(again.encode(some_dialogues()), headed.encode(some_dialogues()))
+    again.head = None
+    again.save_pretrained(tmp_path / "saved")
+    assert DialogueEncoder.from_pretrained(tmp_path / "saved").head is None
+    assert not (tmp_path / "saved" / "dialogue_head.safetensors").exists()
+
+
+def test_a_saved_encoder_whose_head_is_lost_is_not_loaded_without_it(tiny_folder, tmp_path):
+    with_head(tiny_folder).save_pretrained(tmp_path / "saved")
+    (tmp_path / "saved" / "dialogue_head.safetensors").unlink()
+    with pytest.raises(ModelError, match="is not a whole head"):
+        DialogueEncoder.from_pretrained(tmp_path / "saved")
+
+
+def test_sides_are_encoded_as_if_the_other_had_said_nothing(encoder):
+    three = Dialogue("d", (Turn("a", "w1"), Turn("b", "w4 w5"), Turn("c", "w5"), Turn("a", "w9")))
+    first = Dialogue("d", (Turn("a", "w1"), Turn("a", "w9")))
+    others = Dialogue("d", (Turn("b", "w4 w5"), Turn("c", "w5")))
+    sides = encoder.encode_sides([three, *some_dialogues()], batch_size=2)
+    assert sides.shape == (7, 2, 16)
+    assert sides.dtype == np.float32
+    np.testing.assert_allclose(sides[0], encoder.encode([first, others]), atol=1e-5)
+
+
+@pytest.mark.parametrize("headed", [False, True])
+def test_a_side_that_says_nothing_gives_zeros(tiny_folder, headed):
+    encoder = with_head(tiny_folder) if headed else DialogueEncoder.from_pretrained(tiny_folder)
+    alone = Dialogue("d", (Turn("a", "w1"), Turn("a", "w2")))
+    sides = encoder.encode_sides([alone])
+    np.testing.assert_allclose(sides[0, 0], encoder.encode(alone), atol=1e-5)
+    assert not sides[0, 1].any()
+    assert encoder.encode_sides([]).shape == (0, 2, 16)
+
+
+def test_encoding_sides_reports_every_side_that_is_spoken(encoder):
+    done = []
+    encoder.encode_sides([*some_dialogues(), Dialogue("d", (Turn("a", "w1"),))], batch_size=4, done=done.append)
+    assert sum(done) == 13
+
+
+def test_bf16_without_instructions_for_it_is_a_sentence_about_the_setting(encoder, monkeypatch):
+    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: False)
+    with pytest.raises(SettingsError, match=r"precision is bf16, but this machine's cpu has no.*Set it to auto"):
+        encoder.autocast("bf16")
+
+
+@pytest.mark.parametrize(
+    ("precision", "has_bf16", "computed"),
+    [("auto", True, True), ("auto", False, False), ("fp32", True, False), ("fp32", False, False), ("bf16", True, True)],
+)
+def test_auto_is_bf16_only_where_there_are_instructions_for_it(encoder, monkeypatch, precision, has_bf16, computed):
+    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: has_bf16)
+    with encoder.autocast(precision):
+        assert torch.is_autocast_enabled("cpu") == computed
+
+
+def test_vectors_are_float32_in_every_precision(encoder, monkeypatch):
+    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: True)
+    with encoder.autocast("bf16"):
+        vectors = encoder.encode(some_dialogues())
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, encoder.encode(some_dialogues()), atol=0.1)
 
 
 def test_zero_tables_leave_the_start_unchanged_and_are_saved(tiny_folder, tmp_path):

@@ -41,8 +41,8 @@ def closure(name: str) -> set[str]:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
-            # The encoder looks into the registry only for an address "models:/..."; no stage gives one.
-            todo += imported_modules(module) - PLUMBING - ({"tracking"} if module == "encoder" else set())
+            # A model is sought in the registry only for an address "models:/..."; no stage gives one.
+            todo += imported_modules(module) - PLUMBING - ({"tracking"} if module == "backbone" else set())
             # MLflow is given this file by its path.
             todo += ["registered_model"] if module == "tracking" else []
     return seen

@@ -32,6 +32,15 @@ def test_what_does_not_fit_is_cut_at_the_end_and_counted(tiny_folder, dialogue):
     assert (len(sequence.ids), len(sequence.turns), len(sequence.roles), sequence.cut) == (4, 4, 4, 3)
 
 
+def test_the_first_tokens_keep_their_turns_and_roles_and_count_what_is_lost(tokens, dialogue):
+    [sequence] = tokens.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
+    first = sequence.first(5)
+    assert tokens.tokenizer.convert_ids_to_tokens(first.ids) == ["[CLS]", "w0", "w1", "[SEP]", "w2"]
+    assert (first.turns.tolist(), first.roles.tolist(), first.cut) == ([0, 0, 0, 0, 1], [0, 0, 0, 0, 1], 2)
+    assert first.first(3).cut == 4
+    assert sequence.first(7) is sequence
+
+
 def test_padding_has_no_attention_and_no_role(tokens, dialogue):
     batch = tokens.pad(tokens.dialogues([dialogue("d", "a: w0", "b: w1"), dialogue("e", "a: w0")]))
     assert batch.attention.tolist() == [[1, 1, 1, 1], [1, 1, 0, 0]]

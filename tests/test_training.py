@@ -5,24 +5,36 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from safetensors.torch import load_file
 
 from conftest import make_dialogue
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError, Dial2vecError, SettingsError
+from dial2vec.errors import Dial2vecError, SettingsError
+from dial2vec.methods import MAP, METHODS
 from dial2vec.sampling import draw_samples
-from dial2vec.training import TrainingSet, _Objective, train, training_order
+from dial2vec.training import _Objective, train
+from dial2vec.training_data import SelfGuidedSet, training_order
 
 SETTINGS = Train(
-    max_dialogues=None, epochs=2, batch_size=2, learning_rate=1e-2, log_steps=1, checkpoint_steps=3, precision="fp32"
+    method="dial2vec",
+    max_dialogues=None,
+    epochs=2,
+    batch_size=2,
+    gradient_accumulation=1,
+    learning_rate=1e-2,
+    log_steps=1,
+    checkpoint_steps=3,
+    precision="fp32",
 )
+# 120 dialogues can have neighbours; 24 of them train, so that this too is 12 steps.
+NEIGHBOURS = replace(SETTINGS, method="neighbours", max_dialogues=24, batch_size=4)
 
 
 def corpus(n=12):
@@ -42,72 +54,27 @@ def samples_of(dialogues):
 
 def run(folder, checkpoints, *, settings=SETTINGS, fingerprint="x"):
     encoder = DialogueEncoder.from_pretrained(folder)
-    dialogues = corpus()
-    result = train(
-        encoder,
-        dialogues,
-        samples_of(dialogues),
-        settings=settings,
-        seed=1,
-        checkpoints=checkpoints,
-        fingerprint=fingerprint,
+    dialogues = corpus(120 if settings.method == "neighbours" else 12)
+    plan = METHODS[settings.method](
+        encoder, dialogues, samples_of(dialogues), settings=settings, seed=1, vectors=checkpoints.with_name("vectors")
     )
-    return encoder, result
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 3), st.integers(1, 3), st.integers(1, 6), st.integers(0, 3))
-def test_every_epoch_trains_on_every_item_once(n, passes, epochs, batch_size, seed):
-    options = Train(epochs=epochs, batch_size=batch_size, max_dialogues=None)
-    order = training_order(np.arange(n) % 7, passes=passes, settings=options, seed=seed)
-    expected = sorted((p, i) for p in range(passes) for i in range(n))
-    for epoch in range(epochs):
-        part = order[epoch * n * passes : (epoch + 1) * n * passes]
-        assert sorted(map(tuple, part.tolist())) == expected
-
-
-def test_batches_hold_dialogues_of_similar_length():
-    words = np.random.default_rng(0).integers(1, 300, 400)
-    order = training_order(words, passes=1, settings=Train(batch_size=5, max_dialogues=None), seed=1)
-    batches = words[order[:, 1]].reshape(-1, 5)
-    shuffled = np.random.default_rng(1).permutation(words).reshape(-1, 5)
-    padding, unsorted = (1 - b.sum() / (b.max(1) * 5).sum() for b in (batches, shuffled))
-    assert padding < 0.05 < unsorted
-
-
-def test_fewer_dialogues_are_a_subset_of_more():
-    words = np.ones(50, dtype=np.int64)
-    few, many = (
-        set(training_order(words, passes=1, settings=Train(max_dialogues=n), seed=1)[:, 1].tolist()) for n in (10, 30)
+    return encoder, train(
+        encoder, plan.data, settings=settings, seed=1, checkpoints=checkpoints, fingerprint=fingerprint
     )
-    assert len(few) == 10
-    assert few < many
 
 
-def test_an_item_is_the_dialogue_and_its_negatives(tiny_folder):
-    dialogues = corpus()
-    samples = samples_of(dialogues)
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    order = np.array([[0, 3], [0, 5]])
-    items = TrainingSet(dialogues, samples, encoder.tokens, order)
-    texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
-    for item, (_, place) in enumerate(order):
-        dialogue = dialogues[samples.dialogues[place]]
-        expected = [[turn.text for turn in dialogue.turns]]
-        columns = slice(samples.first_turn[place], samples.first_turn[place + 1])
-        expected += [[texts[number] for number in row] for row in samples.negatives[0][:, columns]]
-        found = [encoder.tokens.tokenizer.decode(sequence.ids) for sequence in items[item]]
-        assert found == ["[CLS] " + " [SEP] ".join(turns) for turns in expected]
+def self_guided(encoder, dialogues):
+    order = training_order(np.ones(len(dialogues), np.int64), passes=1, settings=SETTINGS, seed=1)
+    return SelfGuidedSet(dialogues, samples_of(dialogues), encoder.tokens, order)
 
 
-def test_training_lowers_the_loss_and_leaves_frozen_layers_alone(tiny_folder, tmp_path):
+@pytest.mark.parametrize(("settings", "gain"), [(SETTINGS, 0.1), (NEIGHBOURS, 0.001)], ids=["dial2vec", "neighbours"])
+def test_training_lowers_the_loss_and_leaves_frozen_layers_alone(tiny_folder, tmp_path, settings, gain):
     before = DialogueEncoder.from_pretrained(tiny_folder)
-    settings_ = Train(
-        max_dialogues=None, epochs=12, batch_size=4, learning_rate=5e-3, log_steps=1, checkpoint_steps=1000
-    )
-    encoder, result = run(tiny_folder, tmp_path / "c", settings=settings_)
+    longer = replace(settings, epochs=12, batch_size=4, learning_rate=5e-3, checkpoint_steps=1000)
+    encoder, result = run(tiny_folder, tmp_path / "c", settings=longer)
     losses = [entry["loss"] for entry in result.history]
-    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 0.1
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - gain
     for name, weights in before.backbone.named_parameters():
         same = torch.equal(weights, dict(encoder.backbone.named_parameters())[name])
         if name.startswith(("embeddings", "encoder.layer.0", "encoder.layer.1")):
@@ -116,35 +83,72 @@ def test_training_lowers_the_loss_and_leaves_frozen_layers_alone(tiny_folder, tm
             assert not same, name
 
 
-def test_training_is_reproducible(tiny_folder, tmp_path):
-    first, again = (run(tiny_folder, tmp_path / name)[1] for name in "ab")
+def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tiny_folder, tmp_path):
+    start, dialogues = DialogueEncoder.from_pretrained(tiny_folder), corpus(120)
+    plan = METHODS["neighbours"](
+        start, dialogues, samples_of(dialogues), settings=NEIGHBOURS, seed=1, vectors=tmp_path / "v"
+    )
+    encoder, result = run(tiny_folder, tmp_path / "c", settings=NEIGHBOURS)
+    assert (result.steps, result.dialogues) == (12, 24)
+    for name, tensor in plan.heads[MAP].state_dict().items():
+        torch.testing.assert_close(encoder.head.state_dict()[name], tensor, rtol=0, atol=0)
+
+
+def test_every_checkpoint_leaves_its_weights_and_the_last_are_the_encoders(tiny_folder, tmp_path):
+    encoder, _ = run(tiny_folder, tmp_path / "c")
+    assert sorted(path.stem for path in (tmp_path / "c").glob("weights-*")) == [
+        f"weights-{step}" for step in (12, 3, 6, 9)
+    ]
+    last = load_file(tmp_path / "c" / "weights-12.safetensors")
+    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
+    assert last.keys() == trained.keys()
+    assert all(torch.equal(last[name], value) for name, value in trained.items())
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, NEIGHBOURS], ids=["dial2vec", "neighbours"])
+def test_training_is_reproducible(tiny_folder, tmp_path, settings):
+    first, again = (run(tiny_folder, tmp_path / name / "c", settings=settings)[1] for name in "ab")
     assert first.history == again.history
     assert [entry["step"] for entry in first.history] == list(range(1, 13))
 
 
-def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_folder, tmp_path):
-    whole, expected = run(tiny_folder, tmp_path / "whole")
-    killed = tmp_path / "killed"
+def test_without_epochs_nothing_is_trained_and_nothing_left(tiny_folder, tmp_path):
+    before = DialogueEncoder.from_pretrained(tiny_folder)
+    for settings in (SETTINGS, NEIGHBOURS):
+        encoder, result = run(tiny_folder, tmp_path / "c", settings=replace(settings, epochs=0))
+        assert (result.steps, result.dialogues, result.history) == (0, 0, [])
+        assert all(map(torch.equal, before.parameters(), encoder.parameters()))
+        assert list((tmp_path / "c").glob("weights-*")) == []
+
+
+@pytest.mark.parametrize("name", ["SETTINGS", "NEIGHBOURS"])
+def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_folder, tmp_path, name):
+    settings = globals()[name]
+    whole, expected = run(tiny_folder, tmp_path / "whole" / "c", settings=settings)
+    killed = tmp_path / "killed" / "c"
     script = textwrap.dedent(f"""
         import os, signal, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         import dial2vec.training as training
-        from test_training import run
+        from test_training import {name}, run
         from pathlib import Path
         class Killer(training._MarkWhole):
             def on_step_end(self, args, state, control, **_):
                 if state.global_step == 8:
                     os.kill(os.getpid(), signal.SIGKILL)
         training._MarkWhole = Killer
-        run({tiny_folder!r}, Path({str(killed)!r}))
+        run({tiny_folder!r}, Path({str(killed)!r}), settings={name})
     """)
     done = subprocess.run([sys.executable, "-c", script], check=False, capture_output=True)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    encoder, result = run(tiny_folder, killed)
+    encoder, result = run(tiny_folder, killed, settings=settings)
     assert result.resumed_from == 6
     assert result.history == expected.history
-    for name, weights in whole.state_dict().items():
-        torch.testing.assert_close(encoder.state_dict()[name], weights, msg=name)
+    for key, weights in whole.state_dict().items():
+        torch.testing.assert_close(encoder.state_dict()[key], weights, msg=key)
+    for path in (tmp_path / "whole" / "c").glob("weights-*"):
+        for key, weights in load_file(path).items():
+            torch.testing.assert_close(load_file(killed / path.name)[key], weights, msg=f"{path.name}: {key}")
 
 
 @pytest.mark.parametrize("damage", ["no mark", "no optimizer", "broken state"])
@@ -163,7 +167,9 @@ def test_half_written_checkpoint_is_passed_over_for_the_last_whole_one(tiny_fold
 
 def test_checkpoints_of_other_settings_or_data_are_not_resumed(tiny_folder, tmp_path):
     run(tiny_folder, tmp_path / "c", fingerprint="x")
+    (tmp_path / "c" / "weights-99.safetensors").touch()
     assert run(tiny_folder, tmp_path / "c", fingerprint="y")[1].resumed_from == 0
+    assert not (tmp_path / "c" / "weights-99.safetensors").exists()
     (tmp_path / "c" / "fingerprint.json").write_text('"y')
     assert run(tiny_folder, tmp_path / "c", fingerprint="y")[1].resumed_from == 0
 
@@ -178,57 +184,32 @@ def test_a_trained_run_that_is_called_again_only_reads_its_last_checkpoint(tiny_
 
 def test_dialogues_that_are_cut_are_counted(tiny_folder, tmp_path):
     assert run(tiny_folder, tmp_path / "c")[1].cut == 0
-    dialogues = [*corpus(), make_dialogue("long", "a: " + "w1 " * 50, "b: " + "w2 " * 50)]
-    samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="first", min_turns=2, seed=1)
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    place = samples.dialogues.tolist().index(12)
-    assert TrainingSet(dialogues, samples, encoder.tokens, np.array([[0, place]])).count_cut() == 1
+    short = replace(NEIGHBOURS, max_length=8, epochs=1)
+    assert run(tiny_folder, tmp_path / "d", settings=short)[1].cut == 24
 
 
 def test_a_loss_that_is_no_number_stops_training_with_a_sentence(tiny_folder, tmp_path):
-    wild = Train(max_dialogues=None, epochs=2, batch_size=2, learning_rate=1.0, temperature=0.001, log_steps=1)
+    wild = replace(SETTINGS, learning_rate=1.0, temperature=0.001)
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     torch.nn.init.constant_(encoder.backbone.encoder.layer[3].output.dense.weight, float("nan"))
-    dialogues = corpus()
+    data = self_guided(encoder, corpus())
     with pytest.raises(Dial2vecError, match=r"the loss became nan at step 1.*Lower train\.learning_rate"):
-        train(
-            encoder,
-            dialogues,
-            samples_of(dialogues),
-            settings=wild,
-            seed=1,
-            checkpoints=tmp_path / "c",
-            fingerprint="x",
-        )
+        train(encoder, data, settings=wild, seed=1, checkpoints=tmp_path / "c", fingerprint="x")
 
 
-def test_bf16_without_a_gpu_is_a_sentence_about_the_setting(tiny_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(SettingsError, match=r"train\.precision is bf16, but no GPU"):
-        run(tiny_folder, tmp_path / "c", settings=Train(precision="bf16"))
+@pytest.mark.parametrize("settings", [SETTINGS, NEIGHBOURS], ids=["dial2vec", "neighbours"])
+def test_bf16_without_instructions_for_it_is_a_sentence_not_a_slow_training(
+    tiny_folder, tmp_path, monkeypatch, settings
+):
+    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: False)
+    with pytest.raises(SettingsError, match="precision is bf16, but this machine's cpu has no instructions for it"):
+        run(tiny_folder, tmp_path / "c", settings=replace(settings, precision="bf16"))
 
 
 def test_a_batch_shared_out_by_dialogues_gives_the_same_loss(tiny_folder):
-    dialogues = corpus()
-    samples = samples_of(dialogues)
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    data = TrainingSet(dialogues, samples, encoder.tokens, np.array([[0, i] for i in range(6)]))
-    objective = _Objective(encoder, SETTINGS, 4).eval()
+    data = self_guided(encoder, corpus())
+    objective = _Objective(encoder, SETTINGS, data).eval()
     batch = data.collate([data[i] for i in range(6)])
     parts = [objective(**{name: tensor[i : i + 2] for name, tensor in batch.items()})["loss"] for i in (0, 2, 4)]
     torch.testing.assert_close(torch.stack(parts).mean(), objective(**batch)["loss"])
-
-
-def test_nothing_to_train_on_is_an_error_that_names_the_setting(tiny_folder, tmp_path):
-    dialogues = corpus(3)
-    samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=50, seed=1)
-    with pytest.raises(ArtifactError, match=r"none of the 3 training dialogues can train.*sample\.min_turns"):
-        train(
-            DialogueEncoder.from_pretrained(tiny_folder),
-            dialogues,
-            samples,
-            settings=SETTINGS,
-            seed=1,
-            checkpoints=tmp_path,
-            fingerprint="x",
-        )

@@ -22,7 +22,7 @@ INDEX = "candidates.json"
 class Candidate:
     """One encoder that may be chosen: the start, with these changes.
 
-    :param name: for people: "start", "map", "step 30".
+    :param name: for people: "start", "map", "checkpoint of step 30".
     :param step: optimiser steps behind it; 0 for the start and for heads fitted on it.
     :param weights: file of the weights that training changed, None where it changed none.
     :param head: file of the head, None for none.
@@ -56,7 +56,9 @@ def write_candidates(folder: Path, *, heads: Mapping[str, Head], trained_head: s
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
     for step in steps:
         head = None if trained_head is None else files[trained_head]
-        candidates.append(Candidate(f"step {step}", step, weights=f"weights-{step}.safetensors", head=head))
+        candidates.append(
+            Candidate(f"checkpoint of step {step}", step, weights=f"weights-{step}.safetensors", head=head)
+        )
     with atomic_path(folder) as temporary:
         temporary.mkdir()
         for name, head_of in heads.items():
@@ -75,14 +77,17 @@ def read_candidates(folder: Path) -> list[Candidate]:
 def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
     """Turn a freshly loaded start into one of its candidates, and return it.
 
-    :raises ArtifactError: when a file of the candidate is missing or does not fit the encoder.
+    :raises ArtifactError: when the weights of the candidate are missing, damaged or do not fit the encoder.
+    :raises ModelError: likewise for its head.
     """
     if candidate.weights is not None:
         path = folder / candidate.weights
         try:
             unknown = encoder.load_state_dict(load_file(path), strict=False).unexpected_keys
         except (OSError, SafetensorError, RuntimeError) as error:
-            raise ArtifactError(f"{path} cannot be loaded ({error}). Delete {folder} and run `make run`.") from error
+            # PyTorch lists what does not fit line by line.
+            reason = " ".join(str(error).split())
+            raise ArtifactError(f"{path} cannot be loaded ({reason}). Delete {folder} and run `make run`.") from error
         if unknown:
             raise ArtifactError(f"{path} holds weights that the encoder lacks ({unknown[0]}). Run `make run`.")
     if candidate.head is not None:

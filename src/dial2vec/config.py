@@ -66,7 +66,7 @@ class Train:
     window: int | None = 10
     learning_rate: float = 5e-5
     epochs: int = 1
-    max_dialogues: int | None = 1440
+    max_dialogues: int | None = 960
     max_length: int = 256
     batch_size: int = 8
     gradient_accumulation: int = 4
@@ -84,7 +84,7 @@ class Select:
     """The choice among the start and the candidates of training, on dev (block `select`)."""
 
     selection: Literal["label_free", "dev_purity", "last"] = "label_free"
-    max_dialogues: int = 600
+    max_dialogues: int = 500
     bootstraps: int = 20
 
 

@@ -45,8 +45,8 @@ class Head(nn.Module):
             raise ModelError(f"{path} is not a whole head ({error}). Save the encoder again.") from error
         if mean.shape != (dimension,) or weight.shape != (dimension, dimension):
             raise ModelError(
-                f"{path} maps vectors of length {len(mean)}, but the encoder's have length {dimension}. "
-                "Save the encoder again with the head that was fitted on it."
+                f"{path} holds a mean of shape {list(mean.shape)} and a weight of shape {list(weight.shape)}, but the "
+                f"encoder's vectors have length {dimension}. Save the encoder again with the head that was fitted on it."
             )
         return cls(mean, weight)
 

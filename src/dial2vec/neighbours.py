@@ -26,7 +26,12 @@ def nearest(units: NDArray[np.float32], *, k: int, block: int = 1024) -> NDArray
         cosines = units[start : start + block] @ units.T
         rows = np.arange(len(cosines))
         cosines[rows, start + rows] = -np.inf
-        among = np.sort(np.argpartition(-cosines, k - 1, axis=1)[:, :k], axis=1)
+        among = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
+        # Of equal ones at the edge a partition keeps any; sorting, which is slow, is left to rows that have some.
+        least = np.take_along_axis(cosines, among, axis=1).min(axis=1, keepdims=True)
+        tied = (cosines >= least).sum(axis=1) > k
+        among[tied] = np.argsort(-cosines[tied], axis=1, kind="stable")[:, :k]
+        among.sort(axis=1)
         order = np.argsort(-np.take_along_axis(cosines, among, axis=1), axis=1, kind="stable")
         found[start : start + block] = np.take_along_axis(among, order, axis=1)
     return found

@@ -245,7 +245,7 @@ def promote(
             contenders[number] = Contender(number, _dev_scores(version))
         rivals = [contenders[number] for number in (aliases[CANDIDATE], start, champion)]
         if compare is not None and all(rival.scores is None for rival in rivals):
-            verdict = _judge_without_labels(client, name, [rival.version for rival in rivals], compare)
+            verdict = _judge_without_labels(client, name, list(contenders), compare)
         else:
             verdict = Verdict(False, elsewhere) if elsewhere else promotion.judge(*rivals, margins=margins)
         if verdict.promoted:

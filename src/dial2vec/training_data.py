@@ -127,7 +127,7 @@ class NeighbourSet(Dataset[tuple[TokenSequence, NDArray[np.float32]]]):
 
     def count_cut(self) -> int:
         """Return how many dialogues train without their end."""
-        return sum(len(self.sequences[place].ids) > self.max_length for place in np.unique(self.order[:, 1]))
+        return sum(self.sequences[place].first(self.max_length).cut > 0 for place in np.unique(self.order[:, 1]))
 
 
 TrainingSet = SelfGuidedSet | NeighbourSet

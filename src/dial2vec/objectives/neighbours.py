@@ -62,7 +62,8 @@ def fit_map(
     n, d = units.shape
     z = units.astype(np.float64)
     gram = z.T @ z / n
-    strength = ridge * np.trace(gram) / d
+    # Where all vectors are zero there is no eigenvalue to measure by, and any strength gives c times the identity.
+    strength = max(ridge * np.trace(gram) / d, 1e-12)
     right = z.T @ targets.astype(np.float64) / n + strength * identity * np.eye(d)
     fitted: NDArray[np.float32] = np.linalg.solve(gram + strength * np.eye(d), right).astype(np.float32)
     return fitted

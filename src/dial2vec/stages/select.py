@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+import torch
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.candidates import Candidate as Entry
@@ -32,12 +33,15 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
     """
     entries = read_candidates(artifacts.candidates)
     dev = some(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
+    labels = [dialogue.label for dialogue in dev]
     candidates, figures = [], []
+    unmapped: dict[str | None, Views] = {}
     for entry in entries:
         encoder = _load(artifacts, settings, entry)
-        seen = views(encoder, dev)
+        if entry.weights not in unmapped:
+            unmapped[entry.weights] = views(encoder, dev, mapped=False)
+        seen = _mapped(unmapped[entry.weights], encoder)
         candidates.append(Candidate(entry.name, entry.step, seen))
-        labels = [dialogue.label for dialogue in dev]
         figures.append(measure_vectors(seen.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed))
     note = str(read_json(artifacts.training).get("note", ""))
     choice = _choose(candidates, figures, settings)
@@ -48,22 +52,36 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
 
 
 def some(dev: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
-    """Return the dialogues of dev that the criteria look at: `select.max_dialogues` by seeded lot, in their order."""
-    lot = np.random.default_rng([settings.seed, 2]).permutation(len(dev))[: settings.select.max_dialogues]
-    return [dev[place] for place in np.sort(lot)]
+    """Return the dialogues of dev that the criteria look at: of those with two sides a seeded lot, in their order."""
+    sided = [dialogue for dialogue in dev if dialogue.n_speakers > 1]
+    lot = np.random.default_rng([settings.seed, 2]).permutation(len(sided))[: settings.select.max_dialogues]
+    return [sided[place] for place in np.sort(lot)]
 
 
 def _load(artifacts: Artifacts, settings: Settings, entry: Entry) -> DialogueEncoder:
     return become(DialogueEncoder.start(settings.encoder), entry, artifacts.candidates)
 
 
-def views(encoder: DialogueEncoder, dev: Sequence[Dialogue]) -> Views:
-    """Encode the dialogues whole, and their two sides apart."""
+def views(encoder: DialogueEncoder, dev: Sequence[Dialogue], *, mapped: bool = True) -> Views:
+    """Encode the dialogues whole, and their two sides apart.
+
+    :param mapped: False leaves the encoder's head out: encoders that differ in it alone need to encode only once.
+    """
     batch_size = BATCH.get(encoder.device.type, 32)
-    with encoder.autocast("auto"):
-        whole = encoder.encode_tokens(encoder.tokens.dialogues(dev), batch_size=batch_size)
-        sides = encoder.encode_sides(dev, batch_size=batch_size)
+    head = encoder.head
+    encoder.head = head if mapped else None
+    try:
+        with encoder.autocast("auto"):
+            whole = encoder.encode_tokens(encoder.tokens.dialogues(dev), batch_size=batch_size)
+            sides = encoder.encode_sides(dev, batch_size=batch_size)
+    finally:
+        encoder.head = head
     return Views(whole, sides[:, 0], sides[:, 1])
+
+
+def _mapped(unmapped: Views, encoder: DialogueEncoder) -> Views:
+    parts = (unmapped.whole, unmapped.first, unmapped.second)
+    return Views(*(encoder.through_head(torch.from_numpy(part).to(encoder.device)).cpu().numpy() for part in parts))
 
 
 def _choose(candidates: list[Candidate], figures: list[Scores | None], settings: Settings) -> Choice:

@@ -1,0 +1,170 @@
+"""The search behind the default recipe: variants, corpus sizes and seeds, trained, chosen without labels, and scored.
+
+    .venv/bin/python benchmarks/recipe.py run sgd self_dialogue --sizes 200 500 2000 all --seeds 1 2 3
+    .venv/bin/python benchmarks/recipe.py run sgd --variants paper map default --split dev
+    .venv/bin/python benchmarks/recipe.py table
+
+Needs the splits of the corpora (`make run` with them in `corpora`). One line per cell goes to benchmarks/recipe.jsonl;
+a cell that stands there is not run again, so a run that was killed goes on. A cell takes its own training dialogues
+(a seeded lot of the given size), runs the stages sample, train and select as the pipeline does, and scores the choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dial2vec import telemetry
+from dial2vec.artifacts import Artifacts, find_root
+from dial2vec.config import Settings, load_settings
+from dial2vec.dialogue import read_dialogues, write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation import TASKS
+from dial2vec.evaluation.measure import measure
+from dial2vec.files import read_json
+from dial2vec.stages.sample import sample
+from dial2vec.stages.select import select
+from dial2vec.stages.train import train_encoder
+
+RESULTS = Path(__file__).with_suffix(".jsonl")
+PAPER = {
+    "method": "dial2vec",
+    "learning_rate": 1e-5,
+    "max_dialogues": 200,
+    "batch_size": 5,
+    "gradient_accumulation": 1,
+    "checkpoint_steps": 20,
+}
+# name -> what differs from params.yaml in block `train`, and how the choice is made.
+VARIANTS: dict[str, tuple[dict[str, Any], str]] = {
+    "default": ({}, "label_free"),
+    "default, last step": ({}, "last"),
+    "map": ({"epochs": 0}, "label_free"),
+    "paper": (PAPER, "last"),
+    "paper, chosen": (PAPER, "label_free"),
+    "paper, a fifth of the rate": (PAPER | {"learning_rate": 2e-6}, "last"),
+    "rate 1e-4": ({"learning_rate": 1e-4}, "label_free"),
+    "rate 2e-5": ({"learning_rate": 2e-5}, "label_free"),
+    "all layers": ({"frozen_share": 0.0}, "label_free"),
+    "twice the steps": ({"max_dialogues": 2880}, "label_free"),
+}
+
+
+def main() -> None:
+    """Run the cells that are missing, or print what is there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run")
+    run.add_argument("corpora", nargs="+")
+    run.add_argument("--variants", nargs="+", default=["default"], choices=sorted(VARIANTS))
+    run.add_argument("--sizes", nargs="+", default=["all"], help="training dialogues, or all")
+    run.add_argument("--seeds", nargs="+", type=int, default=[42])
+    run.add_argument("--split", choices=["dev", "test"], default="test", help="what is scored")
+    commands.add_parser("table")
+    arguments = parser.parse_args()
+    if arguments.command == "table":
+        sys.stdout.write(table(rows()))
+        return
+    telemetry.switch_off()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    for corpus in arguments.corpora:
+        cell(root, settings, corpus, "start", "all", settings.seed, arguments.split)
+        for seed in arguments.seeds:
+            for size in arguments.sizes:
+                for variant in arguments.variants:
+                    cell(root, settings, corpus, variant, size, seed, arguments.split)
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return the cells that were run."""
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.is_file() else []
+
+
+def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, seed: int, split: str) -> None:
+    """Run one cell unless it stands in the results."""
+    key = {"corpus": corpus, "variant": variant, "size": size, "seed": seed, "split": split}
+    if any(key.items() <= row.items() for row in rows()):
+        return
+    began = time.perf_counter()
+    source = Artifacts(root, corpus)
+    scored = list(read_dialogues(source.split(split)))
+    if variant == "start":
+        encoder, chosen = DialogueEncoder.start(settings.encoder), "start"
+    else:
+        encoder, chosen = trained(source, settings, variant, size, seed)
+    seconds = time.perf_counter() - began
+    options = settings.evaluate
+    # The same k-means seeds for all seeds of training: their noise is not the method's.
+    with encoder.autocast("auto"):
+        found = measure(encoder, scored, runs=options.kmeans_runs, seed=settings.seed, batch_size=8, progress=False)
+    figures = {task: (found.scores or {}).get(task) for task in (*TASKS, "purity_sd", "spearman_ceiling")}
+    line = json.dumps(key | {"chosen": chosen, "seconds": round(seconds)} | figures)
+    with RESULTS.open("a") as handle:
+        handle.write(line + "\n")
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed: int) -> tuple[DialogueEncoder, str]:
+    """Train on a seeded lot of the training split, choose, and return the encoder and what was chosen."""
+    changes, selection = VARIANTS[variant]
+    ours = replace(
+        settings,
+        seed=seed,
+        train=replace(settings.train, **changes),
+        select=replace(settings.select, selection=selection),
+    )
+    train = list(read_dialogues(source.split("train")))
+    n = len(train) if size == "all" else int(size)
+    lot = np.random.default_rng([seed, 3]).permutation(len(train))[:n]
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Artifacts(Path(folder), source.corpus)
+        scratch.splits.mkdir(parents=True)
+        write_dialogues(scratch.split("train"), [train[place] for place in np.sort(lot)])
+        shutil.copyfile(source.split("dev"), scratch.split("dev"))
+        for stage in (sample, train_encoder, select):
+            stage(scratch, ours)
+        encoder = DialogueEncoder.from_pretrained(scratch.model)
+        return encoder, str(read_json(scratch.selection)["chosen"])
+
+
+def table(cells: list[dict[str, Any]]) -> str:
+    """Return the cells as a Markdown table: mean and standard deviation over seeds."""
+    lines = [
+        "| corpus, split | variant | training dialogues | seeds | purity | Spearman | MAP | chosen |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for one in cells:
+        groups.setdefault((one["corpus"], one["split"], one["variant"], one["size"]), []).append(one)
+    for (corpus, split, variant, size), group in groups.items():
+        figures = [_mean_and_sd([one[task] for one in group]) for task in TASKS]
+        names = [one["chosen"] for one in group]
+        chosen = ", ".join(f"{name} ({names.count(name)})" for name in dict.fromkeys(names))
+        lines.append(
+            f"| {corpus}, {split} | {variant} | {'–' if variant == 'start' else size} | {len(group)} | "
+            f"{' | '.join(figures)} | {chosen} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _mean_and_sd(figures: list[float]) -> str:
+    spread = f" ± {statistics.stdev(figures):.2f}" if len(figures) > 1 else ""
+    return f"{statistics.mean(figures):.2f}{spread}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Which candidate of a training is kept, without labels: criteria on dev dialogues, and the rule that weighs them."""

@@ -1,0 +1,245 @@
+"""The choice among the candidates of a training: without labels, by a figure, or the last one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.selection.criteria import CHOOSING, Views, measure
+
+# Shares of resamplings in which a candidate is above the start: from the one on it is clearly ahead, up to the other
+# clearly behind. Both are written out because 1 - 0.9 is a little less than 0.1.
+CLEARLY_AHEAD, CLEARLY_BEHIND = 0.9, 0.1
+# Criteria on which an admissible candidate is clearly ahead, of the three.
+AHEAD_ON = 2
+MIN_DIALOGUES = 40
+SHARE_DRAWN = 0.8
+# Figures that agree to so many decimals are equal: what is beyond is rounding, and no merit.
+DECIMALS = 5
+# So many refused candidates are named in a sentence; the others are counted.
+NAMED = 3
+TITLES = {
+    "stability": "cluster stability",
+    "silhouette": "silhouette",
+    "cross_side": "agreement of the two sides",
+}
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One encoder that training could hand on.
+
+    :param name: reads well after "the", such as "start", "map" or "checkpoint after 960 dialogues".
+    :param step: optimiser steps behind it; 0 for the start.
+    :param views: the dev dialogues as it encodes them; the same dialogues in the same order for all candidates.
+    """
+
+    name: str
+    step: int
+    views: Views
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was found about one candidate.
+
+    :param name: as given.
+    :param step: as given.
+    :param criteria: each criterion on all dialogues, higher is better; empty when none was measured.
+    :param ahead: share of resamplings in which it is above the start by each criterion, in [0, 1], ties counting half;
+        0.5 throughout for the start; empty when none was measured.
+    :param score: mean over resamplings and criteria of its rank among all candidates, from 0 (worst) to 1 (best); None
+        when none was measured.
+    :param verdict: why it was chosen or not, in a few words.
+    """
+
+    name: str
+    step: int
+    criteria: dict[str, float]
+    ahead: dict[str, float]
+    score: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which candidate is kept.
+
+    :param chosen: its place among the candidates.
+    :param sentence: why, ready for a report.
+    :param judged: all candidates, in the order given.
+    """
+
+    chosen: int
+    sentence: str
+    judged: list[Judged]
+
+
+def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed: int) -> Choice:
+    """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
+
+    A candidate is admissible when it is clearly ahead of the start on at least two criteria and clearly behind on none.
+    Of these the one with the highest score is chosen, of equal ones the earlier. Each resampling draws 80 % of the
+    dialogues without replacement, the same for all candidates: a dialogue drawn twice would be its own neighbour.
+
+    :param candidates: the start first; at least it.
+    :param bootstraps: number of resamplings, at least 1.
+    :param seed: resampling b is drawn by `default_rng([seed, b])`, its k-means seeded by `seed + b`.
+    :raises Dial2vecError: when the candidates do not hold equally many dialogues.
+    """
+    n = len(candidates[0].views)
+    for candidate in candidates:
+        if len(candidate.views) != n:
+            raise Dial2vecError(
+                f"found {len(candidate.views)} dialogues encoded by the candidate '{candidate.name}' and {n} by "
+                f"'{candidates[0].name}'; expected the same dialogues: encode one list with all candidates."
+            )
+    names, steps = [candidate.name for candidate in candidates], [candidate.step for candidate in candidates]
+    if n < MIN_DIALOGUES:
+        needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
+        return _unmeasured(names, steps, 0, f"The start was kept: {needed}, and there are {n}.", "too few dialogues")
+    figures = _resampled(candidates, bootstraps=bootstraps, seed=seed)
+    ahead = ((figures > figures[:, :1]) + 0.5 * (figures == figures[:, :1])).mean(axis=0)
+    scores = _scores(figures)
+    objections = [_objection(shares) for shares in ahead]
+    admissible = [place for place, objection in enumerate(objections) if objection is None]
+    # `max` returns the first of equals.
+    chosen = max(admissible, key=lambda place: scores[place], default=0)
+    judged = [
+        Judged(
+            name=candidate.name,
+            step=candidate.step,
+            criteria=measure(candidate.views, seed=seed),
+            ahead=_by_criterion(ahead[place]),
+            score=float(scores[place]),
+            verdict=_verdict(place, chosen, objections[place]),
+        )
+        for place, candidate in enumerate(candidates)
+    ]
+    sentence = _chosen_sentence(judged[chosen], bootstraps, len(admissible)) if chosen else _kept_sentence(judged[1:])
+    return Choice(chosen, sentence, judged)
+
+
+def choose_by_scores(
+    names: Sequence[str], steps: Sequence[int], figures: Sequence[float | None], *, what: str
+) -> Choice:
+    """Choose the candidate with the highest figure, of equal ones the earlier; without any figure, the start stays.
+
+    :param names: of the candidates, the start first.
+    :param steps: of the candidates.
+    :param figures: one for each candidate, higher is better; None or NaN where it could not be measured.
+    :param what: what the figures are, such as "dev purity".
+    """
+    known = [-math.inf if figure is None or math.isnan(figure) else figure for figure in figures]
+    best = max(known)
+    if best == -math.inf:
+        return _unmeasured(names, steps, 0, f"The start was kept: without labels there is no {what}.", f"no {what}")
+    chosen = known.index(best)
+    if chosen:
+        start = "" if known[0] == -math.inf else f", and the start {known[0]:.2f}"
+        sentence = f"The {names[chosen]} was chosen: it has the highest {what}, {best:.2f}{start}."
+    else:
+        sentence = f"The start was kept: no candidate has a higher {what} than its {best:.2f}."
+    return _unmeasured(names, steps, chosen, sentence, f"not the highest {what}")
+
+
+def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
+    """Choose the last candidate without looking at any.
+
+    :param names: of the candidates, the start first.
+    :param steps: of the candidates.
+    """
+    last = len(names) - 1
+    sentence = f"The {names[last]} was chosen: it is the last candidate, and none was compared."
+    return _unmeasured(names, steps, last, sentence, "not the last")
+
+
+def _unmeasured(names: Sequence[str], steps: Sequence[int], chosen: int, sentence: str, refused: str) -> Choice:
+    """Return a choice without criteria; `refused` is the verdict on all candidates but the chosen one and the start."""
+    judged = [
+        Judged(name, step, {}, {}, None, _verdict(place, chosen, refused))
+        for place, (name, step) in enumerate(zip(names, steps, strict=True))
+    ]
+    return Choice(chosen, sentence, judged)
+
+
+def _resampled(candidates: Sequence[Candidate], *, bootstraps: int, seed: int) -> Matrix:
+    """Return the criteria in resampled dialogues, [bootstraps, candidates, criteria] float64."""
+    n = len(candidates[0].views)
+    figures = np.empty((bootstraps, len(candidates), len(CHOOSING)))
+    for b in range(bootstraps):
+        rows = np.sort(np.random.default_rng([seed, b]).choice(n, size=round(SHARE_DRAWN * n), replace=False))
+        for place, candidate in enumerate(candidates):
+            found = measure(candidate.views.take(rows), seed=seed + b)
+            figures[b, place] = [found[criterion] for criterion in CHOOSING]
+    return np.round(figures, DECIMALS)
+
+
+def _scores(figures: Matrix) -> Matrix:
+    """Return the mean rank of each candidate, from 0 to 1; 1 when there is no other."""
+    others = figures.shape[1] - 1
+    if not others:
+        return np.ones(1)
+    ranks: Matrix = (rankdata(figures, axis=1) - 1) / others
+    return ranks.mean(axis=(0, 2))
+
+
+def _objection(ahead: Matrix) -> str | None:
+    """Return why a candidate is not admissible, or None."""
+    behind = [TITLES[name] for name, share in _by_criterion(ahead).items() if share <= CLEARLY_BEHIND]
+    if behind:
+        return f"clearly behind the start on {_listed(behind)}"
+    if (ahead >= CLEARLY_AHEAD).sum() < AHEAD_ON:
+        return "not clearly ahead of the start on two criteria"
+    return None
+
+
+def _verdict(place: int, chosen: int, objection: str | None) -> str:
+    if place == chosen:
+        return "chosen"
+    return "the start" if place == 0 else objection or "admissible"
+
+
+def _chosen_sentence(judged: Judged, bootstraps: int, admissible: int) -> str:
+    clear = [criterion for criterion in CHOOSING if judged.ahead[criterion] >= CLEARLY_AHEAD]
+    unclear = [TITLES[criterion] for criterion in CHOOSING if criterion not in clear]
+    shares = [f"{judged.ahead[criterion] * 100:.0f} %" for criterion in clear]
+    # The first share says what the others are shares of.
+    shares[0] = f"in {shares[0]} of {bootstraps} resamplings"
+    found = [f"{TITLES[criterion]} ({share})" for criterion, share in zip(clear, shares, strict=True)]
+    sentence = f"The {judged.name} was chosen: it is clearly ahead of the start on {_listed(found)}"
+    if unclear:
+        sentence += f", and not clearly behind on {_listed(unclear)}"
+    if admissible > 1:
+        sentence += f"; of the {admissible} candidates for which this holds it ranks highest"
+    return sentence + "."
+
+
+def _kept_sentence(others: Sequence[Judged]) -> str:
+    if not others:
+        return "The start was kept: there is no other candidate."
+    ranked = sorted(others, key=lambda judged: -(judged.score or 0))
+    reasons = [f"{judged.name}: {judged.verdict}" for judged in ranked[:NAMED]]
+    if len(ranked) > NAMED:
+        reasons.append(f"and {len(ranked) - NAMED} more")
+    return (
+        "The start was kept: no candidate is clearly ahead of it on two of three criteria without being clearly behind "
+        f"on one ({'; '.join(reasons)})."
+    )
+
+
+def _by_criterion(figures: Matrix) -> dict[str, float]:
+    return {criterion: float(figure) for criterion, figure in zip(CHOOSING, figures, strict=True)}
+
+
+def _listed(parts: Sequence[str]) -> str:
+    """Return "a", "a and b" or "a, b and c"."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

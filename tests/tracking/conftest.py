@@ -1,0 +1,103 @@
+"""A registry of its own for every test: what a training hands over, and stores with it or without."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.records import TrainingRecord
+from dial2vec.tracking import open_store, register
+
+MakeRecord = Callable[..., TrainingRecord]
+
+
+def points(purity: float, spearman: float, map_: float) -> dict[str, float]:
+    return {"purity": purity, "spearman": spearman, "map": map_}
+
+
+@pytest.fixture(autouse=True)
+def _no_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.delenv("MLFLOW_REGISTRY_URI", raising=False)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+
+
+@pytest.fixture(scope="session")
+def encoders(tiny_folder: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two encoder folders, `start` and `trained`, that differ in their weights."""
+    folder = tmp_path_factory.mktemp("encoders")
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.save_pretrained(folder / "start")
+    with torch.no_grad():
+        next(encoder.parameters()).add_(0.1)
+    encoder.save_pretrained(folder / "trained")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def record(encoders: Path) -> TrainingRecord:
+    report = encoders / "report.html"
+    report.write_text("<h1>better</h1>")
+    return TrainingRecord(
+        corpus="demo",
+        params={"train.epochs": 1, "seed": 42} | {f"more.{number}": number for number in range(120)},
+        data_hash="d41d8.dir",
+        git_commit="c0ffee",
+        history=[{"step": step, "loss": 1 / step, "learning_rate": 1e-5} for step in range(1, 701)],
+        scores={"start": points(69, 38, 55), "trained": points(70, 37.5, 57)},
+        dev_scores={"start": points(68, 38, 54), "trained": points(69, 39, 55)},
+        dev_hash="dev-1",
+        split_sizes={"train": 300, "dev": 30, "test": 30},
+        model=encoders / "trained",
+        start_model=encoders / "start",
+        start_name="tiny",
+        report=report,
+        example=Dialogue("d1", (Turn("guest", "w1 w2"), Turn("desk", "w3"))),
+        seconds={"train": 12.5},
+        fingerprint="f1",
+    )
+
+
+@pytest.fixture
+def make_record(record: TrainingRecord) -> MakeRecord:
+    return lambda **changes: replace(record, **changes)
+
+
+@pytest.fixture
+def new_root(tmp_path: Path) -> Path:
+    """A project without a store; its name has characters that mean something in a URI."""
+    return tmp_path / "my project #1 50%"
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("empty")
+    open_store(folder)
+    return folder
+
+
+@pytest.fixture
+def root(empty_store: Path, new_root: Path) -> Path:
+    """A project with an empty store: copied, because making one takes a second."""
+    return shutil.copytree(empty_store, new_root)
+
+
+@pytest.fixture(scope="session")
+def registered_store(record: TrainingRecord, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(empty_store, tmp_path_factory.mktemp("registered") / "project")
+    register(folder, record)
+    return folder
+
+
+@pytest.fixture
+def registered(registered_store: Path, new_root: Path) -> Path:
+    """A copy of a project in which the record above was registered."""
+    return shutil.copytree(registered_store, new_root)

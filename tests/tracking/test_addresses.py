@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import mlflow
+import pytest
+
+from dial2vec import store, tracking
+from dial2vec.errors import ModelError
+from dial2vec.tracking import local_model
+
+
+def test_addresses_lead_to_the_encoder_inside_the_store(registered):
+    by_alias = local_model("models:/dial2vec-demo@candidate", root=registered)
+    assert by_alias == local_model("models:/dial2vec-demo/2", root=registered)
+    assert registered / "mlruns" / "artifacts" in by_alias.parents
+    assert (by_alias / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        (
+            "models:/dial2vec-demo@champoin",
+            "has no alias 'champoin'. Did you mean 'champion'? It has: candidate, champion.",
+        ),
+        ("models:/dial2vec-demo/9", "dial2vec-demo has no version 9. It has: 1, 2."),
+        ("models:/dial2vec-dmo/1", "nothing is registered as dial2vec-dmo. Did you mean 'dial2vec-demo'?"),
+        ("models:/dial2vec-demo", "is no registry address"),
+        ("dial2vec-demo@champion", "is no registry address"),
+    ],
+)
+def test_a_wrong_address_names_what_exists(registered, address, said):
+    with pytest.raises(ModelError) as caught:
+        local_model(address, root=registered)
+    assert said in str(caught.value)
+
+
+def test_a_version_whose_files_are_gone_is_one_sentence(registered):
+    shutil.rmtree(registered / "mlruns" / "artifacts" / "models")
+    with pytest.raises(ModelError, match="files of dial2vec-demo version 2 are gone"):
+        local_model("models:/dial2vec-demo/2", root=registered)
+
+
+def test_a_registered_model_runs_where_dial2vec_is_not_installed(registered):
+    script = (
+        "import sys; sys.path = [p for p in sys.path if p.rstrip('/') != sys.argv[2]]; import mlflow; "
+        "mlflow.set_tracking_uri(sys.argv[1]); model = mlflow.pyfunc.load_model('models:/dial2vec-demo@candidate'); "
+        "vectors = model.predict([{'turns': [{'speaker': 'a', 'text': 'w1'}]}]); import dial2vec; "
+        "assert 'mlruns' in dial2vec.__file__ and len(vectors[0]) == 16, dial2vec.__file__"
+    )
+    source = str(tracking.PACKAGE.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", script, store.store_uri(registered), source], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_model_lists_what_it_needs_and_what_it_takes(registered):
+    model = local_model("models:/dial2vec-demo/2", root=registered).parents[1]
+    needed = (model / "requirements.txt").read_text()
+    assert all(f"{name}==" in needed for name in ("mlflow", "torch", "transformers", "numpy"))
+    assert "+" not in needed
+    about = mlflow.models.Model.load(model)
+    assert "turns" in str(about.signature.inputs)
+    assert json.loads((model / "input_example.json").read_text())[0]["turns"][0] == {
+        "speaker": "guest",
+        "text": "w1 w2",
+    }
+    assert not list(model.rglob("__pycache__"))

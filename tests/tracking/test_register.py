@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import mlflow
+import pytest
+
+from dial2vec import store
+from dial2vec.config import Promote
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.tracking import local_model, open_store, promote, register, versions
+from tracking.conftest import points
+
+
+def runs(root: Path) -> list[tuple[str, str]]:
+    """(fingerprint, status) of every run, oldest first."""
+    client = open_store(root)
+    found = client.search_runs([client.get_experiment_by_name("dial2vec-demo").experiment_id])
+    return [(run.data.tags["fingerprint"], run.info.status) for run in reversed(found)]
+
+
+def test_the_first_training_registers_its_start_as_champion_and_itself_as_candidate(root, make_record):
+    done = register(root, make_record())
+    assert (done.version, done.start_version, done.champion_version, done.created) == ("2", "1", "1", True)
+    first, second = versions(root, "demo")
+    assert (first.kind, first.aliases, first.dev_scores) == ("start", ("champion",), points(68, 38, 54))
+    assert (second.kind, second.aliases, second.dev_scores) == ("trained", ("candidate",), points(69, 39, 55))
+    assert str(second).endswith("trained (candidate). On dev: purity 69.00, spearman 39.00, map 55.00.")
+    assert abs(second.created - time.time()) < 60
+
+
+def test_the_run_keeps_settings_curves_figures_and_the_report(root, make_record):
+    done = register(root, make_record())
+    client = open_store(root)
+    run = client.get_run(done.run_id)
+    assert run.info.status == "FINISHED"
+    assert run.data.params["train.epochs"] == "1"
+    assert run.data.params["dialogues.train"] == "300"
+    assert len(run.data.params) == 125
+    assert {key: run.data.tags[key] for key in ("data_hash", "git_commit", "dev_hash", "fingerprint")} == {
+        "data_hash": "d41d8.dir",
+        "git_commit": "c0ffee",
+        "dev_hash": "dev-1",
+        "fingerprint": "f1",
+    }
+    metrics = run.data.metrics
+    assert (metrics["test_purity"], metrics["test_start_purity"], metrics["dev_map"]) == (70, 69, 55)
+    assert metrics["dev_start_map"] == 54
+    assert metrics["seconds_train"] == 12.5
+    assert [point.step for point in client.get_metric_history(done.run_id, "loss")] == list(range(1, 701))
+    assert [entry.path for entry in client.list_artifacts(done.run_id)] == ["report.html"]
+
+
+def test_the_version_says_what_got_better_and_what_got_worse(registered):
+    version = open_store(registered).get_model_version("dial2vec-demo", "2")
+    assert version.description == (
+        "Trained on the corpus 'demo' from tiny. "
+        "On dev: purity 69.00 (start 68.00, +1.00), spearman 39.00 (start 38.00, +1.00), "
+        "map 55.00 (start 54.00, +1.00). "
+        "On test: purity 70.00 (start 69.00, +1.00), spearman 37.50 (start 38.00, -0.50), "
+        "map 57.00 (start 55.00, +2.00)."
+    )
+    assert json.loads(version.tags["dev_scores"]) == points(69, 39, 55)
+
+
+def test_registering_leaves_no_trace_outside_the_project(root, make_record, tmp_path):
+    before = mlflow.get_tracking_uri()
+    register(root, make_record())
+    assert "MLFLOW_TRACKING_URI" not in os.environ
+    assert mlflow.get_tracking_uri() == before
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_mlflow_is_silent(root, make_record, capfd):
+    register(root, make_record())
+    promote(root, "demo", Promote())
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_same_training_is_registered_once(root, make_record):
+    first = register(root, make_record())
+    again = register(root, make_record())
+    assert again == replace(first, created=False)
+    assert runs(root) == [("f1", "FINISHED")]
+
+
+def test_a_kill_before_the_version_is_made_good(root, make_record, monkeypatch):
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # A killed process does not mark its run either.
+        patch.setattr(mlflow.MlflowClient, "set_terminated", killed)
+        patch.setattr(mlflow.MlflowClient, "log_outputs", killed)
+        with pytest.raises(KeyboardInterrupt):
+            register(root, make_record())
+    assert runs(root) == [("f1", "RUNNING")]
+    done = register(root, make_record())
+    assert (done.version, done.created) == ("2", True)
+    assert runs(root) == [("f1", "FAILED"), ("f1", "FINISHED")]
+    assert [one.kind for one in versions(root, "demo")] == ["start", "trained"]
+
+
+def test_a_kill_after_the_version_is_finished_not_repeated(root, make_record, monkeypatch):
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, "set_terminated", killed)
+        with pytest.raises(KeyboardInterrupt):
+            register(root, make_record())
+    done = register(root, make_record())
+    assert (done.version, done.created) == ("2", False)
+    assert runs(root) == [("f1", "FINISHED")]
+    assert versions(root, "demo")[1].aliases == ("candidate",)
+
+
+def test_a_failing_registration_marks_its_run(root, make_record, tmp_path):
+    with pytest.raises(OSError, match="nowhere"):
+        register(root, make_record(report=tmp_path / "nowhere"))
+    assert runs(root) == [("f1", "FAILED")]
+
+
+def test_a_changed_start_becomes_a_version_but_not_champion(registered, make_record, encoders):
+    done = register(registered, make_record(fingerprint="f2", start_model=encoders / "trained"))
+    assert (done.start_version, done.version, done.champion_version) == ("3", "4", "1")
+    assert [one.kind for one in versions(registered, "demo")] == ["start", "trained", "start", "trained"]
+
+
+def test_a_library_upgrade_does_not_make_a_new_start(registered, make_record, encoders, tmp_path):
+    upgraded = shutil.copytree(encoders / "start", tmp_path / "upgraded")
+    (upgraded / "config.json").write_text((upgraded / "config.json").read_text().replace("version", "Version"))
+    assert register(registered, make_record(fingerprint="f2", start_model=upgraded)).start_version == "1"
+
+
+def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp_path, dialogue, encoders):
+    moved = tmp_path / "moved" / "here"
+    moved.parent.mkdir()
+    registered.rename(moved)
+    folder = local_model("models:/dial2vec-demo@candidate", root=moved)
+    assert moved in folder.parents
+    expected = DialogueEncoder.from_pretrained(encoders / "trained").encode(dialogue("d", "a: w1", "b: w2"))
+    with store.as_default(store.store_uri(moved)):
+        model = mlflow.pyfunc.load_model("models:/dial2vec-demo@candidate")
+        turns = [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]
+        assert model.predict([{"turns": turns}])[0] == pytest.approx(expected.tolist(), abs=1e-5)
+    done = register(moved, make_record(fingerprint="f2"))
+    assert open_store(moved).list_artifacts(done.run_id)[0].path == "report.html"
+
+
+def test_a_store_that_has_not_moved_is_not_rewritten(registered):
+    client = open_store(registered)
+    client.create_experiment("other", artifact_location="/old/other")
+    client.create_experiment("dial2vec-mine", artifact_location="/old/place/mlruns/artifacts")
+    client.create_experiment("neighbour", artifact_location="/old/place/mlruns/artifacts-2")
+    open_store(registered)
+    with sqlite3.connect(registered / "mlruns" / "mlflow.db") as connection:
+        found = dict(connection.execute("SELECT name, artifact_location FROM experiments"))
+    here = str(registered / "mlruns" / "artifacts")
+    assert found["dial2vec-mine"] == here
+    assert found["dial2vec-demo"] == here
+    assert found["other"] == "/old/other"
+    assert found["neighbour"] == "/old/place/mlruns/artifacts-2"
+
+
+def test_a_store_named_in_the_environment_is_used_as_it_is(new_root, make_record, tmp_path, monkeypatch):
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
+    register(new_root, make_record())
+    assert not (new_root / "mlruns" / "mlflow.db").exists()
+    assert len(versions(new_root, "demo")) == 2
+    assert os.environ["MLFLOW_TRACKING_URI"].endswith("other.db")
