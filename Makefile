@@ -38,8 +38,8 @@ prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 	@$(BIN)/dial2vec page prefect
 
 lint: .venv/installed  ## ruff and mypy
-	@$(BIN)/ruff check src flows tests
-	@$(BIN)/ruff format --check src flows tests
+	@$(BIN)/ruff check src flows tests benchmarks
+	@$(BIN)/ruff format --check src flows tests benchmarks
 	@$(BIN)/mypy
 
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay

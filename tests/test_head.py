@@ -80,7 +80,7 @@ def test_a_missing_or_damaged_file_is_one_sentence(head, tmp_path, damage):
         path.write_bytes(path.read_bytes()[: 60 if damage == "cut" else 0])
     if damage == "no weight":
         save_file({"mean": head.mean}, path)
-    with pytest.raises(ModelError, match="is not a whole head.*Save the encoder again") as error:
+    with pytest.raises(ModelError, match=r"is not a whole head.*Save the encoder again") as error:
         Head.load(path, 4)
     assert str(path) in str(error.value)
     assert "\n" not in str(error.value)

@@ -24,12 +24,12 @@ ROOT = Path(__file__).parents[1]
 
 
 def write_corpus(folder, seed):
-    """Dialogues of three topics, each with ten words of its own and ten that all share."""
+    """Enough dialogues for the default method, of three topics: ten words of their own, ten that all share."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(seed)
     words = np.arange(40).reshape(4, 10)
     lines = []
-    for i in range(90):
+    for i in range(300):
         own = words[[i % 3, 3]].ravel()
         turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(own, 3))} for t in range(5)]
         lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{i % 3}"]}))
@@ -68,7 +68,8 @@ def project(tmp_path_factory, tiny_folder):
     params["prepare"] = {"dev_share": 0.2, "test_share": 0.2}
     params["sample"]["negatives"] = 2
     params["encoder"]["name"] = tiny_folder
-    params["train"] |= {"max_dialogues": 10, "log_steps": 1, "learning_rate": 1e-2}
+    params["train"] |= {"max_dialogues": 20, "batch_size": 2, "log_steps": 1, "checkpoint_steps": 2}
+    params["select"]["bootstraps"] = 3
     params["evaluate"]["kmeans_runs"] = 2
     params["promote"] = {"min_purity_gain": -100.0, "min_spearman_gain": -100.0, "min_map_gain": -100.0}
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
@@ -99,7 +100,7 @@ def test_second_run_reruns_nothing(project):
     done = call(project, "dial2vec", "run")
     assert done.returncode == 0, done.stderr
     assert "Running stage" not in done.stdout
-    assert done.stdout.count("didn't change, skipping") >= 12
+    assert done.stdout.count("didn't change, skipping") >= 14
 
 
 def test_a_changed_learning_rate_reruns_train_and_what_follows(project):
@@ -142,7 +143,7 @@ def test_champion_is_the_start_until_the_candidate_is_promoted(project):
     done = call(
         project, "dial2vec", "embed", "data/calls/calls.jsonl", "--model", address, "--output", "vectors.parquet"
     )
-    assert "90 vectors of length 16" in done.stdout, done.stderr
+    assert "300 vectors of length 16" in done.stdout, done.stderr
     vectors = np.array(pq.read_table(project / "vectors.parquet")["embedding"].to_pylist(), dtype=np.float32)
     from dial2vec.dialogue import read_dialogues
 
@@ -183,11 +184,11 @@ def test_adding_a_corpus_keeps_the_edits_and_the_other_corpora(project):
     (extra / "b.jsonl").write_text(
         (extra / "calls.jsonl").read_text().replace('"dialogue_id": "d', '"dialogue_id": "e')
     )
-    assert "180 dialogues can be used" in call(project, "dial2vec", "add", "mine").stdout
+    assert "600 dialogues can be used" in call(project, "dial2vec", "add", "mine").stdout
     (extra / "b.jsonl").unlink()
     shutil.rmtree(project / "data" / "chats")
     done = call(project, "dial2vec", "add", "mine")
-    assert "90 dialogues can be used" in done.stdout, done.stderr
+    assert "300 dialogues can be used" in done.stdout, done.stderr
     assert not (extra / "b.jsonl").exists()
     assert (project / "data" / "chats" / "calls.jsonl").is_file()
 

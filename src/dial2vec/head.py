@@ -46,7 +46,7 @@ class Head(nn.Module):
         if mean.shape != (dimension,) or weight.shape != (dimension, dimension):
             raise ModelError(
                 f"{path} holds a mean of shape {list(mean.shape)} and a weight of shape {list(weight.shape)}, but the "
-                f"encoder's vectors have length {dimension}. Save the encoder again with the head that was fitted on it."
+                f"encoder's vectors have length {dimension}. Save the encoder again, with the head fitted on it."
             )
         return cls(mean, weight)
 

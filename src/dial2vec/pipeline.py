@@ -134,7 +134,8 @@ def results_table(root: Path, settings: Settings) -> str:
     """
     for name in settings.corpora:
         artifacts = Artifacts(root, name)
-        if not all(path.exists() for path in (artifacts.model, artifacts.metrics, artifacts.registration)):
+        needed = (artifacts.model, artifacts.selection, artifacts.metrics, artifacts.registration)
+        if not all(path.exists() for path in needed):
             raise ArtifactError(f"there is no whole run of '{name}': it never ended, or is at work. Run `make run`.")
     lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
     for name in settings.corpora:
@@ -146,16 +147,14 @@ def results_table(root: Path, settings: Settings) -> str:
         artifacts = Artifacts(root, name)
         registration = read_json(artifacts.registration)
         seconds = {stage: artifacts.seconds(stage) for stage in STAGES}
-        labelled = read_json(artifacts.metrics)["trained"] is not None
         spent = ", ".join(f"{stage} {read_json(path):.0f}" for stage, path in seconds.items() if path.is_file())
         lines += [
             f"{name}: seconds when last run: {spent}",
+            f"  choice   {read_json(artifacts.selection)['sentence']}",
             f"  report   {artifacts.report.relative_to(root)}",
             f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
             f"{registration['version']}",
-            f"  next     .venv/bin/dial2vec promote {name}    (champion, if better on dev)"
-            if labelled
-            else f"  next     without labels nothing can be promoted: use models:/dial2vec-{name}@candidate",
+            f"  next     .venv/bin/dial2vec promote {name}    (champion, if better on dev)",
         ]
     return "\n".join(lines)
 

@@ -12,42 +12,77 @@ import pytest
 import yaml
 
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.config import load_settings
+from dial2vec.candidates import become, read_candidates
+from dial2vec.config import load_settings, settings_from_dict
 from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
+from dial2vec.evaluation.measure import measure
 from dial2vec.files import checkout_lock, read_json
 from dial2vec.sampling import Samples
 from dial2vec.stages.evaluate import evaluate
 from dial2vec.stages.prepare import prepare
 from dial2vec.stages.register import data_hash, git_commit
 from dial2vec.stages.sample import sample
+from dial2vec.stages.select import select, some
 from dial2vec.stages.train import train_encoder
 from dial2vec.stages.validate import validate
 
+TO_THE_FIGURES = (validate, prepare, sample, train_encoder, select, evaluate)
 
-@pytest.fixture
-def project(tmp_path, tiny_folder):
-    """A project whose corpus `calls` has 120 dialogues of three topics with words of their own, and a broken line."""
-    folder = tmp_path / "data" / "calls"
-    folder.mkdir(parents=True)
+
+def write_calls(folder, n):
+    """Dialogues of three topics with words of their own, and a broken line."""
+    folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(0)
     lines = []
-    for i in range(120):
+    for i in range(n):
         words = np.arange(40).reshape(4, 10)[[i % 3, 3]].ravel()
         turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(words, 3))} for t in range(5)]
         lines.append(json.dumps({"dialogue_id": f"d{i}", "turns": turns, "labels": [f"topic{i % 3}"]}))
     (folder / "calls.jsonl").write_text("\n".join([*lines, "{broken"]))
+
+
+@pytest.fixture
+def project(tmp_path, tiny_folder):
+    """A project whose corpus `calls` has 120 dialogues, of which 79 train and 19 are dev: by the paper's method."""
+    write_calls(tmp_path / "data" / "calls", 120)
     params = {
         "corpora": ["calls"],
         "prepare": {"dev_share": 0.2, "test_share": 0.2},
         "sample": {"negatives": 2},
         "encoder": {"name": tiny_folder},
-        "train": {"max_dialogues": 10, "log_steps": 1, "learning_rate": 1e-2},
+        "train": {
+            "method": "dial2vec",
+            "max_dialogues": 10,
+            "batch_size": 2,
+            "gradient_accumulation": 1,
+            "log_steps": 1,
+            "checkpoint_steps": 3,
+            "learning_rate": 1e-2,
+        },
+        "select": {"selection": "last"},
         "evaluate": {"kmeans_runs": 2},
     }
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     (tmp_path / "dvc.yaml").touch()
     return tmp_path
+
+
+@pytest.fixture
+def larger(project):
+    """The same project with 300 dialogues, enough for the default method and the default choice."""
+    write_calls(project / "data" / "calls", 300)
+    change(project, "train", method="neighbours", max_dialogues=40, batch_size=4)
+    change(project, "select", selection="label_free", bootstraps=3)
+    return project
+
+
+def change(project, block, **values):
+    path = project / "params.yaml"
+    params = yaml.safe_load(path.read_text())
+    params[block] |= values
+    path.write_text(yaml.safe_dump(params))
 
 
 def run(project, *stages):
@@ -56,7 +91,7 @@ def run(project, *stages):
 
 
 def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
-    artifacts, said = run(project, validate, prepare, sample, train_encoder, evaluate)
+    artifacts, said = run(project, *TO_THE_FIGURES)
     assert said[0].startswith("120 dialogues, 600 turns, 14 expectations hold, 1 set aside")
     sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("train", "dev", "test")}
     metrics = read_json(artifacts.metrics)
@@ -72,6 +107,109 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert "<html" in artifacts.report.read_text()
     assert artifacts.loss_curve.read_text().splitlines()[0] == "step,loss,learning_rate,grad_norm"
     assert not artifacts.checkpoints.exists()
+    assert said[3] == "3 candidates; 5 steps over 10 dialogues"
+    assert said[4] == "The checkpoint of step 5 was chosen: it is the last candidate, and none was compared."
+
+
+def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(larger):
+    artifacts, said = run(larger, *TO_THE_FIGURES)
+    assert said[3] == "7 candidates; 10 steps over 40 dialogues"
+    selection = read_json(artifacts.selection)
+    assert list(selection) == ["rule", "chosen", "sentence", "criteria", "candidates"]
+    assert (selection["rule"], selection["sentence"]) == ("label_free", said[4])
+    names = [entry["name"] for entry in selection["candidates"]]
+    assert names == ["start", "cautious map", "map", *(f"checkpoint of step {step}" for step in (3, 6, 9, 10))]
+    assert selection["chosen"] in names
+    for entry in selection["candidates"]:
+        assert set(entry["criteria"]) == set(entry["ahead"]) == set(selection["criteria"])
+        assert set(entry["dev"]) == {"purity", "spearman", "map"}
+        assert entry["uniformity"] <= 0 <= entry["alignment"]
+    assert [entry["verdict"] for entry in selection["candidates"]].count("chosen") == 1
+    assert read_json(artifacts.training)["note"] == ""
+    assert "<html" in artifacts.report.read_text()
+
+
+@pytest.mark.parametrize("selection", ["label_free", "dev_purity", "last"])
+def test_the_model_is_the_candidate_that_was_chosen(larger, selection):
+    change(larger, "select", selection=selection)
+    artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
+    chosen = read_json(artifacts.selection)["chosen"]
+    candidate = next(one for one in read_candidates(artifacts.candidates) if one.name == chosen)
+    encoder = DialogueEncoder.from_pretrained(load_settings(larger / "params.yaml").encoder.name)
+    expected = become(encoder, candidate, artifacts.candidates)
+    dev = list(read_dialogues(artifacts.split("dev")))
+    found = DialogueEncoder.from_pretrained(artifacts.model)
+    np.testing.assert_allclose(found.encode(dev), expected.encode(dev), atol=1e-6)
+    assert (selection == "last") <= (chosen == "checkpoint of step 10")
+
+
+def test_the_best_purity_on_dev_is_chosen_where_the_settings_say_so(larger):
+    change(larger, "select", selection="dev_purity")
+    artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
+    selection = read_json(artifacts.selection)
+    purities = {entry["name"]: entry["dev"]["purity"] for entry in selection["candidates"]}
+    assert purities[selection["chosen"]] == max(purities.values())
+
+
+def test_the_figures_of_a_candidate_in_the_choice_are_those_that_its_vectors_have(larger):
+    artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
+    dev = list(read_dialogues(artifacts.split("dev")))
+    entries = read_json(artifacts.selection)["candidates"]
+    for place in (0, 2, 6):
+        encoder = DialogueEncoder.from_pretrained(load_settings(larger / "params.yaml").encoder.name)
+        encoder = become(encoder, read_candidates(artifacts.candidates)[place], artifacts.candidates)
+        found = measure(encoder, dev, runs=2, seed=42, batch_size=8, progress=False).scores
+        # What is shown beside the choice may be computed in bf16.
+        assert entries[place]["dev"]["map"] == pytest.approx(found["map"], abs=3)
+        assert entries[place]["alignment"] == pytest.approx(found["alignment"], abs=0.02)
+
+
+def test_too_few_training_dialogues_leave_the_start_with_the_reason_everywhere(project):
+    change(project, "train", method="neighbours")
+    artifacts, said = run(project, *TO_THE_FIGURES)
+    reason = (
+        "The start was kept: learning from neighbours needs at least 100 training dialogues with two speakers and "
+        "sample.min_turns turns, and there are 79."
+    )
+    assert said[3] == said[4] == read_json(artifacts.selection)["sentence"] == reason
+    metrics = read_json(artifacts.metrics)
+    assert metrics["start"] == metrics["trained"]
+    assert artifacts.loss_curve.read_text() == "step,loss,learning_rate,grad_norm\n"
+    assert "<html" in artifacts.report.read_text()
+
+
+def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(project):
+    change(project, "select", selection="label_free")
+    _, said = run(project, validate, prepare, sample, train_encoder, select)
+    assert said[-1] == (
+        "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
+        "19."
+    )
+
+
+def test_the_criteria_look_at_a_lot_of_the_dev_dialogues_with_two_sides(dialogue):
+    dev = [dialogue(f"d{i}", "a: w1", "b: w2") for i in range(20)] + [dialogue("alone", "a: w1")]
+    settings = settings_from_dict({"select": {"max_dialogues": 8}})
+    drawn = [one.dialogue_id for one in some(dev, settings)]
+    assert len(drawn) == 8
+    assert drawn == sorted(drawn, key=lambda name: int(name[1:]))
+    assert drawn == [one.dialogue_id for one in some(dev, settings)]
+    assert [one.dialogue_id for one in some(dev, settings_from_dict({}))] == [f"d{i}" for i in range(20)]
+
+
+def test_a_second_training_of_the_same_data_ends_with_the_same_candidates(larger):
+    artifacts, [*_, first] = run(larger, validate, prepare, sample, train_encoder)
+    weights = {path.name: path.read_bytes() for path in artifacts.candidates.glob("*.safetensors")}
+    assert sorted(path.name for path in artifacts.vectors.iterdir()) == ["00000000.npy", "fingerprint.json"]
+    assert run(larger, train_encoder)[1] == [first]
+    assert {path.name: path.read_bytes() for path in artifacts.candidates.glob("*.safetensors")} == weights
+
+
+def test_without_epochs_the_maps_are_the_only_candidates_beside_the_start(larger):
+    change(larger, "train", epochs=0)
+    artifacts, said = run(larger, validate, prepare, sample, train_encoder, select)
+    assert said[3] == "3 candidates; 0 steps over 0 dialogues"
+    assert [one.name for one in read_candidates(artifacts.candidates)] == ["start", "cautious map", "map"]
 
 
 def test_set_aside_records_are_written_with_line_and_reason(project):
@@ -84,7 +222,7 @@ def test_set_aside_records_are_written_with_line_and_reason(project):
 def test_corpus_without_labels_trains_and_says_that_nothing_can_be_scored(project):
     path = project / "data" / "calls" / "calls.jsonl"
     path.write_text(path.read_text().replace('"labels"', '"topics"'))
-    artifacts, said = run(project, validate, prepare, sample, train_encoder, evaluate)
+    artifacts, said = run(project, *TO_THE_FIGURES)
     assert said[-1] == "no labels in test, so nothing could be scored"
     metrics = read_json(artifacts.metrics)
     assert metrics["start"] is metrics["trained"] is None
@@ -92,9 +230,8 @@ def test_corpus_without_labels_trains_and_says_that_nothing_can_be_scored(projec
 
 
 def test_empty_dev_split_leaves_the_test_figures(project):
-    path = project / "params.yaml"
-    path.write_text(path.read_text().replace("dev_share: 0.2", "dev_share: 0.0"))
-    artifacts, _ = run(project, validate, prepare, sample, train_encoder, evaluate)
+    change(project, "prepare", dev_share=0.0)
+    artifacts, _ = run(project, *TO_THE_FIGURES)
     assert read_json(artifacts.dev_metrics)["trained"] is None
     assert read_json(artifacts.metrics)["trained"]["map"] > 0
 

@@ -1,0 +1,75 @@
+"""The comparison without labels that stage promote hands to the gate."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import make_dialogue
+from dial2vec.artifacts import Artifacts
+from dial2vec.config import settings_from_dict
+from dial2vec.dialogue import write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.head import Head
+from dial2vec.promotion import Verdict
+from dial2vec.stages.promote import promote_candidate
+
+SETTINGS = settings_from_dict({"select": {"bootstraps": 3}, "evaluate": {"kmeans_runs": 2}})
+
+
+@pytest.fixture(scope="module")
+def encoders(tiny_folder, tmp_path_factory):
+    """The start, and one that gives every dialogue the same vector."""
+    folder = tmp_path_factory.mktemp("encoders")
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.save_pretrained(folder / "start")
+    encoder.head = Head(torch.zeros(16), torch.zeros(16, 16))
+    encoder.save_pretrained(folder / "collapsed")
+    return folder
+
+
+def dev_of(n):
+    """Dialogues of three topics, each with ten words of its own that both sides use."""
+    rng = np.random.default_rng(0)
+    words = np.arange(30).reshape(3, 10)
+    return [
+        make_dialogue(
+            f"d{i}", *(f"{'ab'[t % 2]}: " + " ".join(f"w{w}" for w in rng.choice(words[i % 3], 4)) for t in range(6))
+        )
+        for i in range(n)
+    ]
+
+
+def handed_over(monkeypatch, root, dev):
+    """What the stage gives to the registry's gate."""
+    calls = []
+
+    def gate(*arguments, **options):
+        calls.append(options)
+        return Verdict(True, [])
+
+    monkeypatch.setattr("dial2vec.stages.promote.promote", gate)
+    write_dialogues(Artifacts(root, "calls").split("dev"), dev)
+    promote_candidate(root, "calls", SETTINGS)
+    return calls[0]
+
+
+def test_a_candidate_that_tells_topics_apart_is_better_than_one_that_tells_nothing(monkeypatch, tmp_path, encoders):
+    compare = handed_over(monkeypatch, tmp_path, dev_of(60))["compare"]
+    assert compare(encoders / "collapsed", encoders / "start") is None
+    assert "clearly behind it on" in compare(encoders / "start", encoders / "collapsed")
+
+
+def test_a_candidate_that_equals_its_rival_is_not_better(monkeypatch, tmp_path, encoders):
+    compare = handed_over(monkeypatch, tmp_path, dev_of(60))["compare"]
+    assert compare(encoders / "start", encoders / "start") == "not clearly ahead of it on two criteria"
+
+
+def test_too_few_dialogues_promote_nothing(monkeypatch, tmp_path, encoders):
+    compare = handed_over(monkeypatch, tmp_path, dev_of(12))["compare"]
+    assert compare(encoders / "collapsed", encoders / "start") == "too few dialogues"
+
+
+def test_without_a_dev_split_nothing_can_be_measured_or_compared(monkeypatch, tmp_path):
+    assert handed_over(monkeypatch, tmp_path, []) == {}
