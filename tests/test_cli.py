@@ -128,7 +128,7 @@ def test_add_says_where_a_run_would_stop(run, tmp_path, monkeypatch):
     (tmp_path / "data" / "few" / "few.jsonl").write_text("\n".join(map(json.dumps, lines)))
     done = run("add", "few")
     assert "3 dialogues can be used, 0 records cannot." in done.output
-    assert "A run would stop here: expected at least 50 dialogues; found 3" in done.output
+    assert "A run would stop here: expected at least 10 dialogues; found 3" in done.output
 
 
 def test_a_name_with_a_dash_is_named_as_the_problem(run):

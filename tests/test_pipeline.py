@@ -103,17 +103,18 @@ def test_second_run_reruns_nothing(project):
     assert done.stdout.count("didn't change, skipping") >= 14
 
 
-def test_a_changed_learning_rate_reruns_train_and_what_follows(project):
+@pytest.mark.parametrize(("stage", "key", "value"), [("train", "learning_rate", 1e-3), ("select", "selection", "last")])
+def test_a_changed_setting_reruns_its_stage_and_what_follows(project, stage, key, value):
     path = project / "params.yaml"
     before = path.read_text()
     params = yaml.safe_load(before)
-    params["train"]["learning_rate"] = 1e-3
+    params[stage][key] = value
     path.write_text(yaml.safe_dump(params))
     dry = call(project, "dvc", "repro", "--dry", *targets(["calls"]))
     path.write_text(before)
     ran = [line.split("'")[1] for line in dry.stdout.splitlines() if line.startswith("Running stage")]
     # A dry run does not know that a new model makes new metrics; that evaluate reads the model is in dvc.yaml.
-    assert ran == ["train@calls", "register@calls"]
+    assert ran == [f"{stage}@calls", "register@calls"]
     assert (
         "artifacts/${item.corpus}/model"
         in yaml.safe_load((project / "dvc.yaml").read_text())["stages"]["evaluate"]["deps"]
