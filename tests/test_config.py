@@ -41,7 +41,7 @@ def test_a_number_without_a_dot_is_still_a_number():
         ({"train": {"window": "far"}}, r"train\.window: expected a whole number or null, found 'far'"),
         ({"train": {"learning_rate": "fast"}}, r"train\.learning_rate: expected a number, found 'fast'"),
         ({"train": {"method": "dial2vek"}}, r"Did you mean 'dial2vec'\? Valid: neighbours, dial2vec"),
-        ({"train": {"neighbourhood": 0}}, r"train\.neighbourhood: expected at least 1, found 0"),
+        ({"train": {"neighbourhood": 0}}, r"train\.neighbourhood: expected at least 100, found 0"),
         ({"train": {"max_length": 7}}, r"train\.max_length: expected at least 8, found 7"),
         ({"train": {"precision": "fp16"}}, r"train\.precision: found 'fp16'\..*Valid: auto, fp32, bf16"),
         ({"select": {"selection": "label-free"}}, r"Did you mean 'label_free'\? Valid: label_free, dev_purity, last"),

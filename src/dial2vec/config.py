@@ -139,7 +139,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "sample.passes": (1, inf),
     "sample.min_turns": (2, inf),
     "encoder.max_length": (8, inf),
-    "train.neighbourhood": (1, inf),
+    "train.neighbourhood": (100, inf),
     "train.temperature": (1e-3, 100),
     "train.window": (0, inf),
     "train.learning_rate": (0, 1),

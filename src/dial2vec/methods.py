@@ -73,7 +73,7 @@ def plan_neighbours(
         CAUTIOUS: neighbour_head(pooled, k=k, ridge=CAUTION * ridge, identity=1.0),
         MAP: neighbour_head(pooled, k=k, ridge=ridge, identity=1.0),
     }
-    encoder.head = heads[MAP].to(encoder.device)
+    encoder.head = heads[CAUTIOUS].to(encoder.device)
     data = NeighbourSet(
         encoder.tokens.dialogues(chosen),
         neighbour_targets(centred(pooled)[0], k=k),
@@ -81,7 +81,7 @@ def plan_neighbours(
         training_order(_words(chosen), passes=1, settings=settings, seed=seed),
         max_length=settings.max_length,
     )
-    return Plan(data, heads, MAP)
+    return Plan(data, heads, CAUTIOUS)
 
 
 def plan_dial2vec(

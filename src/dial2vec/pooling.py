@@ -19,11 +19,14 @@ def role_masks(roles: Tensor) -> Tensor:
 def role_means(hidden: Tensor, roles: Tensor) -> Tensor:
     """Return the mean token vector of each role, [b, r, d] float32; a role without tokens gives zeros.
 
+    In fp32, whatever the autocast.
+
     :param hidden: token vectors [b, n, d].
     :param roles: role of each token [b, n], -1 for padding.
     """
     masks = role_masks(roles)
-    return torch.bmm(masks, hidden.float()) / masks.sum(2, keepdim=True).clamp(min=1)
+    with torch.autocast(hidden.device.type, enabled=False):
+        return torch.bmm(masks, hidden.float()) / masks.sum(2, keepdim=True).clamp(min=1)
 
 
 def pool(hidden: Tensor, roles: Tensor, *, how: Pooling = "role") -> Tensor:
@@ -35,4 +38,5 @@ def pool(hidden: Tensor, roles: Tensor, *, how: Pooling = "role") -> Tensor:
     if how == "role":
         return role_means(hidden, roles).sum(1)
     mask = (roles >= 0).float()
-    return torch.einsum("bn,bnd->bd", mask, hidden.float()) / mask.sum(1, keepdim=True).clamp(min=1)
+    with torch.autocast(hidden.device.type, enabled=False):
+        return torch.einsum("bn,bnd->bd", mask, hidden.float()) / mask.sum(1, keepdim=True).clamp(min=1)

@@ -29,6 +29,8 @@ class TrainingRecord:
     :param start_model: folder of the starting encoder, in the same format.
     :param start_name: what the starting encoder is called.
     :param report: the evaluation report, a file.
+    :param selection: every candidate of the training, its criteria and the choice, a file.
+    :param choice: the choice in a sentence.
     :param example: a dialogue for the model's input example.
     :param seconds: wall-clock seconds per stage.
     :param fingerprint: equal for two trainings with equal weights, settings and dev split.
@@ -47,6 +49,8 @@ class TrainingRecord:
     start_model: Path
     start_name: str
     report: Path
+    selection: Path
+    choice: str
     example: Dialogue
     seconds: dict[str, float]
     fingerprint: str

@@ -106,6 +106,7 @@ def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingR
     description = " ".join(
         [
             f"Trained on the corpus '{record.corpus}' from {record.start_name}.",
+            record.choice,
             promotion.describe(record.dev_scores.get("trained"), record.dev_scores.get("start"), split="dev"),
             promotion.describe(record.scores.get("trained"), record.scores.get("start"), split="test"),
         ]
@@ -117,6 +118,7 @@ def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingR
     try:
         _log_figures(client, run_id, record)
         client.log_artifact(run_id, str(record.report))
+        client.log_artifact(run_id, str(record.selection))
         model_id = _log_model(client, experiment_id, record.model, record.example, run_id=run_id)
         scores = {"kind": "trained", "start_version": start, "dev_scores": json.dumps(record.dev_scores.get("trained"))}
         version = _new_version(client, model_name(record.corpus), model_id, scores | origin, description, run_id=run_id)

@@ -20,7 +20,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from dial2vec.candidates import save_weights
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError, Dial2vecError
+from dial2vec.errors import ArtifactError, Dial2vecError, SettingsError
 from dial2vec.files import read_json, write_json
 from dial2vec.tokens import Batch
 from dial2vec.training_data import TrainingSet
@@ -119,12 +119,18 @@ def train(
     :param data: the items of the whole run, in order, with their loss.
     :param checkpoints: folder of this run's checkpoints; emptied when it belongs to another `fingerprint`.
     :param fingerprint: identifies data, settings and starting encoder.
+    :raises SettingsError: when every weight is frozen.
     """
     start = last_whole_checkpoint(checkpoints, fingerprint)
     if not len(data):
         return Trained([], 0, 0, 0, 0, 0.0)
     set_seed(seed)
     encoder.freeze_bottom(settings.frozen_share)
+    if not any(weights.requires_grad for weights in encoder.parameters()):
+        raise SettingsError(
+            f"train.frozen_share is {settings.frozen_share:g}, which leaves nothing to train. Lower it, or set "
+            "train.epochs to 0 to fit the map only."
+        )
     trainer = Trainer(
         model=_Objective(encoder, settings, data),
         args=_arguments(settings, seed, checkpoints),

@@ -30,14 +30,14 @@ def kept_vectors(
 
     Parts that are there already, for the same encoder and the same dialogues, are not encoded again.
     """
-    ours = _fingerprint(encoder, dialogues)
+    ours = _fingerprint(encoder, dialogues, precision)
     if _owner(folder) != ours:
         shutil.rmtree(folder, ignore_errors=True)
         write_json(folder / "fingerprint.json", ours)
     parts = []
     for first in range(0, len(dialogues), PART):
         path = folder / f"{first:08d}.npy"
-        if not path.is_file():
+        if not _is_whole(path):
             with encoder.autocast(precision):
                 vectors = encoder.encode_tokens(
                     encoder.tokens.dialogues(dialogues[first : first + PART]),
@@ -50,6 +50,14 @@ def kept_vectors(
     return np.concatenate(parts) if parts else np.zeros((0, encoder.dimension), np.float32)
 
 
+def _is_whole(path: Path) -> bool:
+    try:
+        np.load(path)
+    except (OSError, ValueError, EOFError):
+        return False
+    return True
+
+
 def _owner(folder: Path) -> object:
     try:
         return read_json(folder / "fingerprint.json")
@@ -57,8 +65,9 @@ def _owner(folder: Path) -> object:
         return None
 
 
-def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> str:
-    digest = hashlib.sha256(repr((encoder.max_length, encoder.pooling)).encode())
+def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
+    made_by = (encoder.max_length, encoder.pooling, precision, encoder.device.type)
+    digest = hashlib.sha256(repr(made_by).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
     for dialogue in dialogues:

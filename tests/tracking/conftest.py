@@ -46,6 +46,8 @@ def encoders(tiny_folder: str, tmp_path_factory: pytest.TempPathFactory) -> Path
 def record(encoders: Path) -> TrainingRecord:
     report = encoders / "report.html"
     report.write_text("<h1>better</h1>")
+    selection = encoders / "selection.json"
+    selection.write_text('{"sentence": "The map was chosen."}')
     return TrainingRecord(
         corpus="demo",
         params={"train.epochs": 1, "seed": 42} | {f"more.{number}": number for number in range(120)},
@@ -60,6 +62,8 @@ def record(encoders: Path) -> TrainingRecord:
         start_model=encoders / "start",
         start_name="tiny",
         report=report,
+        selection=selection,
+        choice="The map was chosen.",
         example=Dialogue("d1", (Turn("guest", "w1 w2"), Turn("desk", "w3"))),
         seconds={"train": 12.5},
         fingerprint="f1",

@@ -54,13 +54,13 @@ def test_the_run_keeps_settings_curves_figures_and_the_report(root, make_record)
     assert metrics["dev_start_map"] == 54
     assert metrics["seconds_train"] == 12.5
     assert [point.step for point in client.get_metric_history(done.run_id, "loss")] == list(range(1, 701))
-    assert [entry.path for entry in client.list_artifacts(done.run_id)] == ["report.html"]
+    assert [entry.path for entry in client.list_artifacts(done.run_id)] == ["report.html", "selection.json"]
 
 
 def test_the_version_says_what_got_better_and_what_got_worse(registered):
     version = open_store(registered).get_model_version("dial2vec-demo", "2")
     assert version.description == (
-        "Trained on the corpus 'demo' from tiny. "
+        "Trained on the corpus 'demo' from tiny. The map was chosen. "
         "On dev: purity 69.00 (start 68.00, +1.00), spearman 39.00 (start 38.00, +1.00), "
         "map 55.00 (start 54.00, +1.00). "
         "On test: purity 70.00 (start 69.00, +1.00), spearman 37.50 (start 38.00, -0.50), "

@@ -54,6 +54,8 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path) -> Trai
         start_model=start_model,
         start_name=settings.encoder.name,
         report=artifacts.report,
+        selection=artifacts.selection,
+        choice=read_json(artifacts.selection)["sentence"],
         example=next(iter(read_dialogues(artifacts.split("train")))),
         seconds={name: read_json(path) for name, path in seconds.items() if path.is_file()},
         fingerprint=_fingerprint(artifacts, settings),
