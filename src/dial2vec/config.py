@@ -66,7 +66,7 @@ class Train:
     window: int | None = 10
     learning_rate: float = 5e-5
     epochs: int = 1
-    max_dialogues: int | None = 960
+    max_dialogues: int | None = 1920
     max_length: int = 256
     batch_size: int = 8
     gradient_accumulation: int = 4
@@ -76,7 +76,7 @@ class Train:
     max_gradient_norm: float = 1.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = 5
-    checkpoint_steps: int = 15
+    checkpoint_steps: int = 30
 
 
 @dataclass(frozen=True, slots=True)
