@@ -121,12 +121,7 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
 def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed: int) -> tuple[DialogueEncoder, str]:
     """Train on a seeded lot of the training split, choose, and return the encoder and what was chosen."""
     changes, selection = VARIANTS[variant]
-    ours = replace(
-        settings,
-        seed=seed,
-        train=replace(settings.train, **changes),
-        select=replace(settings.select, selection=selection),
-    )
+    ours = settings_of(settings, changes, selection, seed=seed)
     train = list(read_dialogues(source.split("train")))
     n = len(train) if size == "all" else int(size)
     lot = np.random.default_rng([seed, 3]).permutation(len(train))[:n]
@@ -139,6 +134,16 @@ def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed
             stage(scratch, ours)
         encoder = DialogueEncoder.from_pretrained(scratch.model)
         return encoder, str(read_json(scratch.selection)["chosen"])
+
+
+def settings_of(settings: Settings, changes: dict[str, Any], selection: str, *, seed: int) -> Settings:
+    """Return the settings of a variant."""
+    return replace(
+        settings,
+        seed=seed,
+        train=replace(settings.train, **changes),
+        select=replace(settings.select, selection=selection),
+    )
 
 
 def table(cells: list[dict[str, Any]]) -> str:

@@ -92,7 +92,7 @@ class Select:
 class Evaluate:
     """The three tasks (block `evaluate`)."""
 
-    kmeans_runs: int = 10
+    kmeans_runs: int = 30
     batch_size: int = 32
 
 

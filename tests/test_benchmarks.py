@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import random
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import make_dialogue
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+import criteria
+import recipe
+import shortcut
+
+
+def test_the_shortcut_corpus_styles_the_agent_and_leaves_the_caller_alone():
+    dialogue = make_dialogue("d", "agent: w1 w2", "caller: w3", "agent: w4", labels=("cards",))
+    record = shortcut.styled(dialogue, random.Random(0))
+    first, second, third = (turn["text"] for turn in record["turns"])
+    assert second == "w3"
+    assert " w1 w2 " in first
+    [style] = [name for name, phrases in shortcut.STYLES.items() if any(phrase in first for phrase in phrases)]
+    assert any(phrase in third for phrase in shortcut.STYLES[style])
+    assert record["labels"] == ["cards"]
+
+
+def test_the_table_gives_mean_and_spread_over_seeds_and_what_was_chosen():
+    cell = {"corpus": "c", "split": "dev", "variant": "default", "size": "200", "spearman": 40.0, "map": 60.0}
+    cells = [cell | {"seed": 1, "purity": 70.0, "chosen": "map"}, cell | {"seed": 2, "purity": 72.0, "chosen": "start"}]
+    row = recipe.table(cells).splitlines()[-1]
+    assert row == "| c, dev | default | 200 | 2 | 71.00 ± 1.41 | 40.00 ± 0.00 | 60.00 ± 0.00 | map (1), start (1) |"
+
+
+def test_every_variant_of_the_search_names_settings_that_exist():
+    for changes, selection in recipe.VARIANTS.values():
+        recipe.settings_of(recipe.load_settings(recipe.find_root() / "params.yaml"), changes, selection, seed=1)
+
+
+def test_maps_of_the_study_reach_from_gentle_to_ruinous():
+    vectors = np.random.default_rng(0).normal(size=(900, 24)).astype(np.float32)
+    units, mean = criteria.centred(vectors)
+    runs = {run for run, _, _ in criteria.neighbour_maps(units, mean)}
+    assert runs == {"map, more neighbours", "map, held back", "map, over and over", "map to strangers"}
+    for _, _, mapped in criteria.neighbour_maps(units, mean):
+        assert np.linalg.norm(mapped(vectors[:3]), axis=1) == pytest.approx(1, abs=1e-5)
+
+
+def test_a_row_of_the_study_names_correlation_choice_and_regret():
+    ours = [
+        {"run": "start", "checkpoint": "start", "purity": 50.0, "spearman": 30.0, "map": 40.0},
+        {"run": "map", "checkpoint": "k 8", "purity": 60.0, "spearman": 35.0, "map": 45.0},
+        {"run": "map", "checkpoint": "k 800", "purity": 40.0, "spearman": 20.0, "map": 35.0},
+    ]
+    row = criteria.line("silhouette", [0.1, 0.2, 0.0], 1, ours)
+    assert row == "| silhouette | 1.00 / 1.00 / 1.00 | map, k 8 | 45.0 | 0.0 | +10.0 / +5.0 / +5.0 |\n"
