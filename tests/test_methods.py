@@ -45,8 +45,8 @@ def test_heads_are_fitted_on_the_start_the_more_cautious_first(tiny_folder, tmp_
     start = DialogueEncoder.from_pretrained(tiny_folder).encode(dialogues)
     encoder, found = plan(tiny_folder, dialogues, tmp_path / "v")
     assert list(found.heads) == [CAUTIOUS, MAP]
-    assert found.trained_head == MAP
-    assert encoder.head is found.heads[MAP]
+    assert found.trained_head == CAUTIOUS
+    assert encoder.head is found.heads[CAUTIOUS]
     # 0.8 d / n = 0.8 x 16 / 120 = 0.107, and ten times as much.
     for name, ridge in ((CAUTIOUS, 1.0667), (MAP, 0.10667)):
         expected = neighbour_head(start, k=5, ridge=ridge, identity=1.0)
