@@ -36,7 +36,9 @@ def test_the_table_gives_mean_and_spread_over_seeds_and_what_was_chosen():
 
 def test_every_variant_of_the_search_names_settings_that_exist():
     for changes, selection in recipe.VARIANTS.values():
-        recipe.settings_of(recipe.load_settings(recipe.find_root() / "params.yaml"), changes, selection, seed=1)
+        ours = recipe.settings_of(recipe.load_settings(recipe.find_root() / "params.yaml"), changes, selection, seed=1)
+        assert {name: getattr(ours.train, name) for name in changes} == changes
+        assert (ours.select.selection, ours.seed) == (selection, 1)
 
 
 def test_maps_of_the_study_reach_from_gentle_to_ruinous():

@@ -10,12 +10,19 @@ from conftest import make_dialogue
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
+from dial2vec.head import Head
 from dial2vec.methods import CAUTIOUS, MAP, METHODS, plan_dial2vec, plan_neighbours
-from dial2vec.objectives.neighbours import centred, neighbour_head, neighbour_targets
+from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.training_data import NeighbourSet, SelfGuidedSet
 from test_training import NEIGHBOURS, SETTINGS, corpus, samples_of
 
 ALL = replace(NEIGHBOURS, max_dialogues=None)
+
+
+def neighbour_head(pooled, *, k, ridge, identity):
+    units, mean = centred(pooled)
+    weight = fit_map(units, neighbour_targets(units, k=k), ridge=ridge, identity=identity)
+    return Head(torch.from_numpy(mean), torch.from_numpy(weight))
 
 
 def plan(folder, dialogues, vectors, *, method=plan_neighbours, settings=ALL, seed=1, samples=None):

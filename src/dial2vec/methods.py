@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from dial2vec.config import Train
@@ -15,7 +16,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.head import Head
 from dial2vec.neighbours import neighbourhood_size
-from dial2vec.objectives.neighbours import centred, neighbour_head, neighbour_targets
+from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.sampling import Samples
 from dial2vec.training_data import NeighbourSet, SelfGuidedSet, TrainingSet, training_order
 from dial2vec.vectors import kept_vectors
@@ -55,7 +56,7 @@ def plan_neighbours(
 ) -> Plan:
     """Find each dialogue's neighbours by the start's vectors, fit the maps, and prepare training to the same targets.
 
-    :param encoder: the start; gets the head "map".
+    :param encoder: the start; gets the cautious map as its head.
     :param vectors: folder in which the start's vectors are kept.
     """
     lot = np.random.default_rng([seed, 0]).permutation(len(samples.dialogues))[: settings.neighbourhood]
@@ -69,14 +70,16 @@ def plan_neighbours(
     pooled = kept_vectors(encoder, chosen, folder=vectors, precision=settings.precision)
     n, d = pooled.shape
     k, ridge = neighbourhood_size(n), max(LEAST_RIDGE, RIDGE_PER_DIMENSION * d / n)
+    units, mean = centred(pooled)
+    targets = neighbour_targets(units, k=k)
     heads = {
-        CAUTIOUS: neighbour_head(pooled, k=k, ridge=CAUTION * ridge, identity=1.0),
-        MAP: neighbour_head(pooled, k=k, ridge=ridge, identity=1.0),
+        name: Head(torch.from_numpy(mean), torch.from_numpy(fit_map(units, targets, ridge=strength, identity=1.0)))
+        for name, strength in ((CAUTIOUS, CAUTION * ridge), (MAP, ridge))
     }
     encoder.head = heads[CAUTIOUS].to(encoder.device)
     data = NeighbourSet(
         encoder.tokens.dialogues(chosen),
-        neighbour_targets(centred(pooled)[0], k=k),
+        targets,
         encoder.tokens,
         training_order(_words(chosen), passes=1, settings=settings, seed=seed),
         max_length=settings.max_length,

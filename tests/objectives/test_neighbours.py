@@ -7,9 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.objectives.neighbours import centred, fit_map, neighbour_head, neighbour_loss, neighbour_targets
+from dial2vec.head import Head
+from dial2vec.objectives.neighbours import centred, fit_map, neighbour_loss, neighbour_targets
 
 SHAPES = st.tuples(st.integers(6, 25), st.integers(2, 6), st.integers(0, 9))
+
+
+def neighbour_head(pooled, *, k, ridge, identity):
+    units, mean = centred(pooled)
+    weight = fit_map(units, neighbour_targets(units, k=k), ridge=ridge, identity=identity)
+    return Head(torch.from_numpy(mean), torch.from_numpy(weight))
 
 
 def unit(vector):

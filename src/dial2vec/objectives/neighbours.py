@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from dial2vec.head import Head
 from dial2vec.neighbours import nearest
 
 # Share of a target that stays the dialogue itself, and how often the neighbours' targets are averaged anew.
@@ -67,13 +65,6 @@ def fit_map(
     right = z.T @ targets.astype(np.float64) / n + strength * identity * np.eye(d)
     fitted: NDArray[np.float32] = np.linalg.solve(gram + strength * np.eye(d), right).astype(np.float32)
     return fitted
-
-
-def neighbour_head(vectors: NDArray[np.float32], *, k: int, ridge: float, identity: float) -> Head:
-    """Fit the closed-form head on the pooled vectors [n, d] of a corpus: centre, find neighbours, map to targets."""
-    units, mean = centred(vectors)
-    weight = fit_map(units, neighbour_targets(units, k=k), ridge=ridge, identity=identity)
-    return Head(torch.from_numpy(mean), torch.from_numpy(weight))
 
 
 def neighbour_loss(vectors: Tensor, targets: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from dial2vec.candidates import become, read_candidates
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.distribution import uniformity
 from dial2vec.evaluation.measure import measure_vectors
 from dial2vec.files import read_json, write_json
@@ -103,7 +104,7 @@ def _record(
 ) -> dict[str, Any]:
     listed = []
     for judged, candidate, scores in zip(choice.judged, candidates, figures, strict=True):
-        dev = None if scores is None else {task: scores[task] for task in ("purity", "spearman", "map")}
+        dev = None if scores is None else {task: scores[task] for task in TASKS}
         spread = {
             "dev": dev,
             "alignment": None if scores is None else scores["alignment"],
