@@ -46,19 +46,23 @@ PAPER = {
     "gradient_accumulation": 1,
     "checkpoint_steps": 20,
 }
-# name -> what differs from params.yaml in block `train`, and how the choice is made.
-VARIANTS: dict[str, tuple[dict[str, Any], str]] = {
-    "default": ({}, "label_free"),
-    "default, last step": ({}, "last"),
-    "map": ({"epochs": 0}, "label_free"),
-    "paper": (PAPER, "last"),
-    "paper, chosen": (PAPER, "label_free"),
-    "paper, a fifth of the rate": (PAPER | {"learning_rate": 2e-6}, "last"),
-    "rate 1e-4": ({"learning_rate": 1e-4}, "label_free"),
-    "rate 2e-5": ({"learning_rate": 2e-5}, "label_free"),
-    "all layers": ({"frozen_share": 0.0}, "label_free"),
-    "twice the steps": ({"max_dialogues": 2880}, "label_free"),
+AS_THE_PAPER_READS = {"separators": True}
+# name -> what differs from params.yaml in the blocks `encoder` and `train`, and how the choice is made.
+VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "default": ({}, {}, "label_free"),
+    "default, last candidate": ({}, {}, "last"),
+    "default, with separators": (AS_THE_PAPER_READS, {}, "label_free"),
+    "map": ({}, {"epochs": 0}, "label_free"),
+    "paper": (AS_THE_PAPER_READS, PAPER, "last"),
+    "paper, chosen": (AS_THE_PAPER_READS, PAPER, "label_free"),
+    "paper, a fifth of the rate": (AS_THE_PAPER_READS, PAPER | {"learning_rate": 2e-6}, "last"),
+    "rate 1e-4": ({}, {"learning_rate": 1e-4}, "label_free"),
+    "rate 2e-5": ({}, {"learning_rate": 2e-5}, "label_free"),
+    "all layers": ({}, {"frozen_share": 0.0}, "label_free"),
+    "60 steps": ({}, {"max_dialogues": 1920}, "label_free"),
 }
+# Encoders that nothing is trained on, and how they read.
+STARTS: dict[str, dict[str, Any]] = {"start": {}, "start, with separators": AS_THE_PAPER_READS}
 
 
 def main() -> None:
@@ -81,7 +85,8 @@ def main() -> None:
     root = find_root()
     settings = load_settings(root / "params.yaml")
     for corpus in arguments.corpora:
-        cell(root, settings, corpus, "start", "all", settings.seed, arguments.split)
+        for start in STARTS:
+            cell(root, settings, corpus, start, "all", settings.seed, arguments.split)
         for seed in arguments.seeds:
             for size in arguments.sizes:
                 for variant in arguments.variants:
@@ -101,8 +106,8 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
     began = time.perf_counter()
     source = Artifacts(root, corpus)
     scored = list(read_dialogues(source.split(split)))
-    if variant == "start":
-        encoder, chosen = DialogueEncoder.start(settings.encoder), "start"
+    if variant in STARTS:
+        encoder, chosen = DialogueEncoder.start(replace(settings.encoder, **STARTS[variant])), "start"
     else:
         encoder, chosen = trained(source, settings, variant, size, seed)
     seconds = time.perf_counter() - began
@@ -120,8 +125,7 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
 
 def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed: int) -> tuple[DialogueEncoder, str]:
     """Train on a seeded lot of the training split, choose, and return the encoder and what was chosen."""
-    changes, selection = VARIANTS[variant]
-    ours = settings_of(settings, changes, selection, seed=seed)
+    ours = settings_of(settings, variant, seed=seed)
     train = list(read_dialogues(source.split("train")))
     n = len(train) if size == "all" else int(size)
     lot = np.random.default_rng([seed, 3]).permutation(len(train))[:n]
@@ -136,12 +140,14 @@ def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed
         return encoder, str(read_json(scratch.selection)["chosen"])
 
 
-def settings_of(settings: Settings, changes: dict[str, Any], selection: str, *, seed: int) -> Settings:
+def settings_of(settings: Settings, variant: str, *, seed: int) -> Settings:
     """Return the settings of a variant."""
+    reading, training, selection = VARIANTS[variant]
     return replace(
         settings,
         seed=seed,
-        train=replace(settings.train, **changes),
+        encoder=replace(settings.encoder, **reading),
+        train=replace(settings.train, **training),
         select=replace(settings.select, selection=selection),
     )
 
@@ -160,7 +166,7 @@ def table(cells: list[dict[str, Any]]) -> str:
         names = [one["chosen"] for one in group]
         chosen = ", ".join(f"{name} ({names.count(name)})" for name in dict.fromkeys(names))
         lines.append(
-            f"| {corpus}, {split} | {variant} | {'–' if variant == 'start' else size} | {len(group)} | "
+            f"| {corpus}, {split} | {variant} | {'–' if variant in STARTS else size} | {len(group)} | "
             f"{' | '.join(figures)} | {chosen} |"
         )
     return "\n".join(lines) + "\n"

@@ -35,9 +35,12 @@ def test_the_table_gives_mean_and_spread_over_seeds_and_what_was_chosen():
 
 
 def test_every_variant_of_the_search_names_settings_that_exist():
-    for changes, selection in recipe.VARIANTS.values():
-        ours = recipe.settings_of(recipe.load_settings(recipe.find_root() / "params.yaml"), changes, selection, seed=1)
-        assert {name: getattr(ours.train, name) for name in changes} == changes
+    settings = recipe.load_settings(recipe.find_root() / "params.yaml")
+    for variant in recipe.VARIANTS:
+        reading, training, selection = recipe.VARIANTS[variant]
+        ours = recipe.settings_of(settings, variant, seed=1)
+        assert {name: getattr(ours.encoder, name) for name in reading} == reading
+        assert {name: getattr(ours.train, name) for name in training} == training
         assert (ours.select.selection, ours.seed) == (selection, 1)
 
 

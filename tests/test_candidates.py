@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -30,19 +31,26 @@ def trained(tiny_folder, tmp_path_factory):
     """An encoder trained beneath its head, the folder of its checkpoints, and the folder of its candidates."""
     folder = tmp_path_factory.mktemp("run")
     encoder, _ = run(tiny_folder, folder / "checkpoints", settings=NEIGHBOURS)
-    heads = {"cautious map": a_head(), "map": encoder.head}
-    count = write_candidates(folder / "candidates", heads=heads, trained_head="map", checkpoints=folder / "checkpoints")
-    assert count == 7
+    maps = {0: {"cautious map": a_head(), "map": a_head(seed=1)}, 12: {"map": a_head(seed=2)}}
+    count = write_candidates(
+        folder / "candidates", checkpoints=folder / "checkpoints", head=encoder.head, maps=maps
+    )
+    assert count == 8
     return encoder, folder / "checkpoints", folder / "candidates"
 
 
 def test_candidates_are_listed_by_their_step_the_start_first(trained):
     found = read_candidates(trained[2])
-    assert [one.name for one in found] == ["start", "cautious map", "map", *CHECKPOINT_NAMES]
-    assert [one.step for one in found] == [0, 0, 0, 3, 6, 9, 12]
+    assert [one.name for one in found] == [
+        *("start", "cautious map", "map"),
+        *CHECKPOINT_NAMES,
+        "checkpoint of step 12 with its map",
+    ]
+    assert [one.step for one in found] == [0, 0, 0, 3, 6, 9, 12, 12]
     assert found[0] == Candidate("start", 0)
-    assert found[1] == Candidate("cautious map", 0, head="cautious-map.safetensors")
-    assert found[3] == Candidate(CHECKPOINT_NAMES[0], 3, weights="weights-3.safetensors", head="map.safetensors")
+    assert found[1] == Candidate("cautious map", 0, head="cautious-map-0.safetensors")
+    assert found[3] == Candidate(CHECKPOINT_NAMES[0], 3, weights="weights-3.safetensors", head="head.safetensors")
+    assert found[-1] == replace(found[-2], name="checkpoint of step 12 with its map", head="map-12.safetensors")
 
 
 def test_the_start_stays_as_it_is(trained, tiny_folder):
@@ -58,8 +66,13 @@ def test_a_head_is_put_on_the_untrained_start(trained, tiny_folder):
 
 def test_the_last_checkpoint_gives_the_vectors_of_the_trained_encoder(trained, tiny_folder):
     encoder, _, folder = trained
-    found = become(start(tiny_folder), read_candidates(folder)[-1], folder)
+    *_, last, mapped = read_candidates(folder)
+    found = become(start(tiny_folder), last, folder)
     np.testing.assert_array_equal(found.encode(corpus()), encoder.encode(corpus()))
+    found = become(start(tiny_folder), mapped, folder)
+    with encoder.without_head():
+        expected = a_head(seed=2)(torch.from_numpy(encoder.encode(corpus())))
+    np.testing.assert_allclose(found.encode(corpus()), expected, atol=1e-6)
 
 
 def test_each_checkpoint_gives_the_vectors_that_the_encoder_had_at_that_step(tiny_folder, tmp_path):
@@ -72,7 +85,7 @@ def test_each_checkpoint_gives_the_vectors_that_the_encoder_had_at_that_step(tin
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dial2vec.training.save_weights", watch)
         run(tiny_folder, tmp_path / "checkpoints", settings=SETTINGS)
-    write_candidates(tmp_path / "candidates", heads={}, trained_head=None, checkpoints=tmp_path / "checkpoints")
+    write_candidates(tmp_path / "candidates", checkpoints=tmp_path / "checkpoints")
     [_, *checkpoints] = read_candidates(tmp_path / "candidates")
     assert [one.step for one in checkpoints] == sorted(seen) == [3, 6, 9, 12]
     for one in checkpoints:
@@ -92,18 +105,18 @@ def test_frozen_weights_are_not_stored(trained):
 
 
 def test_without_training_or_heads_the_start_is_the_only_candidate(tmp_path):
-    assert write_candidates(tmp_path / "c", heads={}, trained_head=None, checkpoints=tmp_path / "nowhere") == 1
+    assert write_candidates(tmp_path / "c", checkpoints=tmp_path / "nowhere") == 1
     assert read_candidates(tmp_path / "c") == [Candidate("start", 0)]
 
 
 def test_candidates_of_a_former_run_are_replaced_as_a_whole(tmp_path):
-    write_candidates(tmp_path / "c", heads={"map": a_head()}, trained_head="map", checkpoints=tmp_path)
-    write_candidates(tmp_path / "c", heads={}, trained_head=None, checkpoints=tmp_path)
+    write_candidates(tmp_path / "c", checkpoints=tmp_path, maps={0: {"map": a_head()}})
+    write_candidates(tmp_path / "c", checkpoints=tmp_path)
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["candidates.json"]
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut", "empty"])
-@pytest.mark.parametrize("file", ["weights-3.safetensors", "map.safetensors"])
+@pytest.mark.parametrize("file", ["weights-3.safetensors", "head.safetensors"])
 def test_a_missing_or_damaged_file_is_one_sentence(trained, tiny_folder, tmp_path, file, damage):
     import shutil
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import logging
 
 import numpy as np
@@ -30,6 +31,18 @@ def some_dialogues():
         )
         for i in range(6)
     ]
+
+
+def test_models_saved_before_separators_could_be_chosen_keep_theirs(tiny_folder, tmp_path, dialogue):
+    one = dialogue("d", "a: w1 w2", "b: w3")
+    for separators in (True, False):
+        DialogueEncoder.from_pretrained(tiny_folder, separators=separators).save_pretrained(tmp_path / "m")
+        assert DialogueEncoder.from_pretrained(tmp_path / "m").tokens.separators is separators
+    settings = json.loads((tmp_path / "m" / "dialogue_encoder.json").read_text())
+    del settings["separators"]
+    (tmp_path / "m" / "dialogue_encoder.json").write_text(json.dumps(settings))
+    assert len(DialogueEncoder.from_pretrained(tmp_path / "m").tokens.dialogues([one])[0].ids) == 5
+    assert len(DialogueEncoder.from_pretrained(tiny_folder).tokens.dialogues([one])[0].ids) == 4
 
 
 def test_encode_gives_float32_rows_in_input_order(encoder):

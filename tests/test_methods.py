@@ -11,7 +11,7 @@ from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.head import Head
-from dial2vec.methods import CAUTIOUS, MAP, METHODS, plan_dial2vec, plan_neighbours
+from dial2vec.methods import CAUTIOUS, MAP, METHODS, fit_maps, plan_dial2vec, plan_neighbours
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.training_data import NeighbourSet, SelfGuidedSet
 from test_training import NEIGHBOURS, SETTINGS, corpus, samples_of
@@ -41,7 +41,7 @@ def test_too_few_dialogues_leave_the_start_and_a_sentence(tiny_folder, tmp_path)
     dialogues = [*corpus(99), make_dialogue("alone", "a: w1", "a: w2")]
     encoder, found = plan(tiny_folder, dialogues, tmp_path / "v")
     assert found.data is None
-    assert (found.heads, found.trained_head, encoder.head) == ({}, None, None)
+    assert (found.maps, found.head, encoder.head, found.neighbourhood) == ({}, None, None, ())
     assert found.note.startswith("The start was kept: learning from neighbours needs at least 100 training dialogues")
     assert found.note.endswith("and there are 99.")
     assert not (tmp_path / "v").exists()
@@ -51,14 +51,15 @@ def test_heads_are_fitted_on_the_start_the_more_cautious_first(tiny_folder, tmp_
     dialogues = corpus(120)
     start = DialogueEncoder.from_pretrained(tiny_folder).encode(dialogues)
     encoder, found = plan(tiny_folder, dialogues, tmp_path / "v")
-    assert list(found.heads) == [CAUTIOUS, MAP]
-    assert found.trained_head == CAUTIOUS
-    assert encoder.head is found.heads[CAUTIOUS]
-    # 0.8 d / n = 0.8 x 16 / 120 = 0.107, and ten times as much.
-    for name, ridge in ((CAUTIOUS, 1.0667), (MAP, 0.10667)):
+    assert list(found.maps) == [CAUTIOUS, MAP]
+    assert encoder.head is found.head
+    assert torch.equal(found.head.weight, torch.eye(16))
+    assert all(torch.equal(found.head.mean, one.mean) for one in found.maps.values())
+    # 0.8 d / n = 0.8 x 16 / 120 = 0.107 is less than the least, 0.3.
+    for name, ridge in ((CAUTIOUS, 3.0), (MAP, 0.3)):
         expected = neighbour_head(start, k=5, ridge=ridge, identity=1.0)
-        torch.testing.assert_close(found.heads[name].weight, expected.weight, atol=2e-3, rtol=0)
-    away = [(found.heads[name].weight - torch.eye(16)).norm() for name in (CAUTIOUS, MAP)]
+        torch.testing.assert_close(found.maps[name].weight, expected.weight, atol=2e-3, rtol=0)
+    away = [(found.maps[name].weight - torch.eye(16)).norm() for name in (CAUTIOUS, MAP)]
     assert away[0] < away[1] / 2
 
 
@@ -85,6 +86,23 @@ def test_neighbours_are_sought_among_no_more_dialogues_than_the_setting_says(tin
     assert len(everyone.data.sequences) == 160
 
 
+def test_the_smaller_the_corpus_the_more_a_map_is_held_back(tiny_folder, tmp_path):
+    start, dialogues = DialogueEncoder.from_pretrained(tiny_folder), corpus(20)
+    found = fit_maps(start, dialogues, settings=ALL, vectors=tmp_path / "v")
+    # 0.8 d / n = 0.8 x 16 / 20.
+    expected = neighbour_head(start.encode(dialogues), k=5, ridge=0.64, identity=1.0)
+    torch.testing.assert_close(found.maps[MAP].weight, expected.weight, atol=2e-3, rtol=0)
+
+
+def test_maps_are_fitted_on_the_pooled_vectors_whatever_head_the_encoder_has(tiny_folder, tmp_path):
+    dialogues = corpus(120)
+    encoder, found = plan(tiny_folder, dialogues, tmp_path / "v")
+    again = fit_maps(encoder, dialogues, settings=ALL, vectors=tmp_path / "w")
+    assert encoder.head is found.head
+    assert torch.equal(again.maps[MAP].weight, found.maps[MAP].weight)
+    assert np.array_equal(again.targets, found.data.targets)
+
+
 def test_fewer_dialogues_may_train_than_have_neighbours(tiny_folder, tmp_path):
     _, found = plan(tiny_folder, corpus(120), tmp_path / "v", settings=replace(ALL, max_dialogues=10))
     assert len(found.data.sequences) == 120
@@ -99,7 +117,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_another(tiny_folder, tmp_
     ]
     assert np.array_equal(one.data.order, same.data.order)
     assert np.array_equal(one.data.targets, same.data.targets)
-    assert torch.equal(one.heads[MAP].weight, same.heads[MAP].weight)
+    assert torch.equal(one.maps[MAP].weight, same.maps[MAP].weight)
     assert not np.array_equal(one.data.order, other.data.order)
     assert not np.array_equal(one.data.targets, other.data.targets)
 
@@ -115,7 +133,7 @@ def test_only_dialogues_that_may_train_have_neighbours_or_are_one(tiny_folder, t
 def test_the_self_guided_task_needs_no_vectors_and_has_no_heads(tiny_folder, tmp_path):
     encoder, found = plan(tiny_folder, corpus(), tmp_path / "v", method=plan_dial2vec, settings=SETTINGS)
     assert isinstance(found.data, SelfGuidedSet)
-    assert (found.heads, found.trained_head, found.note, encoder.head) == ({}, None, "", None)
+    assert (found.maps, found.head, found.note, encoder.head, found.neighbourhood) == ({}, None, "", None, ())
     assert len(found.data) == 2 * 12
     assert not (tmp_path / "v").exists()
 

@@ -21,6 +21,14 @@ def test_input_is_cls_then_turns_with_separators_that_belong_to_the_turn_before(
     assert sequence.cut == 0
 
 
+def test_without_separators_the_turns_are_running_text_and_keep_their_turn_and_role(tiny_folder, dialogue):
+    tokens = DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=64, separators=False)
+    [sequence] = tokens.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
+    assert tokens.tokenizer.convert_ids_to_tokens(sequence.ids) == ["[CLS]", "w0", "w1", "w2", "w3"]
+    assert (sequence.turns.tolist(), sequence.roles.tolist()) == ([0, 0, 0, 1, 2], [0, 0, 0, 1, 0])
+    assert (tokens.n_special(3), DialogueTokenizer(tokens.tokenizer, max_length=64).n_special(3)) == (1, 3)
+
+
 def test_roles_are_numbered_by_first_appearance(tokens, dialogue):
     [sequence] = tokens.dialogues([dialogue("d", "zoe: w0", "adam: w1", "eve: w2", "adam: w3")])
     assert sequence.roles.tolist() == [0, 0, 0, 1, 1, 2, 2, 1]

@@ -17,7 +17,7 @@ from conftest import make_dialogue
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
-from dial2vec.methods import CAUTIOUS, METHODS
+from dial2vec.methods import METHODS
 from dial2vec.sampling import draw_samples
 from dial2vec.training import _Objective, train
 from dial2vec.training_data import SelfGuidedSet, training_order
@@ -90,7 +90,7 @@ def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tin
     )
     encoder, result = run(tiny_folder, tmp_path / "c", settings=NEIGHBOURS)
     assert (result.steps, result.dialogues) == (12, 24)
-    for name, tensor in plan.heads[CAUTIOUS].state_dict().items():
+    for name, tensor in plan.head.state_dict().items():
         torch.testing.assert_close(encoder.head.state_dict()[name], tensor, rtol=0, atol=0)
 
 
@@ -184,7 +184,7 @@ def test_a_trained_run_that_is_called_again_only_reads_its_last_checkpoint(tiny_
 
 def test_dialogues_that_are_cut_are_counted(tiny_folder, tmp_path):
     assert run(tiny_folder, tmp_path / "c")[1].cut == 0
-    short = replace(NEIGHBOURS, max_length=8, epochs=1)
+    short = replace(NEIGHBOURS, max_length=6, epochs=1)
     assert run(tiny_folder, tmp_path / "d", settings=short)[1].cut == 24
 
 

@@ -85,7 +85,7 @@ def test_an_item_of_the_self_guided_task_is_the_dialogue_and_its_negatives(encod
         expected = [[turn.text for turn in DIALOGUES[samples.dialogues[place]].turns]]
         expected += [[texts[number] for number in row] for row in samples.negatives[0][:, columns]]
         found = [encoder.tokens.tokenizer.decode(sequence.ids) for sequence in data[item]]
-        assert found == ["[CLS] " + " [SEP] ".join(turns) for turns in expected]
+        assert found == ["[CLS] " + " ".join(turns) for turns in expected]
 
 
 def test_a_batch_of_the_self_guided_task_keeps_a_dialogue_beside_its_negatives(encoder):
@@ -138,7 +138,7 @@ def test_the_loss_of_neighbourhood_learning_is_that_of_the_encoders_vectors(enco
 
 def test_longer_dialogues_train_on_their_beginning_and_are_counted_once(encoder):
     data = neighbours(encoder, DIALOGUES, [[0, 2], [0, 2], [0, 0]], max_length=8)
-    assert [len(data[item][0].ids) for item in range(3)] == [8, 8, 5]
+    assert [len(data[item][0].ids) for item in range(3)] == [8, 8, 4]
     assert data[0][0].ids.tolist() == encoder.tokens.dialogues(DIALOGUES)[2].ids[:8].tolist()
     assert data.count_cut() == 1
     assert neighbours(encoder, DIALOGUES, [[0, 0], [0, 1]], max_length=8).count_cut() == 0

@@ -16,6 +16,7 @@ from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.head import Head
 
 INDEX = "candidates.json"
+TRAINED_HEAD = "head.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +45,34 @@ def save_weights(encoder: DialogueEncoder, path: Path) -> None:
         save_file(weights, temporary)
 
 
-def write_candidates(folder: Path, *, heads: Mapping[str, Head], trained_head: str | None, checkpoints: Path) -> int:
+def write_candidates(
+    folder: Path, *, checkpoints: Path, head: Head | None = None, maps: Mapping[int, Mapping[str, Head]] | None = None
+) -> int:
     """Write all candidates of a training run, the start first, and return how many.
 
-    :param heads: heads fitted on the start, by name, the most cautious first.
-    :param trained_head: which of them was on the encoder while it trained, None for none.
     :param checkpoints: folder with the `weights-<step>.safetensors` of the run.
+    :param head: what was on the encoder while it trained, None for nothing.
+    :param maps: heads fitted on the vectors of a step, by step and name, the most cautious first; those of step 0 are
+        the start's.
     """
-    files = {name: f"{name.replace(' ', '-')}.safetensors" for name in heads}
-    candidates = [START, *(Candidate(name, 0, head=files[name]) for name in heads)]
+    maps = maps or {}
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
-    for step in steps:
-        head = None if trained_head is None else files[trained_head]
-        candidates.append(
-            Candidate(f"checkpoint of step {step}", step, weights=f"weights-{step}.safetensors", head=head)
-        )
     with atomic_path(folder) as temporary:
         temporary.mkdir()
-        for name, head_of in heads.items():
-            head_of.save(temporary / files[name])
-        for step in steps:
-            shutil.copyfile(checkpoints / f"weights-{step}.safetensors", temporary / f"weights-{step}.safetensors")
-        write_json(temporary / INDEX, [asdict(candidate) for candidate in candidates])
-    return len(candidates)
+        if head is not None:
+            head.save(temporary / TRAINED_HEAD)
+        listed = [START]
+        for step in [0, *steps]:
+            weights = f"weights-{step}.safetensors" if step else None
+            if weights:
+                shutil.copyfile(checkpoints / weights, temporary / weights)
+                listed.append(Candidate(_checkpoint(step), step, weights, None if head is None else TRAINED_HEAD))
+            for name, fitted in maps.get(step, {}).items():
+                file = f"{name.replace(' ', '-')}-{step}.safetensors"
+                fitted.save(temporary / file)
+                listed.append(Candidate(f"{_checkpoint(step)} with its {name}" if step else name, step, weights, file))
+        write_json(temporary / INDEX, [asdict(candidate) for candidate in listed])
+    return len(listed)
 
 
 def read_candidates(folder: Path) -> list[Candidate]:
@@ -93,3 +99,7 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
     if candidate.head is not None:
         encoder.head = Head.load(folder / candidate.head, encoder.dimension).to(encoder.device)
     return encoder
+
+
+def _checkpoint(step: int) -> str:
+    return f"checkpoint of step {step}"

@@ -51,6 +51,7 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = 512
+    separators: bool = False
     pooling: Literal["role", "mean"] = "role"
     turn_embeddings: bool = False
     role_embeddings: bool = False
@@ -66,7 +67,7 @@ class Train:
     window: int | None = 10
     learning_rate: float = 5e-5
     epochs: int = 1
-    max_dialogues: int | None = 1920
+    max_dialogues: int | None = 2880
     max_length: int = 256
     batch_size: int = 8
     gradient_accumulation: int = 4
@@ -76,7 +77,7 @@ class Train:
     max_gradient_norm: float = 1.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = 5
-    checkpoint_steps: int = 30
+    checkpoint_steps: int = 45
 
 
 @dataclass(frozen=True, slots=True)

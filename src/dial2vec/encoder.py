@@ -42,6 +42,7 @@ class DialogueEncoder(nn.Module):
     :param tokenizer: its fast tokenizer.
     :param name: what it was loaded from, for reports.
     :param max_length: longest input in tokens; lowered to the encoder's own limit.
+    :param separators: put the encoder's separator between turns, as the paper does.
     :param pooling: "role" (sum of the speakers' means, the paper's default) or "mean" (all tokens).
     :param turn_embeddings: add a table for the turn index to the input, zero at the start.
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
@@ -57,6 +58,7 @@ class DialogueEncoder(nn.Module):
         *,
         name: str = "",
         max_length: int = 512,
+        separators: bool = False,
         pooling: Pooling = "role",
         turn_embeddings: bool = False,
         role_embeddings: bool = False,
@@ -71,7 +73,8 @@ class DialogueEncoder(nn.Module):
         self.backbone = backbone
         self.name = name
         self.pooling = pooling
-        self.tokens = DialogueTokenizer(tokenizer, max_length=min(max_length, own_limit(backbone, tokenizer)))
+        limit = min(max_length, own_limit(backbone, tokenizer))
+        self.tokens = DialogueTokenizer(tokenizer, max_length=limit, separators=separators)
         self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
         self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
         self.head: Head | None = None
@@ -83,6 +86,7 @@ class DialogueEncoder(nn.Module):
         name: str | Path,
         *,
         max_length: int | None = None,
+        separators: bool | None = None,
         pooling: Pooling | None = None,
         turn_embeddings: bool | None = None,
         role_embeddings: bool | None = None,
@@ -93,6 +97,7 @@ class DialogueEncoder(nn.Module):
         :param name: a folder made by `save_pretrained`, a registry address such as
             "models:/dial2vec-demo@champion", any Hugging Face folder or name, or "all-MiniLM-L6-v2" (packaged).
         :param max_length: tokens; None keeps what the folder was saved with, else 512.
+        :param separators: between turns; None keeps what was saved, else False.
         :param pooling: "role" or "mean"; None keeps what was saved, else "role".
         :param turn_embeddings: None keeps what was saved, else False.
         :param role_embeddings: likewise.
@@ -103,6 +108,8 @@ class DialogueEncoder(nn.Module):
         saved = _saved_settings(folder)
         options: dict[str, Any] = {
             "max_length": saved.get("max_length", 512) if max_length is None else max_length,
+            # Models that were saved before there was a choice had separators.
+            "separators": saved.get("separators", bool(saved)) if separators is None else separators,
             "pooling": saved.get("pooling", "role") if pooling is None else pooling,
             "turn_embeddings": saved.get("turn_embeddings", False) if turn_embeddings is None else turn_embeddings,
             "role_embeddings": saved.get("role_embeddings", False) if role_embeddings is None else role_embeddings,
@@ -120,6 +127,7 @@ class DialogueEncoder(nn.Module):
         return cls.from_pretrained(
             settings.name,
             max_length=settings.max_length,
+            separators=settings.separators,
             pooling=settings.pooling,
             turn_embeddings=settings.turn_embeddings,
             role_embeddings=settings.role_embeddings,
@@ -149,6 +157,7 @@ class DialogueEncoder(nn.Module):
             settings = {
                 "name": self.name,
                 "max_length": self.max_length,
+                "separators": self.tokens.separators,
                 "pooling": self.pooling,
                 "turn_embeddings": self.turn_table is not None,
                 "role_embeddings": self.role_table is not None,
@@ -185,6 +194,15 @@ class DialogueEncoder(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""
         return self.through_head(pool(self.hidden_states(batch), batch.roles, how=self.pooling))
+
+    @contextmanager
+    def without_head(self) -> Iterator[None]:
+        """Leave the head out inside a `with`, for the pooled vectors as they are."""
+        head, self.head = self.head, None
+        try:
+            yield
+        finally:
+            self.head = head
 
     def through_head(self, pooled: Tensor) -> Tensor:
         """Map pooled vectors [..., d] by the head, if there is one."""

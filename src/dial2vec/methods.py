@@ -24,8 +24,9 @@ from dial2vec.vectors import kept_vectors
 # Fewer dialogues have no neighbourhood to learn from: five neighbours would be a twentieth of the corpus or more.
 LEAST_DIALOGUES = 100
 # The map falls back to the identity where the corpus is too small to say: 0.8 d / n in units of the mean eigenvalue
-# (n = 200, d = 384: 1.5; n = 3,000: 0.1). The cautious map is held back ten times as much.
-LEAST_RIDGE, RIDGE_PER_DIMENSION, CAUTION = 0.1, 0.8, 10.0
+# (n = 200, d = 384: 1.5; n = 1,000 and more: 0.3, below which dialogues of unseen topics pay for the known ones).
+# The cautious map is held back ten times as much.
+LEAST_RIDGE, RIDGE_PER_DIMENSION, CAUTION = 0.3, 0.8, 10.0
 CAUTIOUS, MAP = "cautious map", "map"
 
 
@@ -34,14 +35,16 @@ class Plan:
     """What a method prepared.
 
     :param data: the items of the training run; None trains nothing.
-    :param heads: heads fitted on the start, by name, the most cautious first.
-    :param trained_head: the one that is on the encoder while it trains.
+    :param head: what is on the encoder while it trains, if anything.
+    :param maps: heads fitted on the start, by name, the most cautious first.
+    :param neighbourhood: the dialogues on which `fitted_maps` fits them; empty where the method has no maps.
     :param note: why nothing can be trained, a sentence; empty otherwise.
     """
 
     data: TrainingSet | None
-    heads: dict[str, Head] = field(default_factory=dict)
-    trained_head: str | None = None
+    head: Head | None = None
+    maps: dict[str, Head] = field(default_factory=dict)
+    neighbourhood: Sequence[Dialogue] = ()
     note: str = ""
 
 
@@ -56,7 +59,7 @@ def plan_neighbours(
 ) -> Plan:
     """Find each dialogue's neighbours by the start's vectors, fit the maps, and prepare training to the same targets.
 
-    :param encoder: the start; gets the cautious map as its head.
+    :param encoder: the start; gets the head beneath which it trains.
     :param vectors: folder in which the start's vectors are kept.
     """
     lot = np.random.default_rng([seed, 0]).permutation(len(samples.dialogues))[: settings.neighbourhood]
@@ -67,24 +70,53 @@ def plan_neighbours(
             note=f"The start was kept: learning from neighbours needs at least {LEAST_DIALOGUES} training dialogues "
             f"with two speakers and sample.min_turns turns, and there are {len(chosen)}.",
         )
-    pooled = kept_vectors(encoder, chosen, folder=vectors, precision=settings.precision)
-    n, d = pooled.shape
-    k, ridge = neighbourhood_size(n), max(LEAST_RIDGE, RIDGE_PER_DIMENSION * d / n)
-    units, mean = centred(pooled)
-    targets = neighbour_targets(units, k=k)
-    heads = {
-        name: Head(torch.from_numpy(mean), torch.from_numpy(fit_map(units, targets, ridge=strength, identity=1.0)))
-        for name, strength in ((CAUTIOUS, CAUTION * ridge), (MAP, ridge))
-    }
-    encoder.head = heads[CAUTIOUS].to(encoder.device)
+    fitted = fit_maps(encoder, chosen, settings=settings, vectors=vectors)
+    encoder.head = fitted.centring
     data = NeighbourSet(
         encoder.tokens.dialogues(chosen),
-        targets,
+        fitted.targets,
         encoder.tokens,
         training_order(_words(chosen), passes=1, settings=settings, seed=seed),
         max_length=settings.max_length,
     )
-    return Plan(data, heads, CAUTIOUS)
+    return Plan(data, fitted.centring, fitted.maps, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What the neighbourhoods of one encoder give.
+
+    :param centring: the head that removes what all dialogues share, and maps nothing.
+    :param maps: centred linear maps to the targets, by name, the most cautious first.
+    :param targets: unit rows [n, d] float32, where each dialogue is pulled to.
+    """
+
+    centring: Head
+    maps: dict[str, Head]
+    targets: NDArray[np.float32]
+
+
+def fit_maps(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, settings: Train, vectors: Path) -> Fitted:
+    """Encode the dialogues without a head, and fit the maps that bring them to the targets of their neighbours.
+
+    :param dialogues: at least two.
+    :param vectors: folder in which the encoder's vectors are kept.
+    """
+    with encoder.without_head():
+        pooled = kept_vectors(encoder, dialogues, folder=vectors, precision=settings.precision)
+    n, d = pooled.shape
+    ridge = max(LEAST_RIDGE, RIDGE_PER_DIMENSION * d / n)
+    units, mean = centred(pooled)
+    targets = neighbour_targets(units, k=neighbourhood_size(n))
+
+    def head(weight: NDArray[np.float32]) -> Head:
+        return Head(torch.from_numpy(mean), torch.from_numpy(weight)).to(encoder.device)
+
+    maps = {
+        name: head(fit_map(units, targets, ridge=strength, identity=1.0))
+        for name, strength in ((CAUTIOUS, CAUTION * ridge), (MAP, ridge))
+    }
+    return Fitted(head(np.eye(d, dtype=np.float32)), maps, targets)
 
 
 def plan_dial2vec(

@@ -75,23 +75,26 @@ class Batch:
 
 
 class DialogueTokenizer:
-    """Turns dialogues into encoder inputs `[CLS] u1 [SEP] u2 [SEP] ... ut`, with the encoder's own special tokens.
+    """Turns dialogues into encoder inputs, `[CLS] u1 u2 ... ut` or `[CLS] u1 [SEP] u2 [SEP] ... ut`.
 
-    Every utterance is tokenised once and alone, so negatives can be put together from cached ids.
+    The special tokens are the encoder's own. Sentence encoders have seen running text rather than separators; the
+    paper has them (section 3.2). Every utterance is tokenised once and alone, so negatives can be put together from cached ids.
 
     :param tokenizer: a fast Hugging Face tokenizer.
     :param max_length: longest input in tokens; what does not fit is cut at the end and counted.
+    :param separators: put the encoder's separator between turns.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int) -> None:
+    def __init__(self, tokenizer: Any, *, max_length: int, separators: bool = True) -> None:
         self.tokenizer = tokenizer
+        self.separators = separators
         self.max_length = max_length
         start = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         separator = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         self._start = [] if start is None else [start]
         # RoBERTa and its kin mark a boundary between two texts by two separators.
         doubled = "roberta" in type(tokenizer).__name__.lower()
-        self._separator = [] if separator is None else [separator] * (2 if doubled else 1)
+        self._separator = [separator] * (2 if doubled else 1) if separators and separator is not None else []
         self._padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
 
     def utterances(self, texts: Iterable[str]) -> Utterances:

@@ -66,7 +66,7 @@ def _owner(folder: Path) -> object:
 
 
 def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
-    made_by = (encoder.max_length, encoder.pooling, precision, encoder.device.type)
+    made_by = (encoder.max_length, encoder.tokens.separators, encoder.pooling, precision, encoder.device.type)
     digest = hashlib.sha256(repr(made_by).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())

@@ -113,12 +113,16 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
 
 def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(larger):
     artifacts, said = run(larger, *TO_THE_FIGURES)
-    assert said[3] == "7 candidates; 10 steps over 40 dialogues"
+    assert said[3] == "9 candidates; 10 steps over 40 dialogues"
     selection = read_json(artifacts.selection)
     assert list(selection) == ["rule", "chosen", "sentence", "criteria", "candidates"]
     assert (selection["rule"], selection["sentence"]) == ("label_free", said[4])
     names = [entry["name"] for entry in selection["candidates"]]
-    assert names == ["start", "cautious map", "map", *(f"checkpoint of step {step}" for step in (3, 6, 9, 10))]
+    assert names == [
+        *("start", "cautious map", "map"),
+        *(f"checkpoint of step {step}" for step in (3, 6, 9, 10)),
+        *(f"checkpoint of step 10 with its {name}" for name in ("cautious map", "map")),
+    ]
     assert selection["chosen"] in names
     for entry in selection["candidates"]:
         assert set(entry["criteria"]) == set(entry["ahead"]) == set(selection["criteria"])
@@ -140,7 +144,7 @@ def test_the_model_is_the_candidate_that_was_chosen(larger, selection):
     dev = list(read_dialogues(artifacts.split("dev")))
     found = DialogueEncoder.from_pretrained(artifacts.model)
     np.testing.assert_allclose(found.encode(dev), expected.encode(dev), atol=1e-6)
-    assert (selection == "last") <= (chosen == "checkpoint of step 10")
+    assert (selection == "last") <= (chosen == "checkpoint of step 10 with its map")
 
 
 def test_the_best_purity_on_dev_is_chosen_where_the_settings_say_so(larger):
@@ -155,7 +159,7 @@ def test_the_figures_of_a_candidate_in_the_choice_are_those_that_its_vectors_hav
     artifacts, _ = run(larger, validate, prepare, sample, train_encoder, select)
     dev = list(read_dialogues(artifacts.split("dev")))
     entries = read_json(artifacts.selection)["candidates"]
-    for place in (0, 2, 6):
+    for place in (0, 2, 6, 8):
         encoder = DialogueEncoder.from_pretrained(load_settings(larger / "params.yaml").encoder.name)
         encoder = become(encoder, read_candidates(artifacts.candidates)[place], artifacts.candidates)
         found = measure(encoder, dev, runs=2, seed=42, batch_size=8, progress=False).scores
@@ -200,7 +204,9 @@ def test_the_criteria_look_at_a_lot_of_the_dev_dialogues_with_two_sides(dialogue
 def test_a_second_training_of_the_same_data_ends_with_the_same_candidates(larger):
     artifacts, [*_, first] = run(larger, validate, prepare, sample, train_encoder)
     weights = {path.name: path.read_bytes() for path in artifacts.candidates.glob("*.safetensors")}
-    assert sorted(path.name for path in artifacts.vectors.iterdir()) == ["00000000.npy", "fingerprint.json"]
+    kept = ["00000000.npy", "fingerprint.json"]
+    assert sorted(path.name for path in artifacts.vectors.iterdir()) == [*kept, "trained"]
+    assert sorted(path.name for path in (artifacts.vectors / "trained").iterdir()) == kept
     assert run(larger, train_encoder)[1] == [first]
     assert {path.name: path.read_bytes() for path in artifacts.candidates.glob("*.safetensors")} == weights
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict
 from typing import Any
 
@@ -69,14 +70,9 @@ def views(encoder: DialogueEncoder, dev: Sequence[Dialogue], *, mapped: bool = T
     :param mapped: False leaves the encoder's head out: encoders that differ in it alone need to encode only once.
     """
     batch_size = BATCH.get(encoder.device.type, 32)
-    head = encoder.head
-    encoder.head = head if mapped else None
-    try:
-        with encoder.autocast("auto"):
-            whole = encoder.encode_tokens(encoder.tokens.dialogues(dev), batch_size=batch_size)
-            sides = encoder.encode_sides(dev, batch_size=batch_size)
-    finally:
-        encoder.head = head
+    with nullcontext() if mapped else encoder.without_head(), encoder.autocast("auto"):
+        whole = encoder.encode_tokens(encoder.tokens.dialogues(dev), batch_size=batch_size)
+        sides = encoder.encode_sides(dev, batch_size=batch_size)
     return Views(whole, sides[:, 0], sides[:, 1])
 
 

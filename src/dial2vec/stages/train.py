@@ -16,7 +16,7 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_json
-from dial2vec.methods import METHODS
+from dial2vec.methods import METHODS, fit_maps
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
 from dial2vec.training import Trained, train
@@ -47,9 +47,12 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
             checkpoints=artifacts.checkpoints,
             fingerprint=fingerprint,
         )
-    count = write_candidates(
-        artifacts.candidates, heads=plan.heads, trained_head=plan.trained_head, checkpoints=artifacts.checkpoints
-    )
+    maps = {0: plan.maps}
+    if plan.neighbourhood and result.steps:
+        # Training moved the dialogues, so the last checkpoint has neighbourhoods and maps of its own.
+        folder = artifacts.vectors / "trained"
+        maps[result.steps] = fit_maps(encoder, plan.neighbourhood, settings=settings.train, vectors=folder).maps
+    count = write_candidates(artifacts.candidates, checkpoints=artifacts.checkpoints, head=plan.head, maps=maps)
     _write_curve(artifacts, result)
     write_json(artifacts.training, asdict(result) | {"note": plan.note})
     shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
