@@ -56,10 +56,10 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "paper": (AS_THE_PAPER_READS, PAPER, "last"),
     "paper, chosen": (AS_THE_PAPER_READS, PAPER, "label_free"),
     "paper, a fifth of the rate": (AS_THE_PAPER_READS, PAPER | {"learning_rate": 2e-6}, "last"),
-    "rate 1e-4": ({}, {"learning_rate": 1e-4}, "label_free"),
-    "rate 2e-5": ({}, {"learning_rate": 2e-5}, "label_free"),
+    "rate 5e-5": ({}, {"learning_rate": 5e-5}, "label_free"),
+    "rate 2e-4": ({}, {"learning_rate": 2e-4}, "label_free"),
     "all layers": ({}, {"frozen_share": 0.0}, "label_free"),
-    "60 steps": ({}, {"max_dialogues": 1920}, "label_free"),
+    "twice the steps": ({}, {"max_dialogues": 3840}, "label_free"),
 }
 # Encoders that nothing is trained on, and how they read.
 STARTS: dict[str, dict[str, Any]] = {"start": {}, "start, with separators": AS_THE_PAPER_READS}

@@ -65,9 +65,9 @@ class Train:
     neighbourhood: int | None = 5000
     temperature: float = 0.2
     window: int | None = 10
-    learning_rate: float = 5e-5
+    learning_rate: float = 1e-4
     epochs: int = 1
-    max_dialogues: int | None = 2880
+    max_dialogues: int | None = 1920
     max_length: int = 256
     batch_size: int = 8
     gradient_accumulation: int = 4
@@ -77,7 +77,7 @@ class Train:
     max_gradient_norm: float = 1.0
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = 5
-    checkpoint_steps: int = 45
+    checkpoint_steps: int = 30
 
 
 @dataclass(frozen=True, slots=True)
