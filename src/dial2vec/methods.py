@@ -37,7 +37,7 @@ class Plan:
     :param data: the items of the training run; None trains nothing.
     :param head: what is on the encoder while it trains, if anything.
     :param maps: heads fitted on the start, by name, the most cautious first.
-    :param neighbourhood: the dialogues on which `fitted_maps` fits them; empty where the method has no maps.
+    :param neighbourhood: the dialogues on which `fit_maps` fits them; empty where the method has no maps.
     :param note: why nothing can be trained, a sentence; empty otherwise.
     """
 
