@@ -32,9 +32,7 @@ def trained(tiny_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     encoder, _ = run(tiny_folder, folder / "checkpoints", settings=NEIGHBOURS)
     maps = {0: {"cautious map": a_head(), "map": a_head(seed=1)}, 12: {"map": a_head(seed=2)}}
-    count = write_candidates(
-        folder / "candidates", checkpoints=folder / "checkpoints", head=encoder.head, maps=maps
-    )
+    count = write_candidates(folder / "candidates", checkpoints=folder / "checkpoints", head=encoder.head, maps=maps)
     assert count == 8
     return encoder, folder / "checkpoints", folder / "candidates"
 
@@ -44,13 +42,13 @@ def test_candidates_are_listed_by_their_step_the_start_first(trained):
     assert [one.name for one in found] == [
         *("start", "cautious map", "map"),
         *CHECKPOINT_NAMES,
-        "checkpoint of step 12 with its map",
+        "map of step 12",
     ]
     assert [one.step for one in found] == [0, 0, 0, 3, 6, 9, 12, 12]
     assert found[0] == Candidate("start", 0)
     assert found[1] == Candidate("cautious map", 0, head="cautious-map-0.safetensors")
     assert found[3] == Candidate(CHECKPOINT_NAMES[0], 3, weights="weights-3.safetensors", head="head.safetensors")
-    assert found[-1] == replace(found[-2], name="checkpoint of step 12 with its map", head="map-12.safetensors")
+    assert found[-1] == replace(found[-2], name="map of step 12", head="map-12.safetensors")
 
 
 def test_the_start_stays_as_it_is(trained, tiny_folder):

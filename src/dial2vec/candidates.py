@@ -66,11 +66,12 @@ def write_candidates(
             weights = f"weights-{step}.safetensors" if step else None
             if weights:
                 shutil.copyfile(checkpoints / weights, temporary / weights)
-                listed.append(Candidate(_checkpoint(step), step, weights, None if head is None else TRAINED_HEAD))
+                file = None if head is None else TRAINED_HEAD
+                listed.append(Candidate(f"checkpoint of step {step}", step, weights, file))
             for name, fitted in maps.get(step, {}).items():
                 file = f"{name.replace(' ', '-')}-{step}.safetensors"
                 fitted.save(temporary / file)
-                listed.append(Candidate(f"{_checkpoint(step)} with its {name}" if step else name, step, weights, file))
+                listed.append(Candidate(f"{name} of step {step}" if step else name, step, weights, file))
         write_json(temporary / INDEX, [asdict(candidate) for candidate in listed])
     return len(listed)
 
@@ -99,7 +100,3 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
     if candidate.head is not None:
         encoder.head = Head.load(folder / candidate.head, encoder.dimension).to(encoder.device)
     return encoder
-
-
-def _checkpoint(step: int) -> str:
-    return f"checkpoint of step {step}"

@@ -78,7 +78,8 @@ class DialogueTokenizer:
     """Turns dialogues into encoder inputs, `[CLS] u1 u2 ... ut` or `[CLS] u1 [SEP] u2 [SEP] ... ut`.
 
     The special tokens are the encoder's own. Sentence encoders have seen running text rather than separators; the
-    paper has them (section 3.2). Every utterance is tokenised once and alone, so negatives can be put together from cached ids.
+    paper has them (section 3.2). Every utterance is tokenised once and alone, so that negatives can be put together
+    from cached ids.
 
     :param tokenizer: a fast Hugging Face tokenizer.
     :param max_length: longest input in tokens; what does not fit is cut at the end and counted.
