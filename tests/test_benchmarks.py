@@ -11,6 +11,7 @@ from conftest import make_dialogue
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+import combined
 import criteria
 import recipe
 import shortcut
@@ -61,3 +62,61 @@ def test_a_row_of_the_study_names_correlation_choice_and_regret():
     ]
     row = criteria.line("silhouette", [0.1, 0.2, 0.0], 1, ours)
     assert row == "| silhouette | 1.00 / 1.00 / 1.00 | map, k 8 | 45.0 | 0.0 | +10.0 / +5.0 / +5.0 |\n"
+
+
+def many_dialogues(n=24):
+    return [
+        make_dialogue(f"d{i}", *(f"{'ab'[t % 2]}: w{(i + t) % 40} w{i % 7}" for t in range(6 + i % 3)))
+        for i in range(n)
+    ]
+
+
+def combined_set(tiny_folder, way, *, n=24):
+    dialogues = many_dialogues(n)
+    encoder = combined.DialogueEncoder.from_pretrained(tiny_folder)
+    samples = combined.draw_samples(
+        dialogues, negatives=3 + way.positives, passes=1, keep_role="random", min_turns=5, seed=1
+    )
+    targets = encoder.encode(dialogues)
+    targets /= np.linalg.norm(targets, axis=1, keepdims=True)
+    order = np.array([[0, place] for place in range(8)])
+    return dialogues, encoder, samples, combined.BothLosses(dialogues, samples, encoder.tokens, order, targets, way)
+
+
+def test_a_side_comes_from_one_other_dialogue_and_that_of_a_second_positive_from_a_neighbour(tiny_folder):
+    way = combined.Way(0, 1, strangers=True, positives=True)
+    dialogues, _, samples, data = combined_set(tiny_folder, way)
+    fitted = combined.Fitted(None, {}, data.targets)
+    swapped = combined.with_sides(samples, dialogues, fitted, way, seed=1)
+    owner = np.repeat(np.arange(len(dialogues)), [len(one.turns) for one in dialogues])
+    roles = np.concatenate([one.roles for one in dialogues])
+    ranks = np.argsort(np.argsort(-data.targets @ data.targets.T, axis=1), axis=1)
+    for item in range(len(dialogues)):
+        columns = np.arange(samples.first_turn[item], samples.first_turn[item + 1])
+        for number in range(4):
+            turns = swapped.negatives[0, number, columns]
+            kept = roles[columns] == samples.kept[0, number, item]
+            assert (turns[kept] == columns[kept]).all()
+            [giver] = np.unique(owner[turns[~kept]])
+            assert (1 <= ranks[item, giver] <= 5) if number == 0 else ranks[item, giver] >= 12
+            assert (roles[turns[~kept]] == roles[columns[~kept]]).all()
+
+
+def test_the_two_losses_are_added_by_their_weights(tiny_folder):
+    ways = [combined.Way(1, 0), combined.Way(0, 1), combined.Way(2, 0.5)]
+    losses = []
+    for way in ways:
+        _, encoder, _, data = combined_set(tiny_folder, way)
+        padded = data.collate([data[item] for item in range(4)])
+        batch = combined.Batch(*(padded[name].flatten(0, 1) for name in combined.Batch.__slots__))
+        losses.append(data.loss(encoder, combined.Train(), batch, {"targets": padded["targets"]}).item())
+    assert losses[2] == pytest.approx(2 * losses[0] + 0.5 * losses[1], abs=1e-5)
+    # Targets are the dialogues' own vectors here.
+    assert losses[0] == pytest.approx(0, abs=1e-5)
+    assert losses[1] > 0.1
+
+
+def test_the_ways_stand_in_rows_and_the_corpora_in_columns():
+    row = {"corpus": "a", "way": "start", "purity": 1.0, "spearman": 2.0, "map": 3.0}
+    found = combined.table([row, row | {"corpus": "b", "way": "dial2vec"}]).splitlines()
+    assert found[2:] == ["| start | 1.00 / 2.00 / 3.00 | – |", "| dial2vec | – | 1.00 / 2.00 / 3.00 |"]
