@@ -86,7 +86,7 @@ class DialogueTokenizer:
     :param separators: put the encoder's separator between turns.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int, separators: bool = True) -> None:
+    def __init__(self, tokenizer: Any, *, max_length: int, separators: bool) -> None:
         self.tokenizer = tokenizer
         self.separators = separators
         self.max_length = max_length
