@@ -46,8 +46,8 @@ DEV, TRAIN = 400, 3000
 Vectors = NDArray[np.float32]
 Checkpoints = Iterator[tuple[str, str, Views]]
 TRAINED: dict[str, dict[str, Any]] = {
-    "neighbours": {"max_dialogues": 960, "checkpoint_steps": 10},
-    "neighbours, rate x 30": {"max_dialogues": 960, "checkpoint_steps": 10, "learning_rate": 3e-3},
+    "neighbours": {"max_dialogues": 960, "checkpoint_steps": 5},
+    "neighbours, rate x 30": {"max_dialogues": 960, "checkpoint_steps": 5, "learning_rate": 3e-3},
     "dial2vec": {"method": "dial2vec", "learning_rate": 1e-5},
     "dial2vec, rate x 10": {"method": "dial2vec", "learning_rate": 1e-4},
 }

@@ -4,14 +4,16 @@
     .venv/bin/python benchmarks/recipe.py run sgd --variants paper map default --split dev
     .venv/bin/python benchmarks/recipe.py table
 
-Needs the splits of the corpora (`make run` with them in `corpora`). One line per cell goes to benchmarks/recipe.jsonl;
-a cell that stands there is not run again, so a run that was killed goes on. A cell takes its own training dialogues
-(a seeded lot of the given size), runs the stages sample, train and select as the pipeline does, and scores the choice.
+Needs the splits of the corpora (`make run` with them in `corpora`). One line per cell goes to benchmarks/recipe.jsonl.
+A cell that stands there, made with today's params.yaml, is not run again, so a run that was killed goes on; delete the
+file to run all anew. A cell takes its own training dialogues (a seeded lot of the given size), runs the stages sample,
+train and select as the pipeline does, and scores the choice.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import shutil
@@ -19,7 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -100,16 +102,17 @@ def rows() -> list[dict[str, Any]]:
 
 def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, seed: int, split: str) -> None:
     """Run one cell unless it stands in the results."""
-    key = {"corpus": corpus, "variant": variant, "size": size, "seed": seed, "split": split}
+    ours = settings_of(settings, variant, seed=seed)
+    key = {"corpus": corpus, "variant": variant, "size": size, "seed": seed, "split": split, "settings": digest(ours)}
     if any(key.items() <= row.items() for row in rows()):
         return
     began = time.perf_counter()
     source = Artifacts(root, corpus)
     scored = list(read_dialogues(source.split(split)))
     if variant in STARTS:
-        encoder, chosen = DialogueEncoder.start(replace(settings.encoder, **STARTS[variant])), "start"
+        encoder, chosen = DialogueEncoder.start(ours.encoder), "start"
     else:
-        encoder, chosen = trained(source, settings, variant, size, seed)
+        encoder, chosen = trained(source, ours, size)
     seconds = time.perf_counter() - began
     options = settings.evaluate
     # The same k-means seeds for all seeds of training: their noise is not the method's.
@@ -123,12 +126,11 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
     sys.stdout.flush()
 
 
-def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed: int) -> tuple[DialogueEncoder, str]:
+def trained(source: Artifacts, ours: Settings, size: str) -> tuple[DialogueEncoder, str]:
     """Train on a seeded lot of the training split, choose, and return the encoder and what was chosen."""
-    ours = settings_of(settings, variant, seed=seed)
     train = list(read_dialogues(source.split("train")))
     n = len(train) if size == "all" else int(size)
-    lot = np.random.default_rng([seed, 3]).permutation(len(train))[:n]
+    lot = np.random.default_rng([ours.seed, 3]).permutation(len(train))[:n]
     with tempfile.TemporaryDirectory() as folder:
         scratch = Artifacts(Path(folder), source.corpus)
         scratch.splits.mkdir(parents=True)
@@ -141,8 +143,8 @@ def trained(source: Artifacts, settings: Settings, variant: str, size: str, seed
 
 
 def settings_of(settings: Settings, variant: str, *, seed: int) -> Settings:
-    """Return the settings of a variant."""
-    reading, training, selection = VARIANTS[variant]
+    """Return the settings of a variant, or of a start."""
+    reading, training, selection = VARIANTS.get(variant) or (STARTS[variant], {}, "last")
     return replace(
         settings,
         seed=seed,
@@ -150,6 +152,12 @@ def settings_of(settings: Settings, variant: str, *, seed: int) -> Settings:
         train=replace(settings.train, **training),
         select=replace(settings.select, selection=selection),
     )
+
+
+def digest(settings: Settings) -> str:
+    """Identify what a cell depends on: rows of another recipe must not stand in for today's."""
+    blocks = [settings.sample, settings.encoder, settings.train, settings.select, settings.evaluate]
+    return hashlib.sha256(json.dumps([asdict(block) for block in blocks]).encode()).hexdigest()[:8]
 
 
 def table(cells: list[dict[str, Any]]) -> str:

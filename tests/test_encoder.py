@@ -157,12 +157,6 @@ def test_a_side_that_says_nothing_gives_zeros(tiny_folder, headed):
     assert encoder.encode_sides([]).shape == (0, 2, 16)
 
 
-def test_encoding_sides_reports_every_side_that_is_spoken(encoder):
-    done = []
-    encoder.encode_sides([*some_dialogues(), Dialogue("d", (Turn("a", "w1"),))], batch_size=4, done=done.append)
-    assert sum(done) == 13
-
-
 def test_bf16_without_instructions_for_it_is_a_sentence_about_the_setting(encoder, monkeypatch):
     monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: False)
     with pytest.raises(SettingsError, match=r"precision is bf16, but this machine's cpu has no.*Set it to auto"):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.config import Promote
-from dial2vec.evaluation import TASKS
+from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.promotion import Contender, describe, judge
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5)
@@ -74,7 +74,9 @@ def test_the_champion_is_not_promoted_again():
 def test_without_labels_nothing_is_promoted():
     verdict = judge(Contender("3", None), START, CHAMPION, margins=MARGINS)
     assert not verdict.promoted
-    assert verdict.reasons == ["the candidate (version 3) has no figures on dev: without labels nothing is promoted"]
+    assert verdict.reasons == [
+        f"the candidate (version 3) has no figures on dev, and without them nothing is promoted: {NOTHING_TO_SCORE}"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_promoted_means_above_both_rivals_by_the_margin_as_printed(candidate, st
 def test_better_and_worse_figures_are_described_alike():
     said = describe({"purity": 70.0, "spearman": 38.0}, {"purity": 69.0, "spearman": 38.5}, split="dev")
     assert said == "On dev: purity 70.00 (start 69.00, +1.00), spearman 38.00 (start 38.50, -0.50)."
-    assert describe(None, None, split="test") == "There are no figures on test: it has no labels."
+    assert describe(None, None, split="test") == f"There are no figures on test: {NOTHING_TO_SCORE}."
 
 
 def test_the_gate_needs_no_mlflow():

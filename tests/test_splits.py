@@ -52,10 +52,17 @@ def test_shuffling_does_not_depend_on_reading_order():
     assert ids(forward.test) == ids(backward.test)
 
 
-def test_several_labels_go_to_train_where_we_choose_the_split():
-    splits = split_dialogues(corpus(300, labels=("x", "y")), splitting="hashed", seed=1, **SHARES)
+def test_several_labels_go_to_train_where_the_benchmark_shuffles():
+    splits = split_dialogues(corpus(300, labels=("x", "y")), splitting="shuffled", seed=1, **SHARES)
     assert splits.sizes == {"train": 300, "dev": 0, "test": 0}
     assert splits.left_out == []
+
+
+def test_several_labels_do_not_move_a_teams_own_dialogues():
+    several = split_dialogues(corpus(300, labels=("x", "y")), splitting="hashed", seed=1, **SHARES)
+    assert several.sizes == split_dialogues(corpus(300), splitting="hashed", seed=1, **SHARES).sizes
+    assert several.sizes["dev"] > 0
+    assert several.left_out == []
 
 
 def test_several_labels_are_left_out_of_official_dev_and_test():

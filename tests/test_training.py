@@ -14,6 +14,7 @@ import torch
 from safetensors.torch import load_file
 
 from conftest import make_dialogue
+from dial2vec import training
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
@@ -35,6 +36,9 @@ SETTINGS = Train(
 )
 # 120 dialogues can have neighbours; 24 of them train, so that this too is 12 steps.
 NEIGHBOURS = replace(SETTINGS, method="neighbours", max_dialogues=24, batch_size=4)
+
+# Between two logs there are checkpoints.
+RARELY_LOGGED = replace(SETTINGS, log_steps=5)
 
 
 def corpus(n=12):
@@ -121,7 +125,7 @@ def test_without_epochs_nothing_is_trained_and_nothing_left(tiny_folder, tmp_pat
         assert list((tmp_path / "c").glob("weights-*")) == []
 
 
-@pytest.mark.parametrize("name", ["SETTINGS", "NEIGHBOURS"])
+@pytest.mark.parametrize("name", ["SETTINGS", "NEIGHBOURS", "RARELY_LOGGED"])
 def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_folder, tmp_path, name):
     settings = globals()[name]
     whole, expected = run(tiny_folder, tmp_path / "whole" / "c", settings=settings)
@@ -134,6 +138,7 @@ def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_f
         from pathlib import Path
         class Killer(training._MarkWhole):
             def on_step_end(self, args, state, control, **_):
+                super().on_step_end(args, state, control)
                 if state.global_step == 8:
                     os.kill(os.getpid(), signal.SIGKILL)
         training._MarkWhole = Killer
@@ -195,6 +200,33 @@ def test_a_loss_that_is_no_number_stops_training_with_a_sentence(tiny_folder, tm
     data = self_guided(encoder, corpus())
     with pytest.raises(Dial2vecError, match=r"the loss became nan at step 1.*Lower train\.learning_rate"):
         train(encoder, data, settings=wild, seed=1, checkpoints=tmp_path / "c", fingerprint="x")
+
+
+def test_weights_that_diverge_after_the_last_log_stop_training_with_a_sentence(tiny_folder, tmp_path, monkeypatch):
+    class Spoiler(training._MarkWhole):
+        def on_step_end(self, args, state, control, **_):
+            if state.global_step == 12:
+                torch.nn.init.constant_(self.encoder.backbone.encoder.layer[3].output.dense.weight, float("nan"))
+
+    monkeypatch.setattr(training, "_MarkWhole", Spoiler)
+    with pytest.raises(Dial2vecError, match=r"weights are no longer finite after the last step\. Lower train\.learn"):
+        run(tiny_folder, tmp_path / "c", settings=RARELY_LOGGED)
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, NEIGHBOURS], ids=["dial2vec", "neighbours"])
+def test_all_layers_frozen_is_a_sentence(tiny_folder, tmp_path, settings):
+    with pytest.raises(SettingsError, match=r"train\.frozen_share is 1, which leaves nothing to train\. Lower it"):
+        run(tiny_folder, tmp_path / "c", settings=replace(settings, frozen_share=1.0))
+
+
+def test_several_gpus_do_not_make_the_steps_larger(monkeypatch, tmp_path):
+    def found(self):
+        self._n_gpu = 4
+        return torch.device("cpu")
+
+    monkeypatch.setattr("transformers.TrainingArguments._setup_devices", property(found))
+    arguments = training._arguments(SETTINGS, 1, tmp_path)
+    assert arguments.train_batch_size == SETTINGS.batch_size
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, NEIGHBOURS], ids=["dial2vec", "neighbours"])

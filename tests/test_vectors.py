@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from tokenizers import normalizers
 
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
@@ -82,9 +83,24 @@ def test_a_killed_run_goes_on_with_the_part_at_which_it_stopped(encoder, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "change", ["weights", "pooling", "max_length", "head", "text", "speaker", "order", "fewer", "damaged owner"]
+    "change",
+    [
+        "weights",
+        "pooling",
+        "max_length",
+        "tokenizer",
+        "code",
+        "head",
+        "text",
+        "speaker",
+        "order",
+        "fewer",
+        "damaged owner",
+    ],
 )
-def test_vectors_of_another_encoder_or_other_dialogues_are_thrown_away(tiny_folder, tmp_path, encoded, change):
+def test_vectors_of_another_encoder_or_other_dialogues_are_thrown_away(
+    tiny_folder, tmp_path, encoded, change, monkeypatch
+):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     kept(encoder, tmp_path / "v")
     encoded.clear()
@@ -95,6 +111,10 @@ def test_vectors_of_another_encoder_or_other_dialogues_are_thrown_away(tiny_fold
     elif change in ("pooling", "max_length"):
         options = {"pooling": {"pooling": "mean"}, "max_length": {"max_length": 32}}[change]
         encoder = DialogueEncoder.from_pretrained(tiny_folder, **options)
+    elif change == "tokenizer":
+        encoder.tokens.tokenizer.backend_tokenizer.normalizer = normalizers.Replace("w", "v")
+    elif change == "code":
+        monkeypatch.setattr("dial2vec.vectors.code_hash", lambda: "new")
     elif change == "head":
         from dial2vec.head import Head
 

@@ -155,7 +155,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "train.max_gradient_norm": (0, inf),
     "train.log_steps": (1, inf),
     "train.checkpoint_steps": (1, inf),
-    "select.max_dialogues": (1, inf),
+    "select.max_dialogues": (40, inf),
     "select.bootstraps": (1, 1000),
     "evaluate.kmeans_runs": (1, inf),
     "evaluate.batch_size": (1, inf),

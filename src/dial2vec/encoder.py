@@ -250,9 +250,7 @@ class DialogueEncoder(nn.Module):
                     done(len(rows))
         return vectors
 
-    def encode_sides(
-        self, dialogues: Sequence[Dialogue], *, batch_size: int = 32, done: Callable[[int], object] | None = None
-    ) -> NDArray[np.float32]:
+    def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int = 32) -> NDArray[np.float32]:
         """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].
 
         The first side is the first speaker's, the second that of all others. Nothing leaks from one to the other,
@@ -262,7 +260,7 @@ class DialogueEncoder(nn.Module):
         spoken = [place for place, side in enumerate(sides) if side.turns]
         vectors = np.zeros((len(sides), self.dimension), dtype=np.float32)
         sequences = self.tokens.dialogues([sides[place] for place in spoken])
-        vectors[spoken] = self.encode_tokens(sequences, batch_size=batch_size, done=done)
+        vectors[spoken] = self.encode_tokens(sequences, batch_size=batch_size)
         return vectors.reshape(-1, 2, self.dimension)
 
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
@@ -279,7 +277,11 @@ class DialogueEncoder(nn.Module):
         return padded
 
     def autocast(self, precision: Precision) -> torch.autocast:
-        """Return the context in which the encoder computes with the given precision on its device.
+        """Return the context in which the encoder computes with the given precision on its device."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.resolved(precision) == "bf16")
+
+    def resolved(self, precision: Precision) -> Literal["fp32", "bf16"]:
+        """Return what the encoder computes with on its device.
 
         :param precision: "auto" is bf16 where GPU or CPU has instructions for it, else fp32.
         :raises SettingsError: for "bf16" without such instructions: emulated, it is slower by orders of magnitude.
@@ -290,7 +292,7 @@ class DialogueEncoder(nn.Module):
                 f"precision is bf16, but this machine's {self.device.type} has no instructions for it. Set it to auto: "
                 "bf16 where there are any, else fp32."
             )
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=has_bf16 and precision != "fp32")
+        return "bf16" if has_bf16 and precision != "fp32" else "fp32"
 
     def count_cut(self, dialogues: Sequence[Dialogue]) -> int:
         """Return how many of the dialogues do not fit into the encoder's limit."""
@@ -304,6 +306,9 @@ class DialogueEncoder(nn.Module):
         """
         stack = layers(self.backbone)
         n_frozen = int(len(stack) * share)
+        # Some encoders bring a pooler of their own, which no vector of ours goes through.
+        if getattr(self.backbone, "pooler", None) is not None:
+            self.backbone.pooler.requires_grad_(False)
         if share > 0:
             self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
             for module in self._frozen:

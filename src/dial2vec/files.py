@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import shutil
@@ -80,6 +81,15 @@ def read_json(path: Path) -> Any:
         raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `make run`.") from error
     except ValueError as error:
         raise ArtifactError(f"{path} is not whole JSON ({error}). Delete it and run `make run`.") from error
+
+
+def code_hash() -> str:
+    """Identify the code of this package: what was computed by other code must not be taken up again."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import write_demo
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.files import ending_with, read_json
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
@@ -161,7 +162,7 @@ def results_table(root: Path, settings: Settings) -> str:
 
 def _row(corpus: str, which: str, scores: dict[str, float] | None) -> str:
     if scores is None:
-        return f"{corpus:<14} {which:<8} no labels in the test split: nothing to score"
+        return f"{corpus:<14} {which:<8} no figures on test: {NOTHING_TO_SCORE}"
     purity = f"{scores['purity']:.1f} ± {scores['purity_sd']:.1f}"
     return (
         f"{corpus:<14} {which:<8} {purity:>14} {scores['spearman']:>9.2f} "

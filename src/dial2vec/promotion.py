@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dial2vec.config import Promote
-from dial2vec.evaluation import TASKS
+from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 
 Scores = Mapping[str, float]
 
@@ -17,7 +17,8 @@ class Contender:
     """A registered version and what it reached on dev.
 
     :param version: number in the registry.
-    :param scores: at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None when dev has no labels.
+    :param scores: at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None where labels leave nothing to
+        score.
     """
 
     version: str
@@ -68,7 +69,7 @@ def describe(scores: Scores | None, start: Scores | None, *, split: str) -> str:
     'On dev: purity 70.00 (start 69.00, +1.00), map 56.00 (start 56.50, -0.50).'
     """
     if scores is None:
-        return f"There are no figures on {split}: it has no labels."
+        return f"There are no figures on {split}: {NOTHING_TO_SCORE}."
     found = [metric for metric in TASKS if metric in scores]
     return f"On {split}: {', '.join(_figure(metric, scores, start) for metric in found)}."
 
@@ -85,7 +86,8 @@ def _gain(figure: float, rival: float) -> float:
 
 
 def _without_figures(who: str, contender: Contender) -> str:
-    return f"the {who} (version {contender.version}) has no figures on dev: without labels nothing is promoted"
+    found = f"the {who} (version {contender.version}) has no figures on dev"
+    return f"{found}, and without them nothing is promoted: {NOTHING_TO_SCORE}"
 
 
 def _shortfall(metric: str, candidate: Contender, rival: Contender, who: str, margin: float) -> str | None:

@@ -1,4 +1,4 @@
-"""Train, dev and test. Dialogues with several labels go only to train, because a dev or test label must be one."""
+"""Train, dev and test, by upstream's splits or by seed."""
 
 from __future__ import annotations
 
@@ -39,9 +39,11 @@ def split_dialogues(
 
     "official" follows each dialogue's own split. "shuffled" shuffles the sorted ids and cuts off `floor(share * n)`
     dialogues for train, then for dev, the rest is test: exact shares, for corpora that never change. "hashed"
-    lets each id decide by a hash, so an old dialogue keeps its split when new ones arrive. Where we choose, a
-    dialogue with several labels that would fall into dev or test goes to train; where the split is official it is
-    left out, so that nothing official moves into train.
+    lets each id decide by a hash, so an old dialogue keeps its split when new ones arrive.
+
+    The benchmark's dev and test hold dialogues with one label at most: where it cuts by its own splits, others are
+    left out, and where it shuffles, they go to train. A team's own are hashed and stay where they fall: they help to
+    choose without labels, and no labelled figure counts them.
     """
     if splitting == "official":
         chosen = {d.dialogue_id: d.split or "train" for d in dialogues}
@@ -52,7 +54,7 @@ def split_dialogues(
     parts: dict[str, list[Dialogue]] = {name: [] for name in (*SPLITS, "left_out")}
     for dialogue in dialogues:
         name = chosen[dialogue.dialogue_id]
-        if name != "train" and len(dialogue.labels) > 1:
+        if name != "train" and splitting != "hashed" and len(dialogue.labels) > 1:
             name = "left_out" if splitting == "official" else "train"
         parts[name].append(dialogue if name == "left_out" else replace(dialogue, split=name))
     return Splits(**parts)

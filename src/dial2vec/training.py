@@ -56,6 +56,10 @@ class _MarkWhole(TrainerCallback):
     def __init__(self, encoder: DialogueEncoder) -> None:
         self.encoder = encoder
 
+    def on_step_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
+        # A checkpoint does not keep the losses since the last log, so a resumed run would log another mean.
+        control.should_log |= state.global_step % args.save_steps == 0
+
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
         folder = Path(args.output_dir)
         save_weights(self.encoder, folder / f"weights-{state.global_step}.safetensors")
@@ -76,10 +80,7 @@ class _Progress(TrainerCallback):
             return
         loss, rate = float(logs["loss"]), float(logs["learning_rate"])
         if not math.isfinite(loss):
-            raise Dial2vecError(
-                f"the loss became {loss} at step {state.global_step}; expected a finite number. "
-                "Lower train.learning_rate or raise train.temperature in params.yaml."
-            )
+            raise _diverged(f"the loss became {loss} at step {state.global_step}; expected a finite number")
         self.bar.set_postfix_str(f"loss {loss:.4f}, learning rate {rate:.2e}")
         if self.bar.disable:
             log.info("step %d of %d: loss %.4f, learning rate %.2e", state.global_step, state.max_steps, loss, rate)
@@ -120,6 +121,7 @@ def train(
     :param checkpoints: folder of this run's checkpoints; emptied when it belongs to another `fingerprint`.
     :param fingerprint: identifies data, settings and starting encoder.
     :raises SettingsError: when every weight is frozen.
+    :raises Dial2vecError: when loss or weights are no longer finite.
     """
     start = last_whole_checkpoint(checkpoints, fingerprint)
     if not len(data):
@@ -141,6 +143,9 @@ def train(
     trainer.remove_callback(PrinterCallback)
     result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     encoder.eval()
+    # Steps after the last log can diverge unseen.
+    if not all(bool(torch.isfinite(weights).all()) for weights in encoder.parameters()):
+        raise _diverged("the encoder's weights are no longer finite after the last step")
     save_weights(encoder, checkpoints / f"weights-{trainer.state.global_step}.safetensors")
     history = [
         {key: float(entry[key]) for key in ("step", "loss", "learning_rate", "grad_norm") if key in entry}
@@ -153,8 +158,12 @@ def train(
     return Trained(history, trainer.state.global_step, n_dialogues, data.count_cut(), resumed_from, seconds)
 
 
+def _diverged(found: str) -> Dial2vecError:
+    return Dial2vecError(f"{found}. Lower train.learning_rate or raise train.temperature in params.yaml.")
+
+
 def _arguments(settings: Train, seed: int, checkpoints: Path) -> TrainingArguments:
-    return TrainingArguments(
+    arguments = TrainingArguments(
         output_dir=str(checkpoints),
         seed=seed,
         # All epochs are laid out in the training set already, in order.
@@ -179,6 +188,10 @@ def _arguments(settings: Train, seed: int, checkpoints: Path) -> TrainingArgumen
         disable_tqdm=True,
         report_to=[],
     )
+    # One GPU: several would make each step that many times as large. Asking first lets the Trainer set up its device.
+    if arguments.n_gpu > 1:
+        arguments._n_gpu = 1
+    return arguments
 
 
 def last_whole_checkpoint(folder: Path, fingerprint: str) -> Path | None:

@@ -63,7 +63,7 @@ class SelfGuidedSet(Dataset[list[TokenSequence]]):
     def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
         """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, N, n]."""
         batch = self.tokenizer.pad([sequence for item in items for sequence in item])
-        # Items first, so that a batch that is shared out over several GPUs is never cut inside an item.
+        # Items first: wherever a batch is cut, an item stays whole.
         return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:

@@ -91,11 +91,18 @@ def to_records(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return [asdict(outcome) for outcome in outcomes]
 
 
-def _suites(limits: Validate) -> dict[str, list[tuple[str, Any]]]:
+Suite = list[tuple[str, Any]]
+
+
+def _suites(limits: Validate) -> dict[str, Suite]:
     """Expectations in words, with their Great Expectations form; the first of each suite guards the rest."""
+    return {"reading": _of_reading(limits), "dialogues": _of_dialogues(limits), "turns": _of_turns(limits)}
+
+
+def _of_reading(limits: Validate) -> Suite:
     import great_expectations.expectations as gxe
 
-    reading = [
+    return [
         (
             f"at most {limits.max_set_aside_share:.1%} of the records set aside",
             gxe.ExpectColumnMaxToBeBetween(column="set_aside_share", max_value=limits.max_set_aside_share),
@@ -105,7 +112,12 @@ def _suites(limits: Validate) -> dict[str, list[tuple[str, Any]]]:
             gxe.ExpectColumnMaxToBeBetween(column="one_speaker_share", max_value=limits.max_one_speaker_share),
         ),
     ]
-    dialogues = [
+
+
+def _of_dialogues(limits: Validate) -> Suite:
+    import great_expectations.expectations as gxe
+
+    return [
         (
             "the columns dialogue_id, n_turns, n_speakers, split",
             gxe.ExpectTableColumnsToMatchSet(column_set=["dialogue_id", "n_turns", "n_speakers", "split"]),
@@ -126,7 +138,12 @@ def _suites(limits: Validate) -> dict[str, list[tuple[str, Any]]]:
             gxe.ExpectColumnValuesToBeInSet(column="split", value_set=["train", "dev", "test", "none"]),
         ),
     ]
-    turns = [
+
+
+def _of_turns(limits: Validate) -> Suite:
+    import great_expectations.expectations as gxe
+
+    return [
         (
             "the columns dialogue_id, turn, speaker, text, words",
             gxe.ExpectTableColumnsToMatchSet(column_set=["dialogue_id", "turn", "speaker", "text", "words"]),
@@ -142,7 +159,6 @@ def _suites(limits: Validate) -> dict[str, list[tuple[str, Any]]]:
             gxe.ExpectCompoundColumnsToBeUnique(column_list=["dialogue_id", "turn"]),
         ),
     ]
-    return {"reading": reading, "dialogues": dialogues, "turns": turns}
 
 
 def _reading_frame(dialogues: Sequence[Dialogue], set_aside: Sequence[SetAside]) -> pd.DataFrame:

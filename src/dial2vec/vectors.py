@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder, Precision
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.files import atomic_path, code_hash, read_json, write_json
 
 PART = 500
 # Small batches keep a CPU's caches, large ones fill a GPU.
@@ -28,7 +28,7 @@ def kept_vectors(
 ) -> NDArray[np.float32]:
     """Encode the dialogues, [n, d] float32, keeping every 500 of them in `folder`.
 
-    Parts that are there already, for the same encoder and the same dialogues, are not encoded again.
+    Parts that are there already, by the same code from the same encoder and dialogues, are not encoded again.
     """
     ours = _fingerprint(encoder, dialogues, precision)
     if _owner(folder) != ours:
@@ -66,7 +66,8 @@ def _owner(folder: Path) -> object:
 
 
 def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
-    made_by = (encoder.max_length, encoder.tokens.separators, encoder.pooling, precision, encoder.device.type)
+    read_by = (encoder.tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, encoder.tokens.separators)
+    made_by = (read_by, encoder.pooling, encoder.resolved(precision), encoder.device.type, code_hash())
     digest = hashlib.sha256(repr(made_by).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())

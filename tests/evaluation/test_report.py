@@ -94,7 +94,7 @@ def headline(page):
 def test_worse_is_said_as_plainly_as_better(report):
     assert headline(render_report(report)) == (
         "The trained model is better than its start on Purity (+3.00), worse than its start on Spearman (−1.50) and "
-        "equal to it on MAP."
+        "equal to its start on MAP."
     )
 
 
@@ -131,8 +131,8 @@ def test_table_shows_spread_and_ceiling(report):
 
 def test_without_labels_the_page_says_so_and_shows_nothing_that_needs_them(report):
     page = render_report(make_report([], start=None, trained=None))
-    assert "no labels" in headline(page)
-    assert "no labelled dialogues" in page
+    assert "no figures on test" in headline(page)
+    assert "no dialogues that can be compared by their labels" in page
     shown = set(Outline(page).ids)
     assert not shown & {"figures", "similarity", "confusion", "examples", "map-data"}
     assert "The loss goes from 2.310 at step 5 to 1.020 at step 15." in page

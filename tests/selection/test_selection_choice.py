@@ -167,7 +167,7 @@ def test_too_few_dialogues_keep_the_start():
     assert found.chosen == 0
     assert found.sentence == (
         "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
-        "12."
+        "12. Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
     )
     assert [(judged.verdict, judged.score, judged.criteria) for judged in found.judged] == [
         ("chosen", None, {}),

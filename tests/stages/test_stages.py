@@ -17,6 +17,7 @@ from dial2vec.config import load_settings, settings_from_dict
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
+from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import checkout_lock, read_json
 from dial2vec.sampling import Samples
@@ -229,7 +230,7 @@ def test_corpus_without_labels_trains_and_says_that_nothing_can_be_scored(projec
     path = project / "data" / "calls" / "calls.jsonl"
     path.write_text(path.read_text().replace('"labels"', '"topics"'))
     artifacts, said = run(project, *TO_THE_FIGURES)
-    assert said[-1] == "no labels in test, so nothing could be scored"
+    assert said[-1] == f"no figures on test: {NOTHING_TO_SCORE}"
     metrics = read_json(artifacts.metrics)
     assert metrics["start"] is metrics["trained"] is None
     assert "<html" in artifacts.report.read_text()

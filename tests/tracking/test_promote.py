@@ -36,7 +36,7 @@ def test_without_labels_the_candidate_is_registered_but_not_promoted(root, make_
     register(root, make_record(scores={"start": None, "trained": None}, dev_scores={"start": None, "trained": None}))
     verdict = promote(root, "demo", MARGINS)
     assert not verdict.promoted
-    assert "without labels nothing is promoted" in verdict.reasons[0]
+    assert "without them nothing is promoted" in verdict.reasons[0]
 
 
 def unlabelled(make_record: MakeRecord, **changes: object) -> TrainingRecord:
@@ -85,7 +85,7 @@ def test_figures_are_never_compared_with_none_by_judging_without_labels(register
     register(registered, unlabelled(make_record, fingerprint="f2"))
     verdict = promote(registered, "demo", MARGINS, compare=lambda rival, candidate: None)
     assert not verdict.promoted
-    assert "without labels nothing is promoted" in verdict.reasons[0]
+    assert "without them nothing is promoted" in verdict.reasons[0]
 
 
 def on_a_new_split(root: Path, make_record: MakeRecord) -> Registration:

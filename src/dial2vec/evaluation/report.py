@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.evaluation import TASKS, pictures
+from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS, pictures
 from dial2vec.evaluation.choice import Choice, read_choice
 from dial2vec.evaluation.confusion import Confusion, confusion
 from dial2vec.evaluation.dialogue_map import dialogue_maps
@@ -26,8 +26,9 @@ class Report:
 
     :param corpus: name of the corpus.
     :param split_sizes: dialogues per split, in the order of display.
-    :param start: figures of the untrained start by `evaluation.scores.score`, on the test split; None without labels.
-    :param trained: the same of the trained model; None without labels.
+    :param start: figures of the untrained start by `evaluation.scores.score`, on the test split; None where its labels
+        leave nothing to score.
+    :param trained: the same of the trained model; None likewise.
     :param start_name: the start's name, such as "all-MiniLM-L6-v2".
     :param settings: flat settings, such as {"train.epochs": 1}.
     :param loss: (step, loss) pairs, in order.
@@ -143,7 +144,7 @@ class Shown:
 def render_report(report: Report) -> str:
     """Return the page as HTML that needs no network: style, script and plots are inside.
 
-    :param report: what to show; without `start` and `trained` the page says that there are no labels to judge by.
+    :param report: what to show; without `start` and `trained` the page says that there is nothing to judge by.
     """
     rows = _rows(report)
     choice = read_choice(report.selection)
@@ -178,7 +179,7 @@ def _vectors(report: Report) -> dict[str, np.ndarray]:
 def _headline(rows: list[dict[str, str]]) -> str:
     if not rows:
         return (
-            "The test dialogues carry no labels to judge by, so this page cannot say whether the trained model is "
+            f"There are no figures on test: {NOTHING_TO_SCORE}. So this page cannot say whether the trained model is "
             "better or worse than its start."
         )
     parts: dict[str, list[str]] = {}
@@ -187,7 +188,11 @@ def _headline(rows: list[dict[str, str]]) -> str:
             caution = f", {row['caution']}" if row["caution"] else ""
             by = "" if row["verdict"] == "equal" else f" ({row['difference']}{caution})"
             parts.setdefault(row["verdict"], []).append(row["title"] + by)
-    phrases = {"better": "better than its start on", "worse": "worse than its start on", "equal": "equal to it on"}
+    phrases = {
+        "better": "better than its start on",
+        "worse": "worse than its start on",
+        "equal": "equal to its start on",
+    }
     said = [f"{phrase} {_and(parts[verdict])}" for verdict, phrase in phrases.items() if verdict in parts]
     return f"The trained model is {_and(said)}."
 

@@ -105,7 +105,9 @@ def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed:
     names, steps = [candidate.name for candidate in candidates], [candidate.step for candidate in candidates]
     if n < MIN_DIALOGUES:
         needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
-        return _unmeasured(names, steps, 0, f"The start was kept: {needed}, and there are {n}.", "too few dialogues")
+        sentence = f"The start was kept: {needed}, and there are {n}. "
+        sentence += "Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
+        return _unmeasured(names, steps, 0, sentence, "too few dialogues")
     figures = _resampled(candidates, bootstraps=bootstraps, seed=seed)
     ahead = ((figures > figures[:, :1]) + 0.5 * (figures == figures[:, :1])).mean(axis=0)
     scores = _scores(figures)

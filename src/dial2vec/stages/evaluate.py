@@ -10,7 +10,7 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.evaluation import TASKS
+from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
 from dial2vec.evaluation.report import Report, render_report
 from dial2vec.files import atomic_path, read_json, write_json
@@ -39,7 +39,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
-        return "no labels in test, so nothing could be scored"
+        return f"no figures on test: {NOTHING_TO_SCORE}"
     start, trained = scores["start"], scores["trained"]
     return ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
 

@@ -13,7 +13,7 @@ from dial2vec.stages import stage
 
 
 def prepare(artifacts: Artifacts, settings: Settings) -> str:
-    """Split the corpus: officially where upstream has splits, by seed otherwise; several labels only in train."""
+    """Split the corpus: officially where upstream has splits, by seed otherwise."""
     corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent)
     splits = split_dialogues(
         list(read_dialogues(artifacts.dialogues)),
@@ -42,7 +42,10 @@ def prepare(artifacts: Artifacts, settings: Settings) -> str:
         },
     )
     sizes = ", ".join(f"{name} {size}" for name, size in splits.sizes.items())
-    return f"{sizes}; {len(splits.left_out)} with several labels left out of dev and test"
+    left_out = f"; {len(splits.left_out)} with several labels left out of dev and test" if splits.left_out else ""
+    several = sum(len(dialogue.labels) > 1 for dialogue in (*splits.dev, *splits.test))
+    unscored = f"; {several} of dev and test have several labels, and no figure counts them" if several else ""
+    return sizes + left_out + unscored
 
 
 if __name__ == "__main__":

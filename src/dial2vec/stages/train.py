@@ -7,15 +7,13 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict
-from pathlib import Path
 
-import dial2vec
 from dial2vec.artifacts import Artifacts
 from dial2vec.candidates import write_candidates
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.files import atomic_path, write_json
+from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.methods import METHODS, fit_maps
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
@@ -66,8 +64,8 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     digest = hashlib.sha256(json.dumps([asdict(settings.train), asdict(settings.encoder), settings.seed]).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
-    code = sorted(Path(dial2vec.__file__).parent.rglob("*.py"))
-    for path in (*code, artifacts.split("train"), artifacts.samples):
+    digest.update(code_hash().encode())
+    for path in (artifacts.split("train"), artifacts.samples):
         with path.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()
