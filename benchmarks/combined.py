@@ -44,7 +44,7 @@ from dial2vec.training import train
 from dial2vec.training_data import SelfGuidedSet, training_order
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
-TRAIN, DEV, TRAINED, NEGATIVES, MAX_LENGTH = 2000, 800, 256, 3, 256
+TRAIN, DEV, TRAINED, NEGATIVES, MAX_LENGTH = 2000, 800, 160, 3, 256
 Places = NDArray[np.int64]
 
 
@@ -187,7 +187,7 @@ def train_by(way: Way, encoder: DialogueEncoder, dialogues: list[Dialogue], sett
         learning_rate=settings.train.learning_rate * way.rate,
         max_dialogues=TRAINED,
         batch_size=4,
-        gradient_accumulation=4,
+        gradient_accumulation=2,
         checkpoint_steps=1000,
     )
     fitted = fit_maps(encoder, usable, settings=options, vectors=folder / "vectors")
