@@ -46,8 +46,8 @@ DEV, TRAIN = 400, 3000
 Vectors = NDArray[np.float32]
 Checkpoints = Iterator[tuple[str, str, Views]]
 TRAINED: dict[str, dict[str, Any]] = {
-    "neighbours": {"max_dialogues": 960, "checkpoint_steps": 5},
-    "neighbours, rate x 30": {"max_dialogues": 960, "checkpoint_steps": 5, "learning_rate": 3e-3},
+    "neighbours": {"max_dialogues": 960, "checkpoint_steps": 10},
+    "neighbours, rate x 30": {"max_dialogues": 960, "checkpoint_steps": 10, "learning_rate": 3e-3},
     "dial2vec": {"method": "dial2vec", "learning_rate": 1e-5},
     "dial2vec, rate x 10": {"method": "dial2vec", "learning_rate": 1e-4},
 }
@@ -141,7 +141,7 @@ def neighbour_maps(units: Vectors, mean: Vectors) -> Iterator[Map]:
     for k in (3, 8, 14, 30, 60, 120, 300, 800):
         weight = fit_map(units, neighbour_targets(units, k=k), ridge=0.1, identity=1)
         yield "map, more neighbours", f"k {k}", through(mean, weight)
-    for ridge in (0.01, 0.3, 1.0, 3.0, 10.0, 30.0):
+    for ridge in (0.01, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0):
         weight = fit_map(units, neighbour_targets(units, k=14), ridge=ridge, identity=1)
         yield "map, held back", f"ridge {ridge:g}", through(mean, weight)
     weights: list[Vectors] = []
@@ -160,13 +160,13 @@ def neighbour_maps(units: Vectors, mean: Vectors) -> Iterator[Map]:
 def other_maps(units: Vectors, mean: Vectors) -> Iterator[Map]:
     """Yield principal components kept, whitened or removed, and random projections."""
     _, sizes, axes = np.linalg.svd(units - units.mean(axis=0), full_matrices=False)
-    for kept in (4, 8, 16, 32, 64, 128):
+    for kept in (4, 8, 16, 32, 64, 128, 256):
         yield "principal components", f"{kept} kept", through(mean, axes[:kept].T)
         yield "whitening", f"{kept} kept", through(mean, axes[:kept].T / sizes[:kept])
-    for removed in (1, 2, 3, 5, 10):
+    for removed in (1, 2, 3, 5, 10, 20):
         rest = np.eye(axes.shape[1]) - axes[:removed].T @ axes[:removed]
         yield "top removed", f"{removed} removed", through(mean, rest.astype(np.float32))
-    for kept in (8, 16, 32, 64):
+    for kept in (4, 8, 16, 32, 64, 128):
         drawn = np.random.default_rng(kept).normal(size=(units.shape[1], kept)).astype(np.float32)
         yield "random projection", f"to {kept}", through(mean, drawn)
 
