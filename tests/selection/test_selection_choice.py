@@ -82,7 +82,8 @@ def test_the_start_in_other_clothes_is_never_admissible():
 @pytest.mark.parametrize(
     ("ahead_in", "verdict"),
     [
-        ((9, 9, 2), "chosen"),
+        ((9, 9, 5), "chosen"),
+        ((9, 9, 4), "no gain in agreement of the two sides"),
         ((9, 2, 9), "chosen"),
         ((9, 8, 8), "not clearly ahead of the start on two criteria"),
         ((9, 9, 1), "clearly behind the start on agreement of the two sides"),
@@ -98,10 +99,10 @@ def test_clearly_means_nine_resamplings_of_ten(monkeypatch, ahead_in, verdict):
 
 
 def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
-    tried = faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[2, 2, 0]], [[9, 9, -9]])
+    tried = faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[2, 2, 0.6]], [[9, 9, -9]])
     found = choose_label_free(tried, bootstraps=4, seed=0)
-    # Ranks of four: the start 1, 1, 2.5; then 2, 2, 4; 3, 3, 2.5; 4, 4, 1. Less 1, by 3, averaged.
-    assert [judged.score for judged in found.judged] == pytest.approx([1.5 / 9, 5 / 9, 5.5 / 9, 6 / 9])
+    # Ranks of four: the start 1, 1, 2; then 2, 2, 4; 3, 3, 3; 4, 4, 1. Less 1, by 3, averaged.
+    assert [judged.score for judged in found.judged] == pytest.approx([1 / 9, 5 / 9, 6 / 9, 6 / 9])
     assert found.chosen == 2
     assert [judged.verdict for judged in found.judged] == [
         "the start",
@@ -110,9 +111,35 @@ def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
         "clearly behind the start on agreement of the two sides",
     ]
     assert found.sentence == (
-        "The try 2 was chosen: it is clearly ahead of the start on cluster stability (in 100 % of 4 resamplings) and "
-        "silhouette (100 %), and not clearly behind on agreement of the two sides; of the 2 candidates for which this "
-        "holds it ranks highest."
+        "The try 2 was chosen: it is clearly ahead of the start on cluster stability (in 100 % of 4 resamplings), "
+        "silhouette (100 %) and agreement of the two sides (100 %); of the 2 candidates for which this holds it ranks "
+        "highest."
+    )
+
+
+def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(monkeypatch):
+    found = choose_label_free(
+        faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[9, 9, 0.4]], [[2, 2, 0.5]]), bootstraps=2, seed=0
+    )
+    assert [judged.verdict for judged in found.judged] == [
+        "the start",
+        "admissible",
+        "less than half of the best gain in agreement of the two sides",
+        "chosen",
+    ]
+    assert found.sentence.endswith(
+        "; of the 2 candidates for which this holds and that have half of the best gain in agreement of the two sides "
+        "it ranks highest."
+    )
+
+
+def test_clusters_without_any_gain_in_the_agreement_of_the_sides_keep_the_start(monkeypatch):
+    # Ahead in half of the resamplings, and further behind in the others: not clearly behind, and no gain.
+    found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1], [1, 1, -2]]), bootstraps=2, seed=0)
+    assert found.chosen == 0
+    assert found.sentence == (
+        "The start was kept: no candidate that is clearly ahead of it gains in agreement of the two sides (try 1: no "
+        "gain in agreement of the two sides)."
     )
 
 

@@ -18,6 +18,9 @@ from dial2vec.selection.criteria import CHOOSING, Views, measure
 CLEARLY_AHEAD, CLEARLY_BEHIND = 0.9, 0.1
 # Criteria on which an admissible candidate is clearly ahead, of the three.
 AHEAD_ON = 2
+# Share of the best gain in agreement of the two sides that a candidate keeps. A space that is shrinking pleases the
+# other two criteria more and more, while this gain melts away: measured in docs/recipe.md.
+KEPT_SHARE = 0.5
 MIN_DIALOGUES = 40
 SHARE_DRAWN = 0.8
 # Figures that agree to so many decimals are equal: what is beyond is rounding, and no merit.
@@ -29,6 +32,7 @@ TITLES = {
     "silhouette": "silhouette",
     "cross_side": "agreement of the two sides",
 }
+MOSTLY_LOST = f"less than half of the best gain in {TITLES['cross_side']}"
 
 Matrix = NDArray[np.float64]
 
@@ -87,7 +91,8 @@ def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed:
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
 
     A candidate is admissible when it is clearly ahead of the start on at least two criteria and clearly behind on none.
-    Of these the one with the highest score is chosen, of equal ones the earlier. Each resampling draws 80 % of the
+    Of these, those are left that gain at least half as much in `cross_side` as the one that gains most, and at least
+    nothing; the one with the highest score is chosen, of equal ones the earlier. Each resampling draws 80 % of the
     dialogues without replacement, the same for all candidates: a dialogue drawn twice would be its own neighbour.
 
     :param candidates: the start first; at least it.
@@ -111,10 +116,10 @@ def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed:
     figures = _resampled(candidates, bootstraps=bootstraps, seed=seed)
     ahead = ((figures > figures[:, :1]) + 0.5 * (figures == figures[:, :1])).mean(axis=0)
     scores = _scores(figures)
-    objections = [_objection(shares) for shares in ahead]
-    admissible = [place for place, objection in enumerate(objections) if objection is None]
+    objections = _all_objections(figures, ahead)
+    left = [place for place, objection in enumerate(objections) if objection is None]
     # `max` returns the first of equals.
-    chosen = max(admissible, key=lambda place: scores[place], default=0)
+    chosen = max(left, key=lambda place: scores[place], default=0)
     judged = [
         Judged(
             name=candidate.name,
@@ -126,7 +131,7 @@ def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed:
         )
         for place, candidate in enumerate(candidates)
     ]
-    sentence = _chosen_sentence(judged[chosen], bootstraps, len(admissible)) if chosen else _kept_sentence(judged[1:])
+    sentence = _chosen_sentence(judged[chosen], bootstraps, judged) if chosen else _kept_sentence(judged[1:])
     return Choice(chosen, sentence, judged)
 
 
@@ -194,6 +199,20 @@ def _scores(figures: Matrix) -> Matrix:
     return ranks.mean(axis=(0, 2))
 
 
+def _all_objections(figures: Matrix, ahead: Matrix) -> list[str | None]:
+    """Return for each candidate why it cannot be chosen, or None."""
+    objections = [_objection(shares) for shares in ahead]
+    sides = figures[:, :, CHOOSING.index("cross_side")]
+    gains = (sides - sides[:, :1]).mean(axis=0)
+    most = max((gains[place] for place, objection in enumerate(objections) if objection is None), default=0)
+    refused = MOSTLY_LOST if most > 0 else f"no gain in {TITLES['cross_side']}"
+    # Below zero half of the best is more than the best: nothing is left.
+    return [
+        refused if objection is None and gain < KEPT_SHARE * most else objection
+        for gain, objection in zip(gains, objections, strict=True)
+    ]
+
+
 def _objection(ahead: Matrix) -> str | None:
     """Return why a candidate is not admissible, or None."""
     behind = [TITLES[name] for name, share in _by_criterion(ahead).items() if share <= CLEARLY_BEHIND]
@@ -210,7 +229,7 @@ def _verdict(place: int, chosen: int, objection: str | None) -> str:
     return "the start" if place == 0 else objection or "admissible"
 
 
-def _chosen_sentence(judged: Judged, bootstraps: int, admissible: int) -> str:
+def _chosen_sentence(judged: Judged, bootstraps: int, everyone: Sequence[Judged]) -> str:
     clear = [criterion for criterion in CHOOSING if judged.ahead[criterion] >= CLEARLY_AHEAD]
     unclear = [TITLES[criterion] for criterion in CHOOSING if criterion not in clear]
     shares = [f"{judged.ahead[criterion] * 100:.0f} %" for criterion in clear]
@@ -220,8 +239,11 @@ def _chosen_sentence(judged: Judged, bootstraps: int, admissible: int) -> str:
     sentence = f"The {judged.name} was chosen: it is clearly ahead of the start on {_listed(found)}"
     if unclear:
         sentence += f", and not clearly behind on {_listed(unclear)}"
-    if admissible > 1:
-        sentence += f"; of the {admissible} candidates for which this holds it ranks highest"
+    left = sum(one.verdict in ("chosen", "admissible") for one in everyone)
+    shrunk = any(one.verdict == MOSTLY_LOST for one in everyone)
+    if left > 1 or shrunk:
+        half = f" and that have half of the best gain in {TITLES['cross_side']}" if shrunk else ""
+        sentence += f"; of the {left} candidates for which this holds{half} it ranks highest"
     return sentence + "."
 
 
@@ -232,10 +254,10 @@ def _kept_sentence(others: Sequence[Judged]) -> str:
     reasons = [f"{judged.name}: {judged.verdict}" for judged in ranked[:NAMED]]
     if len(ranked) > NAMED:
         reasons.append(f"and {len(ranked) - NAMED} more")
-    return (
-        "The start was kept: no candidate is clearly ahead of it on two of three criteria without being clearly behind "
-        f"on one ({'; '.join(reasons)})."
-    )
+    wanted = "is clearly ahead of it on two of three criteria without being clearly behind on one"
+    if any(judged.verdict.startswith("no gain") for judged in others):
+        wanted = f"that is clearly ahead of it gains in {TITLES['cross_side']}"
+    return f"The start was kept: no candidate {wanted} ({'; '.join(reasons)})."
 
 
 def _by_criterion(figures: Matrix) -> dict[str, float]:
