@@ -188,18 +188,18 @@ def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(project)
     _, said = run(project, validate, prepare, sample, train_encoder, select)
     assert said[-1] == (
         "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
-        "19."
+        "19. Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
     )
 
 
 def test_the_criteria_look_at_a_lot_of_the_dev_dialogues_with_two_sides(dialogue):
-    dev = [dialogue(f"d{i}", "a: w1", "b: w2") for i in range(20)] + [dialogue("alone", "a: w1")]
-    settings = settings_from_dict({"select": {"max_dialogues": 8}})
+    dev = [dialogue(f"d{i}", "a: w1", "b: w2") for i in range(60)] + [dialogue("alone", "a: w1")]
+    settings = settings_from_dict({"select": {"max_dialogues": 40}})
     drawn = [one.dialogue_id for one in some(dev, settings)]
-    assert len(drawn) == 8
+    assert len(drawn) == 40
     assert drawn == sorted(drawn, key=lambda name: int(name[1:]))
     assert drawn == [one.dialogue_id for one in some(dev, settings)]
-    assert [one.dialogue_id for one in some(dev, settings_from_dict({}))] == [f"d{i}" for i in range(20)]
+    assert [one.dialogue_id for one in some(dev, settings_from_dict({}))] == [f"d{i}" for i in range(60)]
 
 
 def test_a_second_training_of_the_same_data_ends_with_the_same_candidates(larger):
