@@ -3,7 +3,7 @@ import pytest
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.selection import choice
-from dial2vec.selection.choice import Candidate, choose_by_scores, choose_label_free, choose_last
+from dial2vec.selection.choice import MOSTLY_LOST, Candidate, choose_by_scores, choose_label_free, choose_last
 from dial2vec.selection.criteria import CHOOSING, Views, measure
 
 N = 120
@@ -27,7 +27,7 @@ def candidates(*others):
 
 
 def faked(monkeypatch, *figures):
-    """Candidates whose criteria in resampling b are `figures[candidate][b]`; the last repeats on all dialogues."""
+    """Candidates whose criteria in resampling b are `figures[candidate][b]`; on all dialogues it is the last."""
     asked = dict.fromkeys(range(len(figures)), 0)
 
     def fake(views, *, seed):
@@ -93,6 +93,7 @@ def test_the_start_in_other_clothes_is_never_admissible():
 )
 def test_clearly_means_nine_resamplings_of_ten(monkeypatch, ahead_in, verdict):
     tried = [[1.0 if b < times else -1.0 for times in ahead_in] for b in range(10)]
+    tried.append([times - 4.5 for times in ahead_in])
     found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], tried), bootstraps=10, seed=0)
     assert found.judged[1].verdict == verdict
     assert found.judged[1].ahead == pytest.approx(dict(zip(CHOOSING, np.array(ahead_in) / 10, strict=True)))
@@ -131,6 +132,12 @@ def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(mo
         "; of the 2 candidates for which this holds and that have half of the best gain in agreement of the two sides "
         "it ranks highest."
     )
+
+
+def test_the_gain_that_must_be_kept_is_that_on_all_dialogues(monkeypatch):
+    shrunk = [[9, 9, 1], [9, 9, 1], [9, 9, 0.4]]
+    found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], shrunk), bootstraps=2, seed=0)
+    assert (found.chosen, found.judged[2].verdict) == (1, MOSTLY_LOST)
 
 
 def test_clusters_without_any_gain_in_the_agreement_of_the_sides_keep_the_start(monkeypatch):
