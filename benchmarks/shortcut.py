@@ -18,7 +18,7 @@ import sys
 from dial2vec.artifacts import find_root
 from dial2vec.corpora import get_corpus
 from dial2vec.corpora.demo import write_demo
-from dial2vec.dialogue import Dialogue, SetAside
+from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.files import atomic_path
 from dial2vec.pipeline import add_data
 
@@ -67,10 +67,10 @@ def main() -> None:
     source, target = root / "data" / "demo", root / "data" / "shortcut"
     if not source.is_dir():
         write_demo(source)
-    set_aside: list[SetAside] = []
+    quarantine: list[Quarantined] = []
     target.mkdir(parents=True, exist_ok=True)
     with atomic_path(target / "dialogues.jsonl") as temporary, temporary.open("w", encoding="utf-8") as handle:
-        for number, dialogue in enumerate(get_corpus("demo", data=root / "data").read(source, set_aside=set_aside)):
+        for number, dialogue in enumerate(get_corpus("demo", data=root / "data").read(source, quarantine=quarantine)):
             handle.write(json.dumps(styled(dialogue, random.Random(number))) + "\n")
     add_data(root)
     sys.stdout.write("Next: put `corpora: [shortcut]` into params.yaml, then `make run`.\n")

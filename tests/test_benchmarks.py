@@ -1,18 +1,24 @@
 from __future__ import annotations
 
+import itertools
+import json
 import random
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from conftest import make_dialogue
+from dial2vec.dialogue import dialogue_from_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import combined
 import criteria
+import data
+import fuzz_import
 import recipe
 import shortcut
 
@@ -120,3 +126,21 @@ def test_the_ways_stand_in_rows_and_the_corpora_in_columns():
     row = {"corpus": "a", "way": "start", "purity": 1.0, "spearman": 2.0, "map": 3.0}
     found = combined.table([row, row | {"corpus": "b", "way": "dial2vec"}]).splitlines()
     assert found[2:] == ["| start | 1.00 / 2.00 / 3.00 | – |", "| dial2vec | – | 1.00 / 2.00 / 3.00 |"]
+
+
+def test_the_importer_meets_broken_files_with_no_error_but_ours():
+    done = CliRunner().invoke(fuzz_import.main, ["--cases", "60", "--seed", "7"])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("60 cases, 0 failures: ")
+
+
+def test_made_up_dialogues_are_dialogues_and_one_in_ten_copies_the_one_before():
+    found = [dialogue_from_record(json.loads(line)) for line in data.made_up(2000, 40).splitlines()]
+    assert [dialogue.dialogue_id for dialogue in found][::39] == ["call-00002000", "call-00002039"]
+    pairs = [one.turns[:-1] == other.turns[:-1] for one, other in itertools.pairwise(found)]
+    assert [place for place, equal in enumerate(pairs) if equal] == [0, 10, 20, 30]
+
+
+def test_growth_is_the_time_per_dialogue_of_the_largest_over_the_smallest():
+    measured = {100: {"read": (1.0, 50.0)}, 1000: {"read": (11.0, 80.0)}}
+    assert data.growth(measured) == "1,000 against 100: 1.10 times as long per dialogue; peak 80 MiB\n"

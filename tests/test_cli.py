@@ -25,7 +25,7 @@ def run(tmp_path, monkeypatch):
 
 def test_help_lists_every_command():
     done = CliRunner().invoke(main, ["--help"])
-    for command in ("run", "results", "fetch", "add", "embed", "promote", "versions", "page"):
+    for command in ["run", "results", "fetch", "add", "import", "stats", "embed", "promote", "versions", "page"]:
         assert f"\n  {command} " in done.output
 
 
@@ -41,6 +41,8 @@ def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
     [
         (["fetch", "sdg"], "Did you mean 'sgd'?"),
         (["add", "calls"], "put JSON Lines"),
+        (["stats", "sgd"], "Run `dial2vec fetch sgd`"),
+        (["stats", "sdg"], "Did you mean 'sgd'?"),
         (["promote", "calls"], "make run"),
         (["versions", "calls"], "make run"),
         (["results"], "Run `make run`"),
@@ -88,7 +90,7 @@ def test_debug_shows_the_traceback(run):
     assert type(done.exception).__name__ == "ArtifactError"
 
 
-def test_embed_reports_what_was_cut_and_set_aside(run, tmp_path, tiny_folder):
+def test_embed_reports_what_was_cut_and_quarantined(run, tmp_path, tiny_folder):
     long = {"dialogue_id": "long", "turns": [{"speaker": "a", "text": "w1 " * 100}]}
     (tmp_path / "calls.jsonl").write_text(json.dumps(long) + "\n{broken\n")
     done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "v.parquet")
@@ -131,6 +133,19 @@ def test_add_says_where_a_run_would_stop(run, tmp_path, monkeypatch):
     assert "A run would stop here: expected at least 10 dialogues; found 3" in done.output
 
 
+def test_stats_count_corpus_after_corpus(run, tmp_path):
+    for name, turns in (("one", 1), ("two", 2)):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        record = {"dialogue_id": "d", "turns": [{"speaker": "a", "text": "w1 w2"}] * turns}
+        (tmp_path / "data" / name / "calls.jsonl").write_text(json.dumps(record))
+    done = run("stats", "two", "one")
+    assert done.exit_code == 0, done.output
+    assert [line.split() for line in done.output.splitlines() if line.startswith("whole")] == [
+        ["whole", "1", "2.00", "4.00", "0"],
+        ["whole", "1", "1.00", "2.00", "0"],
+    ]
+
+
 def test_a_name_with_a_dash_is_named_as_the_problem(run):
     assert "'my-calls' is no corpus name; use letters, digits and '_' only" in run("add", "my-calls").output
 
@@ -145,3 +160,81 @@ def test_pages_listen_on_this_machine_only(tmp_path):
 def test_help_is_instant_enough_to_import_no_library():
     done = subprocess.run([sys.executable, "-m", "dial2vec.cli", "--help"], capture_output=True, text=True, check=True)
     assert "dialogue encoder" in done.stdout
+
+
+CALLS = """conversation_id,speaker,text
+c1,Anna Smith,"Hello, my mail is anna@example.org"
+c1,agent,Thank you Anna
+c2,,Who is this?
+"""
+
+
+@pytest.fixture
+def versioned(monkeypatch):
+    """How often `data/` was versioned."""
+    calls = []
+    monkeypatch.setattr("dial2vec.pipeline.add_data", calls.append)
+    monkeypatch.setattr("dial2vec.pipeline.restore_data", lambda root: None)
+    return calls
+
+
+def test_a_dry_run_of_an_import_shows_what_is_understood_and_writes_nothing(run, tmp_path, versioned):
+    (tmp_path / "may.csv").write_text(CALLS)
+    before = sorted(tmp_path.rglob("*"))
+    done = run("import", "may.csv", "--name", "calls", "--dry-run")
+    assert done.exit_code == 0, done.output
+    for shown in (
+        "may.csv: csv, UTF-8, delimiter comma",
+        "conversation_id  is the dialogue id",
+        "dialogues    1 can be used, 1 quarantined",
+        "the speaker is blank (first: may.csv:4)",
+        "Anna Smith: Hello, my mail is anna@example.org",
+    ):
+        assert shown in done.output
+    assert sorted(tmp_path.rglob("*")) == before
+    assert versioned == []
+
+
+def test_an_import_writes_a_corpus_versions_it_and_says_what_is_next(run, tmp_path, versioned):
+    (tmp_path / "may.csv").write_text(CALLS)
+    done = run("import", "may.csv", "--name", "calls", "--redact")
+    assert done.exit_code == 0, done.output
+    written = (tmp_path / "data" / "calls" / "may.jsonl").read_text()
+    assert json.loads(written) == {
+        "dialogue_id": "c1",
+        "turns": [
+            {"speaker": "speaker 1", "text": "Hello, my mail is [EMAIL]"},
+            {"speaker": "agent", "text": "Thank you [NAME]"},
+        ],
+        "labels": [],
+    }
+    assert "1 [EMAIL], 1 [NAME]" in done.output
+    assert "Anna" not in done.output
+    assert "put `corpora: [calls]` into params.yaml" in done.output
+    assert '"line": 4' in (tmp_path / "artifacts" / "calls" / "import" / "may.quarantine.jsonl").read_text()
+    assert versioned == [tmp_path]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["may.csv", "--name", "sgd"], "comes with its own reader"),
+        (["none.csv", "--name", "calls"], "none.csv does not exist"),
+        (["may.csv", "--name", "calls", "--text", "txt"], "Did you mean 'text'?"),
+        (["may.csv", "--name", "calls", "--delimiter", "::"], "is no delimiter"),
+        (["may.csv", "--name", "calls", "--redact", "--phone-country", "XX"], "is no country"),
+    ],
+)
+def test_an_import_that_cannot_be_is_one_sentence_and_leaves_no_trace(run, tmp_path, versioned, arguments, message):
+    (tmp_path / "may.csv").write_text(CALLS)
+    done = run("import", *arguments)
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: ")
+    assert message in done.output
+    assert not (tmp_path / "data").exists()
+
+
+def test_turns_in_a_row_by_one_speaker_are_kept_unless_they_are_to_be_merged(run, tmp_path, versioned):
+    (tmp_path / "may.csv").write_text("call_id,speaker,text\nc,a,one\nc,a,two\nc,b,three\n")
+    assert "turns        3" in run("import", "may.csv", "--name", "calls", "--dry-run").output
+    assert "turns        2" in run("import", "may.csv", "--name", "calls", "--dry-run", "--merge-turns").output

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -8,12 +9,12 @@ from hypothesis import strategies as st
 
 from dial2vec.dialogue import (
     Dialogue,
-    SetAside,
+    Quarantined,
     Turn,
     dialogue_from_record,
     read_dialogues,
     write_dialogues,
-    write_set_aside,
+    write_quarantine,
 )
 from dial2vec.errors import CorpusError, Dial2vecError
 
@@ -88,12 +89,12 @@ def lines_of(tmp_path, *lines):
         (GOOD, "the id 'd1' came before in this file"),
     ],
 )
-def test_a_bad_line_is_set_aside_with_its_reason_and_the_rest_is_read(tmp_path, line, reason):
+def test_a_bad_line_is_quarantine_with_its_reason_and_the_rest_is_read(tmp_path, line, reason):
     path = lines_of(tmp_path, GOOD, line, {**GOOD, "dialogue_id": "last"})
-    set_aside: list[SetAside] = []
-    assert [d.dialogue_id for d in read_dialogues(path, set_aside=set_aside)] == ["d1", "last"]
-    assert len(set_aside) == 1
-    assert str(set_aside[0]).startswith(f"{path}:2: ")
+    quarantine: list[Quarantined] = []
+    assert [d.dialogue_id for d in read_dialogues(path, quarantine=quarantine)] == ["d1", "last"]
+    assert len(quarantine) == 1
+    assert str(quarantine[0]).startswith(f"{path}:2: ")
     with pytest.raises(CorpusError, match=reason) as error:
         list(read_dialogues(path))
     assert str(error.value).startswith(f"{path}:2: ")
@@ -103,15 +104,24 @@ def test_a_number_is_accepted_as_an_id():
     assert dialogue_from_record({**GOOD, "dialogue_id": 17}).dialogue_id == "17"
 
 
-def test_set_aside_records_carry_their_id_where_there_is_one(tmp_path):
+def test_quarantine_records_carry_their_id_where_there_is_one(tmp_path):
     path = lines_of(tmp_path, GOOD, GOOD, {"dialogue_id": "\ud83d", "turns": []}, "{")
-    set_aside: list[SetAside] = []
-    list(read_dialogues(path, set_aside=set_aside))
-    assert [record.dialogue_id for record in set_aside] == ["d1", "?", ""]
-    write_set_aside(tmp_path / "aside.csv", set_aside)
-    rows = (tmp_path / "aside.csv").read_text().splitlines()
-    assert rows[0] == "source,line,dialogue_id,reason"
-    assert rows[1].startswith(f"{path},2,d1,the id 'd1' came before")
+    quarantine: list[Quarantined] = []
+    list(read_dialogues(path, quarantine=quarantine))
+    assert [record.dialogue_id for record in quarantine] == ["d1", "?", ""]
+    write_quarantine(tmp_path / "q.jsonl", [replace(one, origin=one.origin.below(tmp_path)) for one in quarantine])
+    rows = [json.loads(line) for line in (tmp_path / "q.jsonl").read_text().splitlines()]
+    assert rows[0] == {
+        "source": path.name,
+        "line": 2,
+        "dialogue_id": "d1",
+        "reason": "the id 'd1' came before in this file",
+    }
+
+
+def test_consecutive_turns_of_one_speaker_are_merged():
+    turns = (Turn("a", "Hi."), Turn("a", "Well?"), Turn("b", "Yes."), Turn("a", "Ok."))
+    assert Dialogue("d", turns).merged() == Dialogue("d", (Turn("a", "Hi. Well?"), Turn("b", "Yes."), Turn("a", "Ok.")))
 
 
 def test_a_split_may_be_empty_where_that_is_said(tmp_path):

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import csv
 import json
 
 import numpy as np
@@ -36,7 +35,7 @@ def test_vectors_are_those_of_encode_in_input_order_over_several_blocks(encoder,
     assert table["dialogue_id"].to_pylist() == [f"d{i}" for i in range(7)]
     vectors = np.array(table["embedding"].to_pylist(), dtype=np.float32)
     np.testing.assert_allclose(vectors, encoder.encode(list(read_dialogues(path))), atol=1e-5)
-    assert (done.dialogues, done.dimension, done.cut, done.set_aside, done.set_aside_file) == (7, 16, 0, 0, None)
+    assert (done.dialogues, done.dimension, done.cut, done.quarantine, done.quarantine_file) == (7, 16, 0, 0, None)
 
 
 def test_dialogues_over_the_limit_are_counted(encoder, tmp_path):
@@ -49,9 +48,9 @@ def test_dialogues_over_the_limit_are_counted(encoder, tmp_path):
 def test_bad_records_are_listed_beside_the_vectors_and_the_rest_is_embedded(encoder, tmp_path):
     path = transcripts(tmp_path, extra=["{broken", json.dumps({"dialogue_id": "d9", "turns": []})])
     done = embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
-    assert (done.dialogues, done.set_aside) == (7, 2)
-    listed = list(csv.DictReader(done.set_aside_file.open()))
-    assert [record["line"] for record in listed] == ["8", "9"]
+    assert (done.dialogues, done.quarantine) == (7, 2)
+    listed = list(map(json.loads, done.quarantine_file.open()))
+    assert [record["line"] for record in listed] == [8, 9]
     assert listed[1]["reason"] == "it has no turns"
 
 

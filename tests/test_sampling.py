@@ -75,6 +75,37 @@ def test_short_and_one_speaker_dialogues_do_not_train_but_lend_their_turns():
     assert set(np.unique(samples.negatives[0][:, 0])) == {0, 2, 3, 5, 6, 7}
 
 
+@settings(max_examples=60, deadline=None)
+@given(CORPORA, st.lists(st.integers(0, 2), min_size=6, max_size=6))
+def test_stand_ins_come_from_the_same_cluster_and_role(train, clusters):
+    clusters = np.unique(clusters[: len(train)], return_inverse=True)[1]
+    samples = draw(train, clusters=clusters)
+    roles = [role for dialogue in train for role in dialogue.roles]
+    of = np.repeat(clusters, [len(dialogue.turns) for dialogue in train])
+    for place, i in enumerate(samples.dialogues):
+        columns = slice(samples.first_turn[place], samples.first_turn[place + 1])
+        drawn = samples.negatives[:, :, columns]
+        assert (of[drawn] == clusters[i]).all()
+        assert all(roles[one] == train[i].roles[turn] for *_, turn, one in enumerate_all(drawn))
+
+
+def enumerate_all(drawn):
+    return ((*place, drawn[place]) for place in np.ndindex(drawn.shape))
+
+
+def test_stand_ins_are_uniform_over_the_role_in_the_cluster():
+    train = [make_dialogue(f"d{i}", f"a: {i}", f"b: {i}", f"a: {i} again") for i in range(10)]
+    samples = draw(train, negatives=4000, passes=1, keep_role="first", clusters=np.arange(10) % 2)
+    counts = np.bincount(samples.negatives[0][:, 1::6].ravel(), minlength=30)
+    assert set(np.flatnonzero(counts)) == {1, 7, 13, 19, 25}
+    np.testing.assert_allclose(counts[1::6] / counts.sum(), 0.2, atol=0.01)
+
+
+def test_the_split_may_be_a_stream():
+    train = [make_dialogue(f"d{i}", "a: x", "b: y", "a: z") for i in range(20)]
+    np.testing.assert_array_equal(draw(iter(train)).negatives, draw(train).negatives)
+
+
 def test_hundreds_of_speakers_are_drawn_by_role():
     crowd = make_dialogue("crowd", *(f"s{i}: x" for i in range(300)))
     samples = draw([crowd, crowd], negatives=3)

@@ -1,81 +1,150 @@
 from __future__ import annotations
 
+import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
-from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.splits import label_counts, split_dialogues
+from dial2vec.duplicates import signatures
+from dial2vec.splits import LEFT_OUT, Copy, assign_splits, find_copies, without_copies
 
-SHARES = {"dev_share": 0.1, "test_share": 0.1}
+TRAIN, DEV, TEST = 0, 1, 2
+WORDS = [
+    "the",
+    "quick",
+    "brown",
+    "fox",
+    "jumps",
+    "over",
+    "lazy",
+    "dogs",
+    "while",
+    "seven",
+    "wizards",
+    "boil",
+    "vexed",
+    "quartz",
+    "in",
+    "pale",
+    "morning",
+    "light",
+]
 
 
-def corpus(n, labels=("x",)):
-    return [make_dialogue(f"d{i:05}", "a: hello", labels=labels) for i in range(n)]
+def names(n):
+    return [f"d{i:05}" for i in range(n)]
 
 
-def ids(dialogues):
-    return {dialogue.dialogue_id for dialogue in dialogues}
+def assign(ids, *, labels=1, official=None, splitting="hashed", seed=3):
+    n_labels = [labels] * len(ids) if isinstance(labels, int) else labels
+    official = official or [None] * len(ids)
+    return assign_splits(ids, n_labels, official, splitting=splitting, dev_share=0.1, test_share=0.1, seed=seed)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(1, 300), st.sampled_from(["hashed", "shuffled"]), st.integers(0, 5))
-def test_every_dialogue_is_in_exactly_one_split_and_carries_its_name(n, splitting, seed):
-    splits = split_dialogues(corpus(n), splitting=splitting, seed=seed, **SHARES)
-    parts = [splits.train, splits.dev, splits.test]
-    assert sum(map(len, parts)) == n
-    assert set().union(*map(ids, parts)) == ids(corpus(n))
-    assert {d.split for d in splits.dev} <= {"dev"}
+def sizes(assigned):
+    return [int((assigned == split).sum()) for split in (TRAIN, DEV, TEST, LEFT_OUT)]
 
 
-def test_old_dialogue_keeps_its_split_when_new_ones_arrive():
-    before = split_dialogues(corpus(500), splitting="hashed", seed=3, **SHARES)
-    after = split_dialogues(corpus(900), splitting="hashed", seed=3, **SHARES)
-    for name in ("train", "dev", "test"):
-        assert ids(getattr(before, name)) <= ids(getattr(after, name))
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text(min_size=1), unique=True, max_size=80), st.sampled_from(["hashed", "shuffled"]), st.randoms())
+def test_splits_do_not_depend_on_the_order_of_reading(ids, splitting, random):
+    shuffled = random.sample(ids, len(ids))
+    first = dict(zip(ids, assign(ids, splitting=splitting), strict=True))
+    again = dict(zip(shuffled, assign(shuffled, splitting=splitting), strict=True))
+    assert first == again
+    assert set(first.values()) <= {TRAIN, DEV, TEST}
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sets(st.text(min_size=1)), st.sets(st.text(min_size=1)))
+def test_old_dialogue_keeps_its_split_when_new_ones_arrive(old, new):
+    before = dict(zip(sorted(old), assign(sorted(old)), strict=True))
+    after = dict(zip(sorted(old | new), assign(sorted(old | new)), strict=True))
+    assert before.items() <= after.items()
 
 
 def test_hashed_shares_are_about_right():
-    sizes = split_dialogues(corpus(4000), splitting="hashed", seed=1, **SHARES).sizes
-    assert abs(sizes["dev"] - 400) < 80
-    assert abs(sizes["test"] - 400) < 80
+    _, dev, test, _ = sizes(assign(names(4000), seed=1))
+    assert abs(dev - 400) < 80
+    assert abs(test - 400) < 80
 
 
 def test_shuffled_shares_are_floor_floor_rest():
-    sizes = split_dialogues(corpus(24164), splitting="shuffled", seed=42, **SHARES).sizes
-    assert sizes == {"train": 19331, "dev": 2416, "test": 2417}
+    assert sizes(assign(names(24164), splitting="shuffled")) == [19331, 2416, 2417, 0]
 
 
-def test_shuffling_does_not_depend_on_reading_order():
-    forward = split_dialogues(corpus(100), splitting="shuffled", seed=1, **SHARES)
-    backward = split_dialogues(corpus(100)[::-1], splitting="shuffled", seed=1, **SHARES)
-    assert ids(forward.test) == ids(backward.test)
+def test_another_seed_splits_otherwise():
+    for splitting in ("hashed", "shuffled"):
+        assert (assign(names(100), splitting=splitting) != assign(names(100), splitting=splitting, seed=4)).any()
+
+
+def test_another_share_of_dev_leaves_test_as_it_is():
+    ids = names(1000)
+    shares = [
+        assign_splits(ids, [1] * 1000, [None] * 1000, splitting="hashed", dev_share=share, test_share=0.1, seed=3)
+        for share in (0.1, 0.25)
+    ]
+    assert ((shares[0] == TEST) == (shares[1] == TEST)).all()
+    assert (shares[1][shares[0] == DEV] == DEV).all()
+
+
+def test_copies_of_copies_are_reported_where_all_stay():
+    long, other = " ".join(WORDS), " ".join(reversed(WORDS))
+    signed = signatures(spoken(long, long, long, other))
+    assigned = np.array([TRAIN, DEV, TEST, DEV], dtype=np.int8)
+    assert [copy.place for copy in find_copies(assigned, signed, similarity=0.8, of_copies=True)] == [1, 2]
 
 
 def test_several_labels_go_to_train_where_the_benchmark_shuffles():
-    splits = split_dialogues(corpus(300, labels=("x", "y")), splitting="shuffled", seed=1, **SHARES)
-    assert splits.sizes == {"train": 300, "dev": 0, "test": 0}
-    assert splits.left_out == []
+    assert sizes(assign(names(300), labels=2, splitting="shuffled")) == [300, 0, 0, 0]
 
 
 def test_several_labels_do_not_move_a_teams_own_dialogues():
-    several = split_dialogues(corpus(300, labels=("x", "y")), splitting="hashed", seed=1, **SHARES)
-    assert several.sizes == split_dialogues(corpus(300), splitting="hashed", seed=1, **SHARES).sizes
-    assert several.sizes["dev"] > 0
-    assert several.left_out == []
+    assert sizes(assign(names(300), labels=2)) == sizes(assign(names(300)))
+    assert sizes(assign(names(300), labels=2))[DEV] > 0
 
 
 def test_several_labels_are_left_out_of_official_dev_and_test():
-    turns = (Turn("a", "hello"),)
-    official = [
-        Dialogue("a", turns, ("x", "y"), "train"),
-        Dialogue("b", turns, ("x", "y"), "test"),
-        Dialogue("c", turns, ("x",), "test"),
-        Dialogue("d", turns, (), "dev"),
-    ]
-    splits = split_dialogues(official, splitting="official", seed=1, **SHARES)
-    assert (ids(splits.train), ids(splits.dev), ids(splits.test), ids(splits.left_out)) == ({"a"}, {"d"}, {"c"}, {"b"})
+    official = ["train", "test", "test", "dev", None]
+    assigned = assign(names(5), labels=[2, 2, 1, 0, 1], official=official, splitting="official")
+    assert assigned.tolist() == [TRAIN, LEFT_OUT, TEST, DEV, TRAIN]
 
 
-def test_labels_are_counted_over_single_label_dialogues():
-    assert label_counts([*corpus(2), *corpus(1, ("y",)), *corpus(3, ("x", "y")), *corpus(1, ())]) == {"x": 2, "y": 1}
+def spoken(*texts):
+    return [make_dialogue(f"d{i}", *(f"a: {text}", "b: yes")) for i, text in enumerate(texts)]
+
+
+def test_copies_of_train_leave_dev_and_test_and_copies_of_dev_leave_test():
+    long = " ".join(WORDS)
+    other = " ".join(reversed(WORDS))
+    dialogues = spoken(long, long.upper() + " ", other, other, "something else altogether", long)
+    assigned = np.array([TRAIN, DEV, DEV, TEST, TEST, TRAIN], dtype=np.int8)
+    copies = find_copies(assigned, signatures(dialogues), similarity=0.8)
+    assert [(copy.place, copy.similarity) for copy in copies] == [(1, 1.0), (3, 1.0)]
+    assert without_copies(assigned, copies).tolist() == [TRAIN, LEFT_OUT, DEV, LEFT_OUT, TEST, TRAIN]
+    assert assigned.tolist() == [TRAIN, DEV, DEV, TEST, TEST, TRAIN]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.sampled_from(["one two three four", "one two three", "five", "six seven", "a b c d e"]), max_size=12)
+)
+def test_no_text_is_left_on_two_sides_of_a_split(texts):
+    dialogues = spoken(*texts)
+    assigned = assign([dialogue.dialogue_id for dialogue in dialogues], seed=len(texts))
+    clean = without_copies(assigned, find_copies(assigned, signatures(dialogues), similarity=0.8))
+    sides = [{texts[place] for place in np.flatnonzero(clean == split)} for split in (TRAIN, DEV, TEST)]
+    assert not (sides[0] & sides[1])
+    assert not (sides[0] & sides[2])
+    assert not (sides[1] & sides[2])
+    # What is left out is left out for a copy only, and train loses nothing.
+    assert sides[0] == {texts[place] for place in np.flatnonzero(assigned == TRAIN)}
+    assert set(texts) == set().union(*sides)
+
+
+@pytest.mark.parametrize("split", [TRAIN, TEST])
+def test_one_split_alone_has_no_copies(split):
+    assigned = np.full(3, split, dtype=np.int8)
+    assert find_copies(assigned, signatures(spoken("a b c", "a b c", "a b c")), similarity=0.8) == []
+    assert without_copies(assigned, [Copy(1, 0, 1.0)]).tolist() == [split, LEFT_OUT, split]

@@ -33,14 +33,24 @@ class Artifacts:
         return self._of("dialogues.jsonl")
 
     @property
-    def set_aside(self) -> Path:
+    def quarantine(self) -> Path:
         """Records that were not used, with reasons (stage validate)."""
-        return self._of("set_aside.csv")
+        return self._of("quarantine.jsonl")
 
     @property
     def validation(self) -> Path:
         """Outcome of every expectation (stage validate)."""
         return self._of("validation.json")
+
+    @property
+    def validation_page(self) -> Path:
+        """Page about the data: expectations, quarantine, lengths, languages, labels (stage validate)."""
+        return self._of("validation.html")
+
+    @property
+    def profile(self) -> Path:
+        """Shape of this version of the data and of the one before it (stage validate); kept between runs."""
+        return self._of("profile.json")
 
     def split(self, name: str) -> Path:
         """Dialogues of one split (stage prepare)."""

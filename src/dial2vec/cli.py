@@ -12,6 +12,7 @@ import click
 
 from dial2vec import telemetry
 from dial2vec.errors import Dial2vecError
+from dial2vec.importing import FORMATS
 
 PAGES = {"mlflow": 5000, "prefect": 4200}
 
@@ -72,8 +73,8 @@ def results() -> None:
 def fetch(corpus: str) -> None:
     """Bring the upstream archive of CORPUS into data/ and version it.
 
-    Downloads it, or takes it from the folder that the variable DIAL2VEC_MIRROR names: one folder per corpus, with
-    the upstream archive in it.
+    Downloads it, or takes it from the mirror that the variable DIAL2VEC_MIRROR names, a folder or a URL: one folder
+    per corpus, with the upstream archive in it. Its SHA-256 is recorded beside it, and compared from then on.
     """
     from dial2vec.artifacts import find_root
     from dial2vec.corpora.fetch import MIRROR
@@ -85,7 +86,7 @@ def fetch(corpus: str) -> None:
     mirror = os.environ.get(MIRROR)
     with checkout_lock(root, f"fetch of {corpus}"):
         restore_data(root)
-        fetched = fetch_corpus(corpus, data=root / "data", mirror=Path(mirror) if mirror else None)
+        fetched = fetch_corpus(corpus, data=root / "data", mirror=mirror or None)
         add_data(root)
     click.echo(f"{fetched.path.relative_to(root)}: {fetched.bytes / 1e6:.1f} MB, from {fetched.source}")
     if fetched.missing:
@@ -100,26 +101,119 @@ def add(corpus: str) -> None:
     from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.config import load_settings
     from dial2vec.corpora import get_corpus
-    from dial2vec.dialogue import SetAside
+    from dial2vec.dialogue import Quarantined
     from dial2vec.files import checkout_lock
     from dial2vec.pipeline import add_data, restore_data
-    from dial2vec.validation import check
+    from dial2vec.validation import Checker
 
     root = find_root()
-    limits = load_settings(root / "params.yaml").validate
-    set_aside: list[SetAside] = []
+    settings = load_settings(root / "params.yaml")
+    quarantine: list[Quarantined] = []
     with checkout_lock(root, f"add of {corpus}"):
         restore_data(root)
         folder = Artifacts(root, corpus).data
-        dialogues = list(get_corpus(corpus, data=root / "data").read(folder, set_aside=set_aside))
-        failed = [outcome for outcome in check(dialogues, set_aside, limits=limits) if not outcome.success]
+        checker = Checker(settings.validate, quarantine=quarantine)
+        read = get_corpus(corpus, data=root / "data", options=settings.read).read(folder, quarantine=quarantine)
+        usable = sum(1 for _ in checker.passing(read))
+        failed = [outcome for outcome in checker.outcomes(checker.profile(), earlier=None) if outcome.stops]
         add_data(root)
-    click.echo(f"{len(dialogues)} dialogues can be used, {len(set_aside)} records cannot.")
-    for record in set_aside[:5]:
+    click.echo(f"{usable} dialogues can be used, {len(quarantine)} records cannot.")
+    for record in quarantine[:5]:
         click.echo(f"  {record}", err=True)
     for outcome in failed:
-        click.echo(f"A run would stop here: expected {outcome.expectation}; found {outcome.observed}", err=True)
+        click.echo(f"A run would stop here: expected {outcome.expectation}; found {outcome.found}", err=True)
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+
+
+@main.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Corpus to import into: data/NAME.")
+@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by ending and content.")
+@click.option("--id", "dialogue_id", metavar="COLUMN", help="Column that tells the dialogues apart.")
+@click.option("--speaker", metavar="COLUMN", help="Column of the speaker.")
+@click.option("--text", metavar="COLUMN", help="Column of what was said.")
+@click.option("--label", "labels", metavar="COLUMN", multiple=True, help="Column of a label; may be repeated.")
+@click.option("--time", metavar="COLUMN", help="Column that puts the turns of a dialogue in order.")
+@click.option("--turns", metavar="COLUMN", help="Column that holds a whole dialogue.")
+@click.option("--delimiter", help="Between the cells of a table, such as ';' or 'tab'.")
+@click.option("--encoding", help="Such as utf-8, cp1252 or utf-16.")
+@click.option("--header/--no-header", default=True, help="Without one, columns are called 1, 2, ...")
+@click.option(
+    "--merge-turns/--keep-turns", default=False, help="Make turns that follow in one voice one; default keep."
+)
+@click.option("--redact", is_flag=True, help="Mask e-mail addresses, phone and card numbers and speakers' names.")
+@click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
+@click.option("--phone-country", "countries", metavar="CC", multiple=True, help="Of national numbers; default US, GB.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
+@click.option("--replace", is_flag=True, help="Replace a file of this name that this export's import did not write.")
+def import_(
+    source: Path,
+    name: str,
+    form: str | None,
+    dialogue_id: str | None,
+    speaker: str | None,
+    text: str | None,
+    labels: tuple[str, ...],
+    time: str | None,
+    turns: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    header: bool,
+    merge_turns: bool,
+    redact: bool,
+    names: tuple[str, ...],
+    countries: tuple[str, ...],
+    dry_run: bool,
+    replace: bool,
+) -> None:
+    """Import an export of your own, a file or a folder of files, into the corpus NAME.
+
+    CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT and SRT, the text formats also packed by gzip.
+    What the columns mean is guessed and shown; docs/import.md tells how.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.importing.command import Masks, import_export
+    from dial2vec.importing.options import Options
+    from dial2vec.importing.redaction import COUNTRIES
+
+    options = Options(
+        format=form,
+        encoding=encoding,
+        delimiter=delimiter,
+        header=header,
+        dialogue_id=dialogue_id,
+        speaker=speaker,
+        text=text,
+        labels=labels,
+        time=time,
+        turns=turns,
+    )
+    wanted = redact or names or countries
+    import_export(
+        find_root(),
+        source,
+        corpus=name,
+        options=options,
+        masks=Masks(names=names, countries=countries or COUNTRIES) if wanted else None,
+        merge_turns=merge_turns,
+        dry_run=dry_run,
+        replace=replace,
+        say=click.echo,
+    )
+
+
+@main.command()
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+def stats(corpora: tuple[str, ...]) -> None:
+    """Count dialogues, turns, words and labels of each CORPUS as the pipeline splits it, beside published figures."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.config import load_settings
+    from dial2vec.stats import count_corpus, describe
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    for name in corpora:
+        click.echo(describe(count_corpus(name, data=root / "data", settings=settings)) + "\n")
 
 
 @main.command()
@@ -136,7 +230,7 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
     if output.suffix != ".parquet":
         raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
     # A wrong path is found before the model is loaded.
-    next(read_dialogues(transcripts, set_aside=[]), None)
+    next(read_dialogues(transcripts, quarantine=[]), None)
     from dial2vec.embedding import embed_file
     from dial2vec.encoder import DialogueEncoder
 
@@ -144,8 +238,8 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if done.cut:
         click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)
-    if done.set_aside:
-        click.echo(f"{done.set_aside} records could not be used; the reasons are in {done.set_aside_file}", err=True)
+    if done.quarantine:
+        click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
 
 
 @main.command()

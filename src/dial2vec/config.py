@@ -17,14 +17,37 @@ from dial2vec.errors import SettingsError, did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
+class Read:
+    """How the files of a corpus become dialogues (block `read`, of stage validate; docs/corpora.md)."""
+
+    merge_turns: bool = False
+    sgd_labels: Literal["service", "domain"] = "service"
+    multiwoz_splits: Literal["official", "pooled"] = "official"
+    multiwoz_overlap: bool = False
+    multiwoz_labels: Literal["goal", "acts", "acts_and_booking", "slots", "file"] = "goal"
+    bitod_labels: Literal["goal", "active", "active_and_chat", "intents"] = "goal"
+    doc2dial_test: Literal["validation", "testdev", "finaltest"] = "validation"
+
+
+@dataclass(frozen=True, slots=True)
 class Validate:
     """Limits of the Great Expectations suites (block `validate`)."""
 
-    min_dialogues: int = 10
-    max_set_aside_share: float = 0.05
-    max_one_speaker_share: float = 0.05
     max_turn_words: int = 2000
     max_speakers: int = 20
+    roles: tuple[str, ...] = ()
+    min_dialogues: int = 10
+    max_quarantined_share: float = 0.05
+    max_one_speaker_share: float = 0.05
+    near_empty_words: int = 5
+    max_near_empty_share: float = 0.05
+    over_long_words: int = 10_000
+    max_over_long_share: float = 0.05
+    max_duplicate_share: float = 0.1
+    min_labelled_share: float = 0.0
+    min_alternation: float = 0.3
+    max_length_drift: float = 0.3
+    max_language_drift: float = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +56,7 @@ class Prepare:
 
     dev_share: float = 0.1
     test_share: float = 0.1
+    near_duplicate: float = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +67,7 @@ class Sample:
     passes: int = 1
     keep_role: Literal["random", "first", "second"] = "random"
     min_turns: int = 5
+    among: Literal["all", "cluster"] = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +141,7 @@ class Settings:
 
     corpora: tuple[str, ...] = ("demo",)
     seed: int = 42
+    read: Read = field(default_factory=Read)
     validate: Validate = field(default_factory=Validate)
     prepare: Prepare = field(default_factory=Prepare)
     sample: Sample = field(default_factory=Sample)
@@ -129,13 +155,23 @@ class Settings:
 # Inclusive (low, high) of every number.
 RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31 - 1),
-    "validate.min_dialogues": (1, inf),
-    "validate.max_set_aside_share": (0, 1),
-    "validate.max_one_speaker_share": (0, 1),
     "validate.max_turn_words": (1, inf),
     "validate.max_speakers": (2, 10_000),
+    "validate.min_dialogues": (1, inf),
+    "validate.near_empty_words": (0, inf),
+    "validate.over_long_words": (1, inf),
+    "validate.min_alternation": (0, 1),
+    "validate.min_labelled_share": (0, 1),
+    "validate.max_quarantined_share": (0, 1),
+    "validate.max_one_speaker_share": (0, 1),
+    "validate.max_near_empty_share": (0, 1),
+    "validate.max_over_long_share": (0, 1),
+    "validate.max_duplicate_share": (0, 1),
+    "validate.max_length_drift": (0, 1),
+    "validate.max_language_drift": (0, 1),
     "prepare.dev_share": (0, 0.5),
     "prepare.test_share": (0, 0.5),
+    "prepare.near_duplicate": (0.7, 1),
     "sample.negatives": (1, 999),
     "sample.passes": (1, inf),
     "sample.min_turns": (2, inf),

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path
+
+# Of an object that is no dialogue, in an error.
+N_KEYS = 5
+
+
+class Origin(NamedTuple):
+    """Where a record was read.
+
+    :param source: file, or file and archive member.
+    :param line: line or record number, counted from 1; 0 when the whole file is meant.
+    """
+
+    source: str
+    line: int
+
+    def below(self, root: Path) -> Origin:
+        """Return the origin with its source relative to a folder, if it is below it: alike in every checkout."""
+        return Origin(self.source.removeprefix(f"{root}/"), self.line)
+
+    def __str__(self) -> str:
+        return f"{self.source}:{self.line}" if self.line else self.source
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +58,14 @@ class Dialogue:
     :param turns: at least one.
     :param labels: domain labels, sorted, possibly none; several mean a dialogue that spans domains.
     :param split: the official split ("train", "dev" or "test") where the corpus has one, else None.
+    :param origin: where it was read, if anywhere; it makes no difference between two dialogues.
     """
 
     dialogue_id: str
     turns: tuple[Turn, ...]
     labels: tuple[str, ...] = ()
     split: str | None = None
+    origin: Origin | None = field(default=None, compare=False, repr=False)
 
     @property
     def roles(self) -> tuple[int, ...]:
@@ -67,6 +91,11 @@ class Dialogue:
         turns = tuple(turn for turn, role in zip(self.turns, self.roles, strict=True) if min(role, 1) == number)
         return replace(self, turns=turns)
 
+    def merged(self) -> Dialogue:
+        """Return the dialogue with consecutive turns of one speaker made one, their texts joined by a blank."""
+        runs = [(speaker, [turn.text for turn in turns]) for speaker, turns in groupby(self.turns, lambda t: t.speaker)]
+        return replace(self, turns=tuple(Turn(speaker, " ".join(texts)) for speaker, texts in runs))
+
     def to_record(self) -> dict[str, Any]:
         """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", "split"}`."""
         record: dict[str, Any] = {
@@ -81,16 +110,17 @@ class RecordError(ValueError):
     """One record is not a dialogue; the message completes the sentence "line 3: ..."."""
 
 
-def dialogue_from_record(record: object) -> Dialogue:
+def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dialogue:
     """Turn one decoded JSON object into a `Dialogue`: texts stripped, blank turns dropped, labels sorted.
 
+    :param origin: where the object was read.
     :raises RecordError: with what was found and what was expected, when the object is not a dialogue.
     """
     if not isinstance(record, dict):
         raise RecordError(f"expected an object with 'dialogue_id' and 'turns', found {_kind(record)}")
     for key in ("dialogue_id", "turns"):
         if key not in record:
-            raise RecordError(f"the key '{key}' is missing; found {', '.join(map(repr, record)) or 'no keys'}")
+            raise RecordError(f"the key '{key}' is missing; found {_keys(record)}")
     dialogue_id, turns, labels = _id(record["dialogue_id"]), record["turns"], record.get("labels") or []
     if not isinstance(turns, list):
         raise RecordError(f"'turns' must be a list, found {_kind(turns)}")
@@ -102,7 +132,7 @@ def dialogue_from_record(record: object) -> Dialogue:
     split = record.get("split")
     if split not in (None, "train", "dev", "test"):
         raise RecordError(f"'split' must be train, dev or test, found {split!r}")
-    return Dialogue(dialogue_id, kept, tuple(sorted(set(labels))), split)
+    return Dialogue(dialogue_id, kept, tuple(sorted({label for label in labels if label.strip()})), split, origin)
 
 
 def _id(value: object) -> str:
@@ -117,14 +147,17 @@ def _id(value: object) -> str:
 def _turn(turn: object, number: int) -> Turn:
     if not isinstance(turn, dict) or not {"speaker", "text"} <= turn.keys():
         raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {_kind(turn)}")
-    for key in ("speaker", "text"):
-        if not isinstance(turn[key], str):
-            raise RecordError(f"turn {number}: '{key}' must be a string, found {_kind(turn[key])}")
-        if not _is_unicode(turn[key]):
+    # Numbered speakers are as common as numbered dialogues.
+    numbered = isinstance(turn["speaker"], int) and not isinstance(turn["speaker"], bool)
+    found = {"speaker": str(turn["speaker"]) if numbered else turn["speaker"], "text": turn["text"]}
+    for key, value in found.items():
+        if not isinstance(value, str):
+            raise RecordError(f"turn {number}: '{key}' must be a string, found {_kind(value)}")
+        if not _is_unicode(value):
             raise RecordError(f"turn {number}: '{key}' holds half of a character (an emoji that was cut in two)")
-    if not turn["speaker"].strip():
+    if not found["speaker"].strip():
         raise RecordError(f"turn {number}: 'speaker' is blank")
-    return Turn(turn["speaker"].strip(), turn["text"].strip())
+    return Turn(found["speaker"].strip(), found["text"].strip())
 
 
 def _is_unicode(text: str) -> bool:
@@ -144,40 +177,43 @@ def _kind(value: object) -> str:
     if isinstance(value, str):
         return f"the string {value[:40]!r}"
     if isinstance(value, dict):
-        return f"an object with {', '.join(map(repr, value)) or 'no keys'}"
+        return f"an object with {_keys(value)}"
     return "a list"
 
 
-@dataclass(frozen=True, slots=True)
-class SetAside:
-    """A record that was not used, written down so that nothing is lost.
+def _keys(value: dict[str, Any]) -> str:
+    """Name the keys of an object, which may be as many as dialogues."""
+    shown = ", ".join(repr(key[:40]) for key in list(value)[:N_KEYS])
+    return f"{shown} and {len(value) - N_KEYS} more" if len(value) > N_KEYS else shown or "no keys"
 
-    :param source: file (and archive member) it came from.
-    :param line: line or record number, counted from 1; 0 when the whole file is meant.
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A record that is not used, written down so that nothing is lost.
+
+    :param origin: where it was read.
     :param dialogue_id: id where one could be read, else an empty string.
     :param reason: why, as a clause.
     """
 
-    source: str
-    line: int
+    origin: Origin
     dialogue_id: str
     reason: str
 
     def __str__(self) -> str:
-        where = f"{self.source}:{self.line}" if self.line else self.source
-        return f"{where}: {f'dialogue {self.dialogue_id!r}: ' if self.dialogue_id else ''}{self.reason}"
+        return f"{self.origin}: {f'dialogue {self.dialogue_id!r}: ' if self.dialogue_id else ''}{self.reason}"
 
 
 def read_dialogues(
-    path: Path, *, set_aside: list[SetAside] | None = None, may_be_empty: bool = False
+    path: Path, *, quarantine: list[Quarantined] | None = None, may_be_empty: bool = False
 ) -> Iterator[Dialogue]:
     """Stream dialogues from a JSON Lines file (`.jsonl`, or `.jsonl.gz`), one object per line.
 
-    Lines that are no dialogue, and ids that came before, are appended to `set_aside` and skipped;
+    Lines that are no dialogue, and ids that came before, are appended to `quarantine` and skipped;
     without that list the first one raises. Blank lines are ignored. A byte order mark is accepted. An empty file
     is an error unless it may be empty, as a split may.
 
-    :raises CorpusError: when the file is missing, unreadable, empty, or (without `set_aside`) at a bad line.
+    :raises CorpusError: when the file is missing, unreadable, empty, or (without `quarantine`) at a bad line.
     """
     seen: set[str] = set()
     lines = 0
@@ -186,19 +222,18 @@ def read_dialogues(
         record: object = None
         try:
             record = _decode(line)
-            dialogue = dialogue_from_record(record)
+            dialogue = dialogue_from_record(record, origin=Origin(str(path), number))
             if dialogue.dialogue_id in seen:
                 raise RecordError(f"the id {dialogue.dialogue_id!r} came before in this file")
         except RecordError as error:
-            if set_aside is None:
+            if quarantine is None:
                 raise CorpusError(
                     f"{path}:{number}: {error}. Expected one dialogue per line: "
                     '{"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}. Mend or remove this line.'
                 ) from error
             name = record.get("dialogue_id", "") if isinstance(record, dict) else ""
-            set_aside.append(
-                SetAside(str(path), number, str(name)[:200].encode("utf-8", "replace").decode(), str(error))
-            )
+            name = str(name)[:200].encode("utf-8", "replace").decode()
+            quarantine.append(Quarantined(Origin(str(path), number), name, str(error)))
             continue
         seen.add(dialogue.dialogue_id)
         yield dialogue
@@ -210,7 +245,8 @@ def _decode(line: str) -> object:
     try:
         return json.loads(line.rstrip())
     except json.JSONDecodeError as error:
-        raise RecordError(f"not valid JSON ({error.msg} at column {error.colno})") from error
+        hint = "; if one dialogue takes several lines, `dial2vec import` reads it" if line.strip() in ("{", "[") else ""
+        raise RecordError(f"not valid JSON ({error.msg} at column {error.colno}){hint}") from error
     except (ValueError, RecursionError) as error:
         raise RecordError("not valid JSON (a number of thousands of digits, or nesting without end)") from error
 
@@ -234,27 +270,35 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _open_text(path: Path) -> io.TextIOWrapper:
-    if path.suffix == ".gz":
+    if path.suffix.lower() == ".gz":
         return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
     return path.open(encoding="utf-8-sig")
 
 
 def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
     """Write dialogues as JSON Lines, atomically, and return how many; `.gz` compresses, the same bytes every time."""
-    count = 0
-    with atomic_path(path) as temporary, temporary.open("wb") as raw:
-        packed = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) if path.suffix == ".gz" else raw
-        for dialogue in dialogues:
+    with dialogue_writer(path) as write:
+        return sum(1 for _ in map(write, dialogues))
+
+
+@contextmanager
+def dialogue_writer(path: Path) -> Iterator[Callable[[Dialogue], None]]:
+    """Yield the function that writes one dialogue after the other; the file is there when the block ends well."""
+    with atomic_path(path) as temporary, temporary.open("wb") as raw, ExitStack() as stack:
+        packed: IO[bytes] | gzip.GzipFile = raw
+        if path.suffix == ".gz":
+            packed = stack.enter_context(gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
+
+        def write(dialogue: Dialogue) -> None:
             packed.write((json.dumps(dialogue.to_record(), ensure_ascii=False) + "\n").encode())
-            count += 1
-        if packed is not raw:
-            packed.close()
-    return count
+
+        yield write
 
 
-def write_set_aside(path: Path, records: Iterable[SetAside]) -> None:
-    """Write set-aside records as CSV with the columns `source`, `line`, `dialogue_id`, `reason`, atomically."""
-    with atomic_path(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
-        writer = csv.writer(handle)
-        writer.writerow(["source", "line", "dialogue_id", "reason"])
-        writer.writerows([record.source, record.line, record.dialogue_id, record.reason] for record in records)
+def write_quarantine(path: Path, records: Iterable[Quarantined]) -> None:
+    """Write quarantined records as JSON Lines `{"source", "line", "dialogue_id", "reason"}`, atomically."""
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
+        for record in records:
+            line = {"source": record.origin.source, "line": record.origin.line}
+            line |= {"dialogue_id": record.dialogue_id, "reason": record.reason}
+            handle.write(json.dumps(line, ensure_ascii=False) + "\n")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
-from dial2vec.dialogue import Dialogue, SetAside, read_dialogues, write_set_aside
+from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues, write_quarantine
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path
@@ -27,16 +27,16 @@ class Embedded:
     :param dimension: their length.
     :param cut: dialogues longer than `max_length` tokens, whose end was left out.
     :param max_length: the encoder's limit in tokens.
-    :param set_aside: records that could not be used.
-    :param set_aside_file: where they are listed with their reasons, None when there are none.
+    :param quarantine: records that could not be used.
+    :param quarantine_file: where they are listed with their reasons, None when there are none.
     """
 
     dialogues: int
     dimension: int
     cut: int
     max_length: int
-    set_aside: int
-    set_aside_file: Path | None
+    quarantine: int
+    quarantine_file: Path | None
 
 
 def embed_file(
@@ -45,14 +45,14 @@ def embed_file(
     """Encode a JSON Lines file of dialogues into a Parquet file, atomically and in bounded memory.
 
     The Parquet file has the columns `dialogue_id` (string) and `embedding` (fixed-size list of float32), in the order
-    of the input. Records that are no dialogue go to `<output>.set_aside.csv` with their reasons.
+    of the input. Records that are no dialogue go to `<output>.quarantine.jsonl` with their reasons.
 
     :raises CorpusError: when the file cannot be read, or nothing in it can be used.
     """
-    set_aside: list[SetAside] = []
+    quarantine: list[Quarantined] = []
     schema = pa.schema([("dialogue_id", pa.string()), ("embedding", pa.list_(pa.float32(), encoder.dimension))])
     count = cut = 0
-    dialogues = read_dialogues(transcripts, set_aside=set_aside)
+    dialogues = read_dialogues(transcripts, quarantine=quarantine)
     with atomic_path(output) as temporary, tqdm(unit="dialogue", disable=None if progress else True) as bar:
         with pq.ParquetWriter(temporary, schema) as writer:
             for block in _blocks(dialogues):
@@ -63,10 +63,10 @@ def embed_file(
                 cut += sum(sequence.cut > 0 for sequence in tokens)
                 count += len(block)
         if not count:
-            reasons = "; ".join(map(str, set_aside[:3]))
+            reasons = "; ".join(map(str, quarantine[:3]))
             raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend these lines and try again.")
-    aside_file = _write_set_aside(output, set_aside)
-    return Embedded(count, encoder.dimension, cut, encoder.max_length, len(set_aside), aside_file)
+    aside_file = _write_quarantine(output, quarantine)
+    return Embedded(count, encoder.dimension, cut, encoder.max_length, len(quarantine), aside_file)
 
 
 def _blocks(dialogues: Iterator[Dialogue]) -> Iterator[list[Dialogue]]:
@@ -74,10 +74,10 @@ def _blocks(dialogues: Iterator[Dialogue]) -> Iterator[list[Dialogue]]:
         yield block
 
 
-def _write_set_aside(output: Path, set_aside: list[SetAside]) -> Path | None:
-    path = output.with_name(f"{output.name}.set_aside.csv")
-    if not set_aside:
+def _write_quarantine(output: Path, quarantine: list[Quarantined]) -> Path | None:
+    path = output.with_name(f"{output.name}.quarantine.jsonl")
+    if not quarantine:
         path.unlink(missing_ok=True)
         return None
-    write_set_aside(path, set_aside)
+    write_quarantine(path, quarantine)
     return path

@@ -81,7 +81,8 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
             continue
         if name != "demo":
             raise CorpusError(
-                f"there is no data of corpus '{name}' in {folder}. Run `dial2vec fetch {name}`, or put your own "
+                f"there is no data of corpus '{name}' in {folder}. Run `dial2vec fetch {name}`, or `dial2vec import "
+                f"FILE --name {name}` for an export of your own, or put "
                 f"transcripts there as JSON Lines and run `dial2vec add {name}`."
             )
         write_demo(folder)

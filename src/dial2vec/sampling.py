@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -61,28 +62,37 @@ class Samples:
 
 
 def draw_samples(
-    train: Sequence[Dialogue], *, negatives: int, passes: int, keep_role: KeepRole, min_turns: int, seed: int
+    train: Iterable[Dialogue],
+    *,
+    negatives: int,
+    passes: int,
+    keep_role: KeepRole,
+    min_turns: int,
+    seed: int,
+    clusters: NDArray[np.int64] | None = None,
 ) -> Samples:
     """Draw the negatives of every dialogue that can train.
 
     A dialogue can train when it has at least `min_turns` turns and two speakers. For a negative, one role keeps its
     turns and each turn of every other role is replaced by a turn drawn uniformly from all turns of that role in the
-    whole training split.
+    whole training split, or in the dialogue's own cluster.
 
+    :param train: the training split; read once, and of each dialogue only who speaks when is kept.
     :param negatives: N - 1, negatives per dialogue and pass (the paper: 9).
     :param passes: how often each dialogue is used per epoch, each time with fresh negatives (the release: 10).
     :param keep_role: "random" draws the kept role per negative (the paper), "first" and "second" fix it
         (the release keeps one fixed role throughout).
     :param seed: each pass draws from its own stream, so pass 0 is the same whatever `passes` is.
+    :param clusters: int64 [n], the cluster of each dialogue of the training split, from 0 on; None draws from all.
+        Negatives of the own cluster share topic and style with the dialogue, so that neither tells them apart.
     """
-    lengths = np.array([len(dialogue.turns) for dialogue in train], dtype=np.int64)
+    lengths, speakers, roles = _who_speaks(train)
     first = np.concatenate([[0], np.cumsum(lengths)])
-    roles = np.array([role for dialogue in train for role in dialogue.roles], dtype=np.int16)
-    pools = [np.flatnonzero(roles == role).astype(np.int32) for role in range(int(roles.max(initial=-1)) + 1)]
-    speakers = np.array([dialogue.n_speakers for dialogue in train], dtype=np.int64)
+    pools = Pools.of(roles, clusters if clusters is None else np.repeat(clusters, lengths))
     used = np.flatnonzero((lengths >= min_turns) & (speakers > 1))
-    columns = np.concatenate([np.arange(first[i], first[i + 1]) for i in used] or [np.zeros(0, np.int64)])
     n_turns = lengths[used]
+    columns = np.repeat(first[used] - np.cumsum(n_turns) + n_turns, n_turns) + np.arange(n_turns.sum())
+    owner = np.repeat(np.arange(len(used), dtype=np.int32), n_turns)
     drawn = np.empty((passes, negatives, len(columns)), dtype=np.int32)
     kept = np.empty((passes, negatives, len(used)), dtype=np.int16)
     for index in range(passes):
@@ -91,9 +101,61 @@ def draw_samples(
             kept[index] = rng.integers(0, speakers[used], size=(negatives, len(used)))
         else:
             kept[index] = 0 if keep_role == "first" else 1
-        replaced = np.repeat(kept[index], n_turns, axis=1) != roles[columns]
         drawn[index] = columns
-        for role, pool in enumerate(pools):
-            places = replaced & (roles[columns] == role)
-            drawn[index][places] = pool[rng.integers(0, len(pool), size=int(places.sum()))]
+        for role in range(pools.n_roles):
+            turns = np.flatnonzero(roles[columns] == role)
+            # Negative by negative: the draws of a million dialogues at once would be gigabytes.
+            for negative in range(negatives):
+                places = turns[kept[index, negative, owner[turns]] != role]
+                drawn[index, negative, places] = pools.draw(columns[places], role, rng)
     return Samples(used.astype(np.int32), np.concatenate([[0], np.cumsum(n_turns)]).astype(np.int64), drawn, kept)
+
+
+def _who_speaks(train: Iterable[Dialogue]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int16]]:
+    """Return turns and speakers per dialogue, int64 [n], and the role of every turn, int16."""
+    lengths, speakers, roles = array("q"), array("q"), array("h")
+    for dialogue in train:
+        said = dialogue.roles
+        lengths.append(len(said))
+        speakers.append(max(said) + 1)
+        roles.extend(said)
+    return np.array(lengths, dtype=np.int64), np.array(speakers, dtype=np.int64), np.array(roles, dtype=np.int16)
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """The turns of each role that may stand in for one another: all of them, or those of one cluster.
+
+    :param n_roles: number of roles.
+    :param turns: of each role, its turns, sorted by cluster.
+    :param cluster: cluster of every turn of the training split; None when there is one pool per role.
+    :param first: of each role, where each cluster begins in `turns`, and where the last one ends.
+    """
+
+    n_roles: int
+    turns: list[NDArray[np.int32]]
+    cluster: NDArray[np.int64] | None
+    first: list[NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, roles: NDArray[np.int16], cluster: NDArray[np.int64] | None) -> Pools:
+        """Sort the turns into pools.
+
+        :param roles: of every turn of the training split.
+        :param cluster: of every turn likewise.
+        """
+        n_roles = int(roles.max(initial=-1)) + 1
+        turns = [np.flatnonzero(roles == role) for role in range(n_roles)]
+        first = []
+        if cluster is not None:
+            turns = [found[np.argsort(cluster[found], kind="stable")] for found in turns]
+            bounds = np.arange(int(cluster.max(initial=-1)) + 2)
+            first = [np.searchsorted(cluster[found], bounds) for found in turns]
+        return cls(n_roles, [found.astype(np.int32) for found in turns], cluster, first)
+
+    def draw(self, turns: NDArray[np.int64], role: int, rng: np.random.Generator) -> NDArray[np.int32]:
+        """Draw a stand-in for each of some turns of one role, uniformly from its pool."""
+        if self.cluster is None:
+            return self.turns[role][rng.integers(0, len(self.turns[role]), size=len(turns))]
+        clusters, first = self.cluster[turns], self.first[role]
+        return self.turns[role][rng.integers(first[clusters], first[clusters + 1])]

@@ -1,41 +1,107 @@
-"""Train, dev and test, by upstream's splits or by seed."""
+"""Train, dev and test, by upstream's splits or by seed, and without copies on two sides."""
 
 from __future__ import annotations
 
 import hashlib
 import random
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.config import Prepare
 from dial2vec.corpora.corpus import Splitting
 from dial2vec.dialogue import Dialogue
+from dial2vec.duplicates import Signatures, nearest_among, signatures
 
 SPLITS = ("train", "dev", "test")
+LEFT_OUT = len(SPLITS)
+Assignment = NDArray[np.int8]
 
 
 @dataclass(frozen=True, slots=True)
-class Splits:
-    """The three splits, each in reading order, and what belongs to none.
+class Copy:
+    """A dialogue of dev or test that is nearly the same as one of an earlier split.
 
-    :param left_out: dialogues of an official dev or test split that have several labels.
+    :param place: of the dialogue.
+    :param of: place of the other.
+    :param similarity: estimated Jaccard similarity of their word triples, up to 1.
     """
 
-    train: list[Dialogue]
-    dev: list[Dialogue]
-    test: list[Dialogue]
-    left_out: list[Dialogue]
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Number of dialogues per split."""
-        return {name: len(getattr(self, name)) for name in SPLITS}
+    place: int
+    of: int
+    similarity: float
 
 
-def split_dialogues(
-    dialogues: Sequence[Dialogue], *, splitting: Splitting, dev_share: float, test_share: float, seed: int
-) -> Splits:
-    """Split a corpus.
+@dataclass(frozen=True, slots=True)
+class Division:
+    """A corpus of n dialogues, divided.
+
+    :param ids: of the dialogues.
+    :param labels: of the dialogues.
+    :param assigned: int8 [n], the split of each dialogue: a place in `SPLITS`, or `LEFT_OUT`.
+    :param several: places of those that are left out of an official dev or test for their several labels.
+    :param copies: dialogues of dev and test that are nearly the same as one of an earlier split. A team's own are left
+        out; those of the benchmark stay, because its splits are what its figures are about.
+    :param splits: the split of each copy and of what it copies, by place.
+    :param n_marked: dialogues that name a split of their own, which was not followed.
+    """
+
+    ids: list[str]
+    labels: list[tuple[str, ...]]
+    assigned: Assignment
+    several: list[int]
+    copies: list[Copy]
+    splits: dict[int, str]
+    n_marked: int
+
+    def size(self, split: int) -> int:
+        """Return the number of dialogues of a split."""
+        return int((self.assigned == split).sum())
+
+
+def divide(dialogues: Iterable[Dialogue], *, splitting: Splitting, options: Prepare, seed: int) -> Division:
+    """Divide a corpus into train, dev and test; of the dialogues, one block at a time is in memory.
+
+    :param options: shares, and the similarity from which on two dialogues are copies.
+    """
+    ids: list[str] = []
+    labels: list[tuple[str, ...]] = []
+    official: list[str | None] = []
+
+    def noted() -> Iterator[Dialogue]:
+        for dialogue in dialogues:
+            ids.append(dialogue.dialogue_id)
+            labels.append(dialogue.labels)
+            official.append(dialogue.split)
+            yield dialogue
+
+    signed = signatures(noted())
+    shares = {"dev_share": options.dev_share, "test_share": options.test_share}
+    n_labels = [len(names) for names in labels]
+    assigned = assign_splits(ids, n_labels, official, splitting=splitting, seed=seed, **shares)
+    own = splitting == "hashed"
+    copies = find_copies(assigned, signed, similarity=options.near_duplicate, of_copies=not own)
+    splits = {place: SPLITS[assigned[place]] for copy in copies for place in (copy.place, copy.of)}
+    several = np.flatnonzero(assigned == LEFT_OUT).tolist()
+    n_marked = sum(split is not None for split in official) if splitting != "official" else 0
+    return Division(
+        ids, labels, without_copies(assigned, copies) if own else assigned, several, copies, splits, n_marked
+    )
+
+
+def assign_splits(
+    ids: Sequence[str],
+    n_labels: Sequence[int],
+    official: Sequence[str | None],
+    *,
+    splitting: Splitting,
+    dev_share: float,
+    test_share: float,
+    seed: int,
+) -> Assignment:
+    """Return the split of each dialogue, int8 [n]: a place in `SPLITS`, or `LEFT_OUT`.
 
     "official" follows each dialogue's own split. "shuffled" shuffles the sorted ids and cuts off `floor(share * n)`
     dialogues for train, then for dev, the rest is test: exact shares, for corpora that never change. "hashed"
@@ -44,37 +110,70 @@ def split_dialogues(
     The benchmark's dev and test hold dialogues with one label at most: where it cuts by its own splits, others are
     left out, and where it shuffles, they go to train. A team's own are hashed and stay where they fall: they help to
     choose without labels, and no labelled figure counts them.
+
+    :param ids: of the n dialogues.
+    :param n_labels: number of labels of each.
+    :param official: split of each by upstream, None is train.
     """
     if splitting == "official":
-        chosen = {d.dialogue_id: d.split or "train" for d in dialogues}
+        chosen = [SPLITS.index(split or "train") for split in official]
     elif splitting == "shuffled":
-        chosen = _shuffled([d.dialogue_id for d in dialogues], dev_share, test_share, seed)
+        chosen = _shuffled(ids, dev_share, test_share, seed)
     else:
-        chosen = {d.dialogue_id: _hashed(d.dialogue_id, dev_share, test_share, seed) for d in dialogues}
-    parts: dict[str, list[Dialogue]] = {name: [] for name in (*SPLITS, "left_out")}
-    for dialogue in dialogues:
-        name = chosen[dialogue.dialogue_id]
-        if name != "train" and splitting != "hashed" and len(dialogue.labels) > 1:
-            name = "left_out" if splitting == "official" else "train"
-        parts[name].append(dialogue if name == "left_out" else replace(dialogue, split=name))
-    return Splits(**parts)
+        chosen = [_hashed(name, dev_share, test_share, seed) for name in ids]
+    assigned = np.array(chosen, dtype=np.int8)
+    if splitting != "hashed":
+        several = (np.array(n_labels, dtype=np.int64) > 1) & (assigned != 0)
+        assigned[several] = LEFT_OUT if splitting == "official" else 0
+    return assigned
 
 
-def _shuffled(ids: list[str], dev_share: float, test_share: float, seed: int) -> dict[str, str]:
-    ids = sorted(ids)
-    random.Random(seed).shuffle(ids)
+def _shuffled(ids: Sequence[str], dev_share: float, test_share: float, seed: int) -> list[int]:
+    order = sorted(range(len(ids)), key=lambda place: ids[place])
+    random.Random(seed).shuffle(order)
     # The shares are decimal fractions: without rounding, 1 - 0.1 - 0.1 would fall just below 0.8.
     n_train = int(round(1 - dev_share - test_share, 9) * len(ids))
     n_dev = int(dev_share * len(ids))
-    return {name: "train" if i < n_train else "dev" if i < n_train + n_dev else "test" for i, name in enumerate(ids)}
+    chosen = [0] * len(ids)
+    for rank, place in enumerate(order):
+        chosen[place] = 0 if rank < n_train else 1 if rank < n_train + n_dev else 2
+    return chosen
 
 
-def _hashed(dialogue_id: str, dev_share: float, test_share: float, seed: int) -> str:
+def _hashed(dialogue_id: str, dev_share: float, test_share: float, seed: int) -> int:
     digest = hashlib.sha256(f"{seed}/{dialogue_id}".encode()).digest()
     place = int.from_bytes(digest[:8], "big") / 2**64
-    return "dev" if place < dev_share else "test" if place < dev_share + test_share else "train"
+    # From both ends: another share of dev leaves test as it is.
+    return 1 if place < dev_share else 2 if place >= 1 - test_share else 0
 
 
-def label_counts(dialogues: Iterable[Dialogue]) -> dict[str, int]:
-    """Return how many single-label dialogues each label has, most frequent first."""
-    return dict(Counter(d.label for d in dialogues if d.label is not None).most_common())  # type: ignore[misc]
+def find_copies(
+    assigned: Assignment, signatures: Signatures, *, similarity: float, of_copies: bool = False
+) -> list[Copy]:
+    """Return the dialogues of dev that are nearly the same as one of train, then those of test as one of train or dev.
+
+    :param signatures: of all dialogues, by `duplicates.signatures`.
+    :param similarity: from which on two dialogues count as copies, in [0.7, 1].
+    :param of_copies: whether a dialogue of dev that is itself a copy counts among the others of test. It does where it
+        stays, and not where it is left out.
+    """
+    copies: list[Copy] = []
+    original = np.ones(len(assigned), dtype=bool)
+    for split in (1, 2):
+        queries, among = np.flatnonzero(assigned == split), np.flatnonzero((assigned < split) & original)
+        found, similar = nearest_among(signatures, queries, among, similarity=similarity)
+        for row in np.flatnonzero(found >= 0):
+            copies.append(Copy(int(queries[row]), int(found[row]), round(float(similar[row]), 2)))
+        original[queries[found >= 0]] = of_copies
+    return copies
+
+
+def without_copies(assigned: Assignment, copies: Sequence[Copy]) -> Assignment:
+    """Return the splits with all copies left out.
+
+    Train goes before dev and dev before test, because a dialogue that was once learned from must never judge: an old
+    one may leave dev or test when a copy of it arrives in train, but it never moves to another split.
+    """
+    clean = assigned.copy()
+    clean[[copy.place for copy in copies]] = LEFT_OUT
+    return clean

@@ -1,11 +1,24 @@
 import contextlib
+import io
 import random
+import struct
+import tracemalloc
 import zipfile
 from pathlib import Path
 
 import pytest
 
-from dial2vec.corpora.archive import damage, members, open_archive, read_member
+from dial2vec.corpora import archive as archives
+from dial2vec.corpora.archive import (
+    damage,
+    files,
+    files_by_name,
+    members,
+    open_archive,
+    open_member,
+    open_nested,
+    read_member,
+)
 from dial2vec.errors import CorpusError
 
 TEXT = "the quick brown fox jumps over the lazy dog, " * 40
@@ -92,3 +105,96 @@ def test_random_damage_never_raises_anything_but_a_corpus_error(folder: Path):
         with contextlib.suppress(CorpusError), open_archive(folder) as archive:
             for info in members(archive).values():
                 read_member(archive, info)
+
+
+def packed(names: dict[str, bytes], *, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", method) as archive:
+        for name, text in names.items():
+            # As ZipInfo would mend the name while it is made, it is set afterwards.
+            info = zipfile.ZipInfo("placeholder")
+            info.filename, info.compress_type = name, method
+            archive.writestr(info, text)
+    return content.getvalue()
+
+
+def test_what_macos_adds_is_no_file_and_of_one_name_the_least_deep_counts(folder: Path):
+    names = ("a/b/data.json", "z/data.json", "__MACOSX/data.json", "__MACOSX/z/._data.json", "read.me")
+    (folder / "whatever.zip").write_bytes(packed({name: name.encode() for name in names}))
+    with open_archive(folder) as archive:
+        assert list(files(archive)) == ["a/b/data.json", "read.me", "z/data.json"]
+        found = files_by_name(archive)
+        assert read_member(archive, found["data.json"]) == b"z/data.json"
+        assert sorted(found) == ["data.json", "read.me"]
+
+
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "..\\x", "\\\\host\\x", "C:\\x", "c:x", "\\x"])
+def test_member_whose_name_leads_out_is_refused(folder: Path, name: str):
+    (folder / "whatever.zip").write_bytes(packed({"top/a.txt": b"a", name: b"x"}))
+    with pytest.raises(CorpusError) as raised, open_archive(folder):
+        pass
+    assert f"whatever.zip was not read: its member {name!r} names a place outside the archive." in str(raised.value)
+    assert "Remove the archive and run `dial2vec fetch sgd`" in str(raised.value)
+    assert "names a place outside" in str(damage(folder / "whatever.zip"))
+
+
+@pytest.mark.parametrize("name", ["top/a..b.txt", "top/...", "top/sub:part.txt", "top/~"])
+def test_odd_but_harmless_names_are_read(folder: Path, name: str):
+    (folder / "whatever.zip").write_bytes(packed({name: b"x"}))
+    with open_archive(folder) as archive:
+        assert list(files(archive)) == [name]
+
+
+def test_archive_that_unpacks_to_too_much_is_refused_unread(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    path = folder / "whatever.zip"
+    path.write_bytes(packed({"top/a": bytes(3 << 20), "top/b": bytes(3 << 20)}))
+    monkeypatch.setattr(archives, "SMALL", 5 << 20)
+    with pytest.raises(CorpusError, match=r"unpacks from 0.0 MiB to 6.0 MiB, expected at most 4,096.0 MiB and 200 tim"):
+        open_archive(folder).__enter__()
+    monkeypatch.setattr(archives, "SMALL", 7 << 20)
+    assert damage(path) is None
+    monkeypatch.setattr(archives, "MAX_UNPACKED", 5 << 20)
+    assert "unpacks from" in str(damage(path))
+
+
+def test_archive_within_the_archive_is_held_to_the_same_limits(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    bomb, out = packed({"a": bytes(6 << 20)}), packed({"/a": b"x"})
+    (folder / "whatever.zip").write_bytes(packed({"bomb.zip": bomb, "out.zip": out, "no.zip": b"x", "zero": bytes(99)}))
+    monkeypatch.setattr(archives, "SMALL", 5 << 20)
+    with open_archive(folder) as archive:
+        inner = files(archive)
+        for name, message in {
+            "bomb.zip": r"whatever.zip/bomb.zip was not read: it unpacks .*`dial2vec fetch sgd`",
+            "out.zip": r"whatever.zip/out.zip was not read: its member '/a'",
+            "no.zip": r"whatever.zip/no.zip cannot be read as a zip archive .*`dial2vec fetch sgd`",
+        }.items():
+            with pytest.raises(CorpusError, match=message), open_nested(archive, inner[name]):
+                pass
+        monkeypatch.setattr(archives, "MAX_WHOLE", 50)
+        with pytest.raises(CorpusError, match=r"whatever.zip/zero unpacks to 0.0 MiB; expected 0.0 MiB at most"):
+            read_member(archive, inner["zero"])
+
+
+def test_member_that_hides_its_size_is_never_unpacked_beyond_what_it_declares(folder: Path):
+    path, true, false = folder / "whatever.zip", struct.pack("<I", 64 << 20), struct.pack("<I", 10)
+    path.write_bytes(packed({"top/a": bytes(64 << 20)}).replace(true, false))
+    tracemalloc.start()
+    with open_archive(folder) as archive, pytest.raises(CorpusError, match=r"top/a is damaged \(Bad CRC-32"):
+        read_member(archive, members(archive)["a"])
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+def test_packing_methods_that_cannot_be_bounded_are_refused(folder: Path):
+    (folder / "whatever.zip").write_bytes(packed({"top/a": b"x"}, method=zipfile.ZIP_LZMA))
+    with pytest.raises(CorpusError, match=r"'top/a' is packed by method 14, expected none or deflate"):
+        open_archive(folder).__enter__()
+
+
+def test_member_is_streamed_in_blocks_and_damage_is_named_when_it_is_met(folder: Path):
+    path = folder / "whatever.zip"
+    path.write_bytes(packed({"top/a": TEXT.encode() * 9}, method=zipfile.ZIP_STORED).replace(b"lazy", b"hazy", 1))
+    with open_archive(folder) as archive, open_member(archive, members(archive)["a"]) as stream:
+        assert stream.read(9) == b"the quick"
+        with pytest.raises(CorpusError, match=r"whatever.zip/top/a is damaged \(Bad CRC"):
+            list(iter(lambda: stream.read(5000), b""))

@@ -11,12 +11,13 @@ def test_known_name_gives_its_reader_whatever_lies_in_the_folder(tmp_path: Path)
     (tmp_path / "sgd").mkdir()
     (tmp_path / "sgd" / "own.jsonl").write_text("{}\n")
     for name, corpus in CORPORA.items():
-        assert get_corpus(name, data=tmp_path) is corpus
+        assert get_corpus(name, data=tmp_path) == corpus()
 
 
 def test_how_each_corpus_is_split():
     splitting = {name: corpus.splitting for name, corpus in CORPORA.items()}
-    assert splitting.items() >= {"sgd": "official", "self_dialogue": "shuffled"}.items()
+    official, shuffled = ("sgd", "bitod", "doc2dial", "multiwoz"), ("self_dialogue", "metalwoz")
+    assert splitting == {"demo": "hashed"} | dict.fromkeys(official, "official") | dict.fromkeys(shuffled, "shuffled")
     assert Transcripts().splitting == "hashed"
 
 
@@ -31,7 +32,8 @@ def test_unknown_name_suggests_lists_and_tells_how_to_add_transcripts(tmp_path: 
     with pytest.raises(CorpusError) as raised:
         get_corpus("sdg", data=tmp_path)
     message = str(raised.value)
-    assert "unknown corpus 'sdg'. Did you mean 'sgd'? Known: demo, sgd, self_dialogue." in message
+    assert "unknown corpus 'sdg'. Did you mean 'sgd'? Known: demo, sgd, self_dialogue, bitod, doc2dial, " in message
+    assert "run `dial2vec import FILE --name sdg`" in message
     assert f"put JSON Lines (*.jsonl or *.jsonl.gz) into {tmp_path}/<name>/" in message
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.corpora.demo import DemoCorpus, demo_domains, generate_demo, write_demo
-from dial2vec.dialogue import Dialogue, SetAside
+from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.errors import CorpusError
 
 DATE = re.compile(r"\b(?:monday|tuesday|wednesday|thursday|friday|saturday|the \d+(?:rd|th|st) of \w+)", re.IGNORECASE)
@@ -135,14 +135,14 @@ def test_written_twice_the_file_has_the_same_bytes(tmp_path: Path):
 
 def test_corpus_reads_what_was_written(tmp_path: Path, dialogues):
     write_demo(tmp_path)
-    set_aside: list[SetAside] = []
-    assert list(DemoCorpus().read(tmp_path, set_aside=set_aside)) == dialogues
-    assert set_aside == []
+    quarantine: list[Quarantined] = []
+    assert list(DemoCorpus().read(tmp_path, quarantine=quarantine)) == dialogues
+    assert quarantine == []
 
 
 def test_missing_names_the_file_until_it_is_written(tmp_path: Path):
     assert DemoCorpus().missing(tmp_path) == ["dialogues.jsonl.gz"]
     with pytest.raises(CorpusError, match="does not exist"):
-        list(DemoCorpus().read(tmp_path, set_aside=[]))
+        list(DemoCorpus().read(tmp_path, quarantine=[]))
     write_demo(tmp_path)
     assert DemoCorpus().missing(tmp_path) == []

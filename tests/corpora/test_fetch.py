@@ -1,3 +1,4 @@
+import hashlib
 import io
 import random
 import threading
@@ -16,16 +17,17 @@ from dial2vec.corpora.sgd import Sgd
 from dial2vec.errors import CorpusError, Dial2vecError
 
 
-def archive_bytes() -> bytes:
+def archive_bytes(seed: int = 0) -> bytes:
     """Return a whole archive of 300 kB that does not compress."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("sgd-main/train/dialogues_001.json", "[]")
-        archive.writestr("sgd-main/filling.bin", random.Random(0).randbytes(300_000))
+        archive.writestr(zipfile.ZipInfo("sgd-main/train/dialogues_001.json"), "[]")
+        archive.writestr(zipfile.ZipInfo("sgd-main/filling.bin"), random.Random(seed).randbytes(300_000))
     return packed.getvalue()
 
 
-ARCHIVE = archive_bytes()
+ARCHIVE, OTHER = archive_bytes(), archive_bytes(seed=1)
+DIGEST, OTHER_DIGEST = (hashlib.sha256(content).hexdigest() for content in (ARCHIVE, OTHER))
 
 
 @dataclass
@@ -34,6 +36,7 @@ class Upstream:
 
     :param faults: of "503", "404", "cut" (the connection ends half-way), "shifted" (a range from elsewhere).
     :param asked: the Range header of every request so far.
+    :param paths: the path of every request so far.
     """
 
     url: str = ""
@@ -41,10 +44,12 @@ class Upstream:
     ranges: bool = True
     faults: list[str] = field(default_factory=list)
     asked: list[str | None] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
 
     def answer(self, request: BaseHTTPRequestHandler) -> None:
         wanted = request.headers["Range"]
         self.asked.append(wanted)
+        self.paths.append(request.path)
         fault = self.faults.pop(0) if self.faults else ""
         if fault.isdigit():
             request.send_error(int(fault))
@@ -131,7 +136,7 @@ def test_damaged_archive_in_place_is_replaced_even_under_another_name(tmp_path: 
     folder.mkdir(parents=True)
     (folder / "old.zip").write_bytes(ARCHIVE[:1000])
     fetch("sgd", data=tmp_path / "data", mirror=mirror)
-    assert names(folder) == ["sgd-main.zip"]
+    assert names(folder) == ["sgd-main.zip", "sgd-main.zip.sha256"]
 
 
 def test_mirror_without_the_corpus_names_path_variable_and_layout(tmp_path: Path):
@@ -175,7 +180,7 @@ def test_archive_is_downloaded(tmp_path: Path, upstream: Upstream):
     fetched = fetch("sgd", data=tmp_path / "data", mirror=None)
     assert fetched.path.read_bytes() == ARCHIVE
     assert (fetched.bytes, fetched.source, upstream.asked) == (len(ARCHIVE), upstream.url, [None])
-    assert names(tmp_path / "data" / "sgd") == ["sgd.zip"]
+    assert names(tmp_path / "data" / "sgd") == ["sgd.zip", "sgd.zip.sha256"]
 
 
 def test_server_that_is_busy_at_first_is_asked_again(tmp_path: Path, upstream: Upstream):
@@ -204,7 +209,7 @@ def test_download_of_an_earlier_run_is_taken_up_again(tmp_path: Path, upstream: 
     part_file(tmp_path / "data", ARCHIVE[:1000])
     assert fetch("sgd", data=tmp_path / "data", mirror=None).path.read_bytes() == ARCHIVE
     assert upstream.asked == ["bytes=1000-"]
-    assert names(tmp_path / "data" / "sgd") == ["sgd.zip"]
+    assert names(tmp_path / "data" / "sgd") == ["sgd.zip", "sgd.zip.sha256"]
 
 
 def test_range_that_is_refused_or_starts_elsewhere_begins_again(tmp_path: Path, upstream: Upstream):
@@ -290,3 +295,80 @@ def test_own_transcripts_have_nothing_to_fetch(tmp_path: Path):
 def test_unknown_corpus_is_refused(tmp_path: Path):
     with pytest.raises(CorpusError, match=r"unknown corpus 'sdg'. Did you mean 'sgd'"):
         fetch("sdg", data=tmp_path, mirror=None)
+
+
+def test_mirror_on_the_web_has_upstreams_file_name(tmp_path: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch):
+    base = upstream.url.removesuffix("main.zip")
+    monkeypatch.setattr(Sgd, "url", "https://upstream.invalid/archive/master.zip")
+    upstream.faults = ["cut"]
+    for mirror, data in ((base + "zips/", "a"), (base + "zips", "b")):
+        fetched = fetch("sgd", data=tmp_path / data, mirror=mirror)
+        assert fetched.path == tmp_path / data / "sgd" / "sgd.zip"
+        assert fetched.source == f"{base}zips/sgd/master.zip"
+    assert upstream.paths == ["/zips/sgd/master.zip"] * 3
+
+
+def test_mirror_on_the_web_without_the_archive_is_named(tmp_path: Path, upstream: Upstream):
+    upstream.faults = ["404"]
+    mirror = upstream.url.removesuffix("/main.zip")
+    with pytest.raises(CorpusError, match=rf"{mirror}/sgd/main.zip could not be downloaded .HTTP 404"):
+        fetch("sgd", data=tmp_path / "data", mirror=mirror)
+
+
+def test_digest_is_recorded_as_sha256sum_writes_it(tmp_path: Path, upstream: Upstream):
+    archive = fetch("sgd", data=tmp_path / "data", mirror=None).path
+    record = archive.with_name("sgd.zip.sha256")
+    assert record.read_text() == f"{DIGEST}  sgd.zip\n"
+    record.unlink()
+    fetch("sgd", data=tmp_path / "data", mirror=None)
+    assert record.read_text() == f"{DIGEST}  sgd.zip\n"
+
+
+def test_archive_that_changed_in_place_is_refused_with_both_digests(tmp_path: Path, mirror: Path):
+    archive = fetch("sgd", data=tmp_path / "data", mirror=mirror).path
+    archive.write_bytes(OTHER)
+    with pytest.raises(CorpusError) as raised:
+        fetch("sgd", data=tmp_path / "data", mirror=mirror)
+    record = archive.with_name("sgd-main.zip.sha256")
+    assert f"{archive} has the SHA-256 {OTHER_DIGEST}, but {record} expects {DIGEST}" in str(raised.value)
+    assert f"Remove the archive and fetch it again, or, if it is known why the archive changed, remove {record}" in str(
+        raised.value
+    )
+    record.unlink()
+    assert fetch("sgd", data=tmp_path / "data", mirror=mirror).source == "already there"
+    assert record.read_text().startswith(OTHER_DIGEST)
+
+
+@pytest.mark.parametrize("by_mirror", [True, False])
+def test_another_archive_than_at_first_is_not_kept(tmp_path: Path, mirror: Path, upstream: Upstream, by_mirror: bool):
+    folder = tmp_path / "data" / "sgd"
+    first = fetch("sgd", data=tmp_path / "data", mirror=None).path
+    first.unlink()
+    upstream.content = OTHER
+    (mirror / "sgd" / "sgd-main.zip").write_bytes(OTHER)
+    with pytest.raises(CorpusError, match=rf"has the SHA-256 {OTHER_DIGEST}, but .* expects {DIGEST}.*DIAL2VEC_MIRROR"):
+        fetch("sgd", data=tmp_path / "data", mirror=mirror if by_mirror else None)
+    assert names(folder) == ["sgd.zip.sha256"]
+
+
+def test_same_archive_under_another_name_takes_the_record_along(tmp_path: Path, mirror: Path, upstream: Upstream):
+    fetch("sgd", data=tmp_path / "data", mirror=None).path.unlink()
+    fetch("sgd", data=tmp_path / "data", mirror=mirror)
+    assert names(tmp_path / "data" / "sgd") == ["sgd-main.zip", "sgd-main.zip.sha256"]
+
+
+def test_record_that_is_no_digest_is_named(tmp_path: Path, mirror: Path):
+    archive = fetch("sgd", data=tmp_path / "data", mirror=mirror).path
+    archive.with_name("sgd-main.zip.sha256").write_bytes(b"\xff not a digest\n")
+    with pytest.raises(CorpusError, match=r"sgd-main.zip.sha256 is not one line of `sha256sum`"):
+        fetch("sgd", data=tmp_path / "data", mirror=mirror)
+
+
+def test_archive_made_to_do_harm_is_not_kept(tmp_path: Path, upstream: Upstream):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("../../etc/cron.d/x", "x")
+    upstream.content = packed.getvalue()
+    with pytest.raises(CorpusError, match=r"can be trusted \(its member '../../etc/cron.d/x' names a place outside"):
+        fetch("sgd", data=tmp_path / "data", mirror=None)
+    assert names(tmp_path / "data" / "sgd") == []

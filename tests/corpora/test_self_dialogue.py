@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.corpora.self_dialogue import TOPICS, SelfDialogue
-from dial2vec.dialogue import Dialogue, SetAside, Turn
+from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 
 # As Mechanical Turk writes them: 1, 10, 11, 12, 2, 3, ...
@@ -35,15 +35,17 @@ def pack(folder: Path, files: dict[str, str | bytes], *, blocked: str | None = "
     return folder
 
 
-def read(folder: Path) -> tuple[list[Dialogue], list[SetAside]]:
-    set_aside: list[SetAside] = []
-    return list(SelfDialogue().read(folder, set_aside=set_aside)), set_aside
+def read(folder: Path) -> tuple[list[Dialogue], list[Quarantined]]:
+    quarantine: list[Quarantined] = []
+    return list(SelfDialogue().read(folder, quarantine=quarantine)), quarantine
 
 
 def test_row_is_a_dialogue_labelled_by_its_topic_folder(tmp_path: Path):
-    dialogues, set_aside = read(pack(tmp_path / "s", {"corpus/star_wars/one.csv": table(row("A1", " Yoda? ", "Yes."))}))
+    dialogues, quarantine = read(
+        pack(tmp_path / "s", {"corpus/star_wars/one.csv": table(row("A1", " Yoda? ", "Yes."))})
+    )
     assert dialogues == [Dialogue("A1", (Turn("user", "Yoda?"), Turn("system", "Yes.")), ("star_wars",), None)]
-    assert set_aside == []
+    assert quarantine == []
 
 
 def test_sentences_stand_in_the_order_of_their_numbers(tmp_path: Path):
@@ -64,7 +66,7 @@ def test_quoted_cell_may_hold_lines_commas_and_quotes(tmp_path: Path):
     assert [[turn.text for turn in d.turns] for d in dialogues] == [[cell, "Oh."], ["Next"]]
 
 
-def test_rejected_blocked_empty_and_repeated_rows_are_set_aside(tmp_path: Path):
+def test_rejected_blocked_empty_and_repeated_rows_are_quarantined(tmp_path: Path):
     rows = [
         row("A1", "kept, although its AssignmentStatus says Rejected"),
         row("A2", "x", reject="too short"),
@@ -73,16 +75,16 @@ def test_rejected_blocked_empty_and_repeated_rows_are_set_aside(tmp_path: Path):
         row("A1", "again"),
         row("", "nameless"),
     ]
-    dialogues, set_aside = read(pack(tmp_path / "s", {"corpus/pop/one.csv": table(*rows)}))
+    dialogues, quarantine = read(pack(tmp_path / "s", {"corpus/pop/one.csv": table(*rows)}))
     assert [d.dialogue_id for d in dialogues] == ["A1"]
-    assert [(s.line, s.dialogue_id, s.reason) for s in set_aside] == [
+    assert [(s.origin.line, s.dialogue_id, s.reason) for s in quarantine] == [
         (2, "A2", "rejected upstream (its column 'Reject' is filled)"),
         (3, "A3", "written by a worker listed in blocked_workers.txt"),
         (4, "A4", "it has no turns"),
         (5, "A1", "the id 'A1' came before"),
         (6, "", "'dialogue_id' must be a non-empty string, found the string ''"),
     ]
-    assert set_aside[0].source.endswith("-main.zip/self_dialogue_corpus-main/corpus/pop/one.csv")
+    assert quarantine[0].origin.source.endswith("-main.zip/self_dialogue_corpus-main/corpus/pop/one.csv")
 
 
 def test_dialogue_with_a_single_sentence_is_kept(tmp_path: Path):

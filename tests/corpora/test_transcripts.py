@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.corpora.transcripts import Transcripts, transcript_files
-from dial2vec.dialogue import Dialogue, SetAside
+from dial2vec.dialogue import Dialogue, Origin, Quarantined
 from dial2vec.errors import CorpusError
 
 
@@ -14,9 +14,9 @@ def lines(*dialogue_ids: str) -> str:
     return "".join(json.dumps({"dialogue_id": name, "turns": turns}) + "\n" for name in dialogue_ids)
 
 
-def read(folder: Path) -> tuple[list[Dialogue], list[SetAside]]:
-    set_aside: list[SetAside] = []
-    return list(Transcripts().read(folder, set_aside=set_aside)), set_aside
+def read(folder: Path) -> tuple[list[Dialogue], list[Quarantined]]:
+    quarantine: list[Quarantined] = []
+    return list(Transcripts().read(folder, quarantine=quarantine)), quarantine
 
 
 def test_all_files_are_read_in_the_order_of_their_names(tmp_path: Path):
@@ -25,39 +25,39 @@ def test_all_files_are_read_in_the_order_of_their_names(tmp_path: Path):
     (tmp_path / "notes.txt").write_text("not read")
     (tmp_path / ".hidden.jsonl").write_text("not read")
     (tmp_path / "folder.jsonl").mkdir()
-    dialogues, set_aside = read(tmp_path)
+    dialogues, quarantine = read(tmp_path)
     assert [d.dialogue_id for d in dialogues] == ["a", "b", "c"]
-    assert set_aside == []
+    assert [record.origin.source for record in quarantine] == [str(tmp_path / "notes.txt")]
     assert [path.name for path in transcript_files(tmp_path)] == ["2026-01.jsonl.gz", "2026-02.jsonl"]
 
 
-def test_id_of_an_earlier_file_is_set_aside(tmp_path: Path):
+def test_id_of_an_earlier_file_is_quarantined(tmp_path: Path):
     (tmp_path / "1.jsonl").write_text(lines("a"))
     (tmp_path / "2.jsonl").write_text(lines("b", "a", "b"))
-    dialogues, set_aside = read(tmp_path)
+    dialogues, quarantine = read(tmp_path)
     assert [d.dialogue_id for d in dialogues] == ["a", "b"]
-    assert [str(s) for s in set_aside] == [
-        f"{tmp_path}/2.jsonl: dialogue 'a': the id came before in 1.jsonl",
+    assert [str(s) for s in quarantine] == [
+        f"{tmp_path}/2.jsonl:2: dialogue 'a': the id came before in 1.jsonl",
         f"{tmp_path}/2.jsonl:3: dialogue 'b': the id 'b' came before in this file",
     ]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n  \n", b"\xef\xbb\xbf"])
 @pytest.mark.parametrize("packed", [False, True])
-def test_empty_file_among_others_is_set_aside_whole(tmp_path: Path, content: bytes, packed: bool):
+def test_empty_file_among_others_is_quarantine_whole(tmp_path: Path, content: bytes, packed: bool):
     name = "1.jsonl.gz" if packed else "1.jsonl"
     (tmp_path / name).write_bytes(gzip.compress(content) if packed else content)
     (tmp_path / "2.jsonl").write_text(lines("a"))
-    dialogues, set_aside = read(tmp_path)
+    dialogues, quarantine = read(tmp_path)
     assert [d.dialogue_id for d in dialogues] == ["a"]
-    assert set_aside == [SetAside(str(tmp_path / name), 0, "", "the file is empty")]
+    assert quarantine == [Quarantined(Origin(str(tmp_path / name), 0), "", "the file is empty")]
 
 
-def test_bad_line_is_set_aside_with_its_number(tmp_path: Path):
+def test_bad_line_is_quarantine_with_its_number(tmp_path: Path):
     (tmp_path / "1.jsonl").write_text(lines("a") + "{half\n" + lines("b"))
-    dialogues, set_aside = read(tmp_path)
+    dialogues, quarantine = read(tmp_path)
     assert [d.dialogue_id for d in dialogues] == ["a", "b"]
-    assert [(s.source, s.line) for s in set_aside] == [(str(tmp_path / "1.jsonl"), 2)]
+    assert [s.origin for s in quarantine] == [(str(tmp_path / "1.jsonl"), 2)]
 
 
 def test_damaged_file_stops_the_reading(tmp_path: Path):
@@ -70,10 +70,10 @@ def test_damaged_file_stops_the_reading(tmp_path: Path):
 def test_nothing_usable_names_the_first_problem_of_this_folder(tmp_path: Path):
     (tmp_path / "1.jsonl").write_text("")
     (tmp_path / "2.jsonl").write_text("[]\n")
-    set_aside = [SetAside("elsewhere", 1, "", "of another corpus")]
+    quarantine = [Quarantined(Origin("elsewhere", 1), "", "of another corpus")]
     with pytest.raises(CorpusError, match=r"no usable dialogue in the 2 .*1.jsonl: the file is empty"):
-        list(Transcripts().read(tmp_path, set_aside=set_aside))
-    assert len(set_aside) == 3
+        list(Transcripts().read(tmp_path, quarantine=quarantine))
+    assert len(quarantine) == 3
 
 
 @pytest.mark.parametrize("name", ["", "absent"])
@@ -84,3 +84,19 @@ def test_folder_without_transcripts_is_refused(tmp_path: Path, name: str):
 
 def test_own_transcripts_are_never_incomplete(tmp_path: Path):
     assert Transcripts().missing(tmp_path) == []
+
+
+def test_files_that_are_not_read_are_quarantined_with_the_way_to_read_them(tmp_path: Path):
+    (tmp_path / "1.jsonl").write_text(lines("a"))
+    (tmp_path / "2.JSONL").write_text(lines("b"))
+    (tmp_path / "may.csv").write_text("id,speaker,text\n")
+    (tmp_path / "2024").mkdir()
+    (tmp_path / "2024" / "old.jsonl").write_text(lines("c"))
+    (tmp_path / ".hidden.json").write_text("{}")
+    dialogues, quarantine = read(tmp_path)
+    assert [d.dialogue_id for d in dialogues] == ["a", "b"]
+    assert [record.origin.source for record in quarantine] == [
+        str(tmp_path / "2024" / "old.jsonl"),
+        str(tmp_path / "may.csv"),
+    ]
+    assert "`dial2vec import` reads other exports" in quarantine[0].reason

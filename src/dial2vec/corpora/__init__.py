@@ -1,35 +1,59 @@
-"""The corpora by name: three that come with a reader, and your own transcripts under any other name."""
+"""The corpora by name: those that come with a reader, and your own transcripts under any other name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from dial2vec.config import Read
+from dial2vec.corpora.bitod import Bitod
 from dial2vec.corpora.corpus import Corpus
 from dial2vec.corpora.demo import DemoCorpus
+from dial2vec.corpora.doc2dial import Doc2dial
+from dial2vec.corpora.metalwoz import Metalwoz
+from dial2vec.corpora.multiwoz import Multiwoz
 from dial2vec.corpora.self_dialogue import SelfDialogue
 from dial2vec.corpora.sgd import Sgd
 from dial2vec.corpora.transcripts import Transcripts, transcript_files
 from dial2vec.errors import CorpusError, did_you_mean
 
-CORPORA: dict[str, Corpus] = {"demo": DemoCorpus(), "sgd": Sgd(), "self_dialogue": SelfDialogue()}
+CORPORA: dict[str, type[Corpus]] = {
+    "demo": DemoCorpus,
+    "sgd": Sgd,
+    "self_dialogue": SelfDialogue,
+    "bitod": Bitod,
+    "doc2dial": Doc2dial,
+    "metalwoz": Metalwoz,
+    "multiwoz": Multiwoz,
+}
 
 
-def get_corpus(name: str, *, data: Path) -> Corpus:
-    """Return the reader of a corpus: one of `CORPORA`, else `Transcripts` when `data/<name>` holds JSON Lines.
+def require_name(name: str) -> None:
+    """Make sure that a corpus can be called so.
 
-    :param data: the folder that holds one folder per corpus.
-    :raises CorpusError: for a name that is neither, listing the known ones and how to add own transcripts.
+    :raises CorpusError: when it cannot.
     """
-    if name in CORPORA:
-        return CORPORA[name]
     # A name is also a folder, a stage and a registry entry: no separators, no dots.
     if not name.isascii() or not name.replace("_", "").isalnum():
         raise CorpusError(f"{name!r} is no corpus name; use letters, digits and '_' only.")
+
+
+def get_corpus(name: str, *, data: Path, options: Read | None = None) -> Corpus:
+    """Return the reader of a corpus: one of `CORPORA`, else `Transcripts` when `data/<name>` holds JSON Lines.
+
+    :param data: the folder that holds one folder per corpus.
+    :param options: how the files are read; None takes the defaults.
+    :raises CorpusError: for a name that is neither, listing the known ones and how to add own transcripts.
+    """
+    options = options or Read()
+    if name in CORPORA:
+        return CORPORA[name](options)
+    require_name(name)
     if transcript_files(data / name):
-        return Transcripts()
+        return Transcripts(options)
     there = sorted(path.name for path in (data / name).iterdir()) if name and (data / name).is_dir() else []
     found = f" {data / name} holds no JSON Lines, only {', '.join(there[:5])}." if there else ""
     raise CorpusError(
-        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)}{found} Known: {', '.join(CORPORA)}. To add your own "
-        f"transcripts, put JSON Lines (*.jsonl or *.jsonl.gz) into {data}/<name>/, a name of letters, digits and '_'."
+        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)}{found} Known: {', '.join(CORPORA)}. To add an "
+        f"export of your own, run `dial2vec import FILE --name {name or 'NAME'}`, or put JSON Lines (*.jsonl or "
+        f"*.jsonl.gz) into {data}/<name>/, a name of letters, digits and '_'."
     )

@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from dial2vec.errors import CorpusError
 
 # What `zipfile` really raises on damaged bytes (tried on random cuts and flips). As broad as it is, it is
 # only ever caught around a call into `zipfile`.
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
+MIB = 1 << 20
+# The largest public corpus unpacks to 0.5 GiB, at 17 times its packed size; single JSON files reach 23 times.
+MAX_UNPACKED = 4096 * MIB
+MAX_RATIO = 200
+# Below this, the ratio is not looked at: it does no harm, and a few repeated lines reach any ratio.
+SMALL = 64 * MIB
+# Of a member that is read whole; larger ones are streamed.
+MAX_WHOLE = 256 * MIB
+# Other methods cannot be unpacked in blocks of a known size.
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# Added by macOS when it packs a folder: `__MACOSX/`, with a `._name` for every name.
+MAC_FOLDER = "__MACOSX"
 
 
 @contextlib.contextmanager
 def open_archive(folder: Path) -> Iterator[zipfile.ZipFile]:
     """Open the single `*.zip` in `folder` (`data/<corpus>`), whatever its name.
 
-    :raises CorpusError: when the folder or the archive is missing, there are several, or it is no zip.
+    :raises CorpusError: when the folder or the archive is missing, there are several, it is no zip, or it is made to
+        do harm: a member whose name leads out of the archive, or more to unpack than any corpus has.
     """
     path = find_archive(folder)
     if path is None:
@@ -32,7 +46,26 @@ def open_archive(folder: Path) -> Iterator[zipfile.ZipFile]:
     except DAMAGE as error:
         raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {_fetch_again(path)}") from error
     with archive:
+        _require_harmless(archive, packed=path.stat().st_size)
         yield archive
+
+
+@contextlib.contextmanager
+def open_nested(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[zipfile.ZipFile]:
+    """Open a zip that is itself a member of an archive, under the same limits.
+
+    :raises CorpusError: when it is damaged, no zip, or made to do harm.
+    """
+    content = read_member(archive, info)
+    where = address(archive, info)
+    try:
+        nested = zipfile.ZipFile(io.BytesIO(content))
+    except DAMAGE as error:
+        raise CorpusError(f"{where} cannot be read as a zip archive ({error}). {_fetch_again(Path(where))}") from error
+    nested.filename = where
+    with nested:
+        _require_harmless(nested, packed=len(content))
+        yield nested
 
 
 def find_archive(folder: Path) -> Path | None:
@@ -47,42 +80,133 @@ def find_archive(folder: Path) -> Path | None:
     return found[0] if found else None
 
 
+def files(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the files of an archive, sorted by their whole path, without what macOS adds."""
+    found = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+    return {path: found[path] for path in sorted(found) if path.split("/")[0] != MAC_FOLDER}
+
+
 def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of an archive, sorted by path *below the top folder*, whose name differs between mirrors.
 
     `dialogues-main/train/1.json` is found under `train/1.json`.
     """
-    files = {info.filename.partition("/")[2]: info for info in archive.infolist() if not info.is_dir()}
-    return dict(sorted(files.items()))
+    return dict(sorted((path.partition("/")[2], info) for path, info in files(archive).items()))
+
+
+def files_by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Return the files of an archive by their names alone, for archives whose folders differ between mirrors.
+
+    Of several with one name, the one in the fewest folders counts.
+    """
+    deepest_first = sorted(files(archive).items(), key=lambda item: item[0].count("/"), reverse=True)
+    return {path.rpartition("/")[2]: info for path, info in deepest_first}
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read one member whole (the largest of our corpora has 4 MB); its checksum is compared on the way.
+    """Read one member whole; its checksum is compared on the way.
 
-    :raises CorpusError: naming archive and member, when the bytes are damaged.
+    :raises CorpusError: naming archive and member, when the bytes are damaged or too many to be held at once.
     """
-    try:
-        return archive.read(info)
-    except DAMAGE as error:
+    if info.file_size > MAX_WHOLE:
+        raise CorpusError(
+            f"{address(archive, info)} unpacks to {_size(info.file_size)}; expected {_size(MAX_WHOLE)} at most. "
+            f"{_fetch_again(Path(address(archive, info)))}"
+        )
+    with open_member(archive, info) as stream:
+        return b"".join(iter(lambda: stream.read(MIB), b""))
+
+
+class Member:
+    """The bytes of one member as a stream, as `open_member` yields it."""
+
+    def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        self._address = address(archive, info)
+        try:
+            self._stream = archive.open(info)
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, and none at the end, where the checksum has been compared.
+
+        :raises CorpusError: naming archive and member, when the bytes are damaged.
+        """
+        try:
+            # In blocks: asked for everything, `zipfile` unpacks it all before it looks at the declared size.
+            return self._stream.read(min(size, MIB))
+        except DAMAGE as error:
+            raise self._damaged(error) from error
+
+    def close(self) -> None:
+        """Close the stream; the archive stays open."""
+        self._stream.close()
+
+    def _damaged(self, error: Exception) -> CorpusError:
         reason = str(error) or type(error).__name__
-        path = Path(archive.filename or "")
-        raise CorpusError(f"{address(archive, info)} is damaged ({reason}). {_fetch_again(path)}") from error
+        return CorpusError(f"{self._address} is damaged ({reason}). {_fetch_again(Path(self._address))}")
+
+
+@contextlib.contextmanager
+def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[Member]:
+    """Open one member to be read block by block, for members that are too large to be held whole.
+
+    :raises CorpusError: naming archive and member, when the bytes are damaged (here, or while they are read).
+    """
+    with contextlib.closing(Member(archive, info)) as stream:
+        yield stream
 
 
 def address(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
-    """Return `<path of the archive>/<member>`, by which errors and records set aside name their source."""
+    """Return `<path of the archive>/<member>`, by which errors and records quarantined name their source."""
     return f"{archive.filename}/{info.filename}"
 
 
 def damage(path: Path) -> str | None:
-    """Read every member and compare its checksum; return what is wrong as a clause, or None for a whole archive."""
+    """Read every member and compare its checksum; return what is wrong as a clause, or None for a whole archive.
+
+    An archive that is made to do harm is not read.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
-            bad = archive.testzip()
+            harm = _harm(archive, packed=path.stat().st_size)
+            bad = None if harm else archive.testzip()
     except DAMAGE as error:
         return str(error) or type(error).__name__
-    return f"bad checksum in {bad}" if bad else None
+    return f"bad checksum in {bad}" if bad else harm
 
 
-def _fetch_again(path: Path) -> str:
+def _require_harmless(archive: zipfile.ZipFile, *, packed: int) -> None:
+    harm = _harm(archive, packed=packed)
+    if harm is not None:
+        raise CorpusError(f"{archive.filename} was not read: {harm}. {_fetch_again(Path(archive.filename or ''))}")
+
+
+def _harm(archive: zipfile.ZipFile, *, packed: int) -> str | None:
+    """Say what in an archive could only be there to do harm, going by what it declares of its members."""
+    for info in archive.infolist():
+        if _leads_out(info.filename):
+            return f"its member {info.filename!r} names a place outside the archive"
+        if info.compress_type not in METHODS:
+            return f"its member {info.filename!r} is packed by method {info.compress_type}, expected none or deflate"
+    unpacked = sum(info.file_size for info in archive.infolist())
+    if unpacked > MAX_UNPACKED or (unpacked > SMALL and unpacked > MAX_RATIO * packed):
+        most = f"at most {_size(MAX_UNPACKED)} and {MAX_RATIO} times its size"
+        return f"it unpacks from {_size(packed)} to {_size(unpacked)}, expected {most}"
+    return None
+
+
+def _leads_out(name: str) -> bool:
+    # Windows' rules know slashes, backslashes and drives; nothing that they refuse is in any corpus.
+    path = PureWindowsPath(name)
+    return bool(path.drive or path.root or ".." in path.parts)
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / MIB:,.1f} MiB"
+
+
+def _fetch_again(where: Path) -> str:
+    """Say how to replace an archive, given its path or an address within it."""
+    path = next((path for path in (where, *where.parents) if path.is_file()), where)
     return f"Remove the archive and run `dial2vec fetch {path.parent.name}`."

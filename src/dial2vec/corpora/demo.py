@@ -14,11 +14,13 @@ import json
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from dial2vec.config import Read
 from dial2vec.corpora.corpus import Splitting
-from dial2vec.dialogue import Dialogue, SetAside, Turn, read_dialogues, write_dialogues
+from dial2vec.dialogue import Dialogue, Quarantined, Turn, read_dialogues, write_dialogues
 
 FILE = "dialogues.jsonl.gz"
 CUSTOMER, AGENT = "customer", "agent"
@@ -38,18 +40,20 @@ CHOICE = re.compile(r"\[([^\[\]]*)\]")
 FIELD = re.compile(r"\{(\w+)\}")
 
 
+@dataclass(frozen=True, slots=True)
 class DemoCorpus:
     """The demo corpus in a folder, as `write_demo` leaves it."""
 
-    url: str | None = None
-    splitting: Splitting = "hashed"
+    url: ClassVar[str | None] = None
+    splitting: ClassVar[Splitting] = "hashed"
+    options: Read = field(default_factory=Read)
 
-    def read(self, folder: Path, *, set_aside: list[SetAside]) -> Iterator[Dialogue]:
-        """Stream the dialogues of `folder/dialogues.jsonl.gz`; what cannot be used goes to `set_aside`.
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
+        """Stream the dialogues of `folder/dialogues.jsonl.gz`; what cannot be used goes to `quarantine`.
 
         :raises CorpusError: when the file is missing or damaged.
         """
-        return read_dialogues(folder / FILE, set_aside=set_aside)
+        return read_dialogues(folder / FILE, quarantine=quarantine)
 
     def missing(self, folder: Path) -> list[str]:
         """Return `["dialogues.jsonl.gz"]` until `write_demo` has written it, then an empty list."""

@@ -1,4 +1,4 @@
-"""Bringing the files of a corpus into `data/<corpus>/`: from a mirror folder, by download, or written (the demo)."""
+"""Bringing the files of a corpus into `data/<corpus>/`: from a mirror, by download, or written (the demo)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from dial2vec.corpora import get_corpus
 from dial2vec.corpora.archive import damage, find_archive
+from dial2vec.corpora.checksum import record_digest, require_recorded
 from dial2vec.corpora.demo import write_demo
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, write_errors
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import requests
 
 MIRROR = "DIAL2VEC_MIRROR"
+WEB = ("http://", "https://")
 # Bytes written at once, and the most that is lost when a connection ends (the block on its way is dropped).
 BLOCK = 1 << 16
 # Seconds to wait before each of three further tries.
@@ -44,15 +46,17 @@ class Fetched:
     missing: list[str]
 
 
-def fetch(name: str, *, data: Path, mirror: Path | None) -> Fetched:
+def fetch(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
     """Bring corpus `name` into `data/<name>/`; a whole archive that is there already stays as it is.
 
-    Every member is read and its checksum compared before the archive takes its place.
+    Every member is read and its checksum compared before the archive takes its place. Its SHA-256 is recorded beside
+    it the first time, as `<archive>.sha256`, and compared from then on.
 
     :param data: the folder that holds one folder per corpus.
-    :param mirror: a folder with `<name>/*.zip`, used instead of the network; None downloads.
-    :raises CorpusError: for an unknown name, own transcripts, an incomplete mirror, a failed download or a damaged
-        archive.
+    :param mirror: a folder with `<name>/*.zip`, used instead of the network; or a URL (`http://` or `https://`), from
+        which `<mirror>/<name>/<upstream's file name>` is downloaded; None downloads from upstream.
+    :raises CorpusError: for an unknown name, own transcripts, an incomplete mirror, a failed download, a damaged
+        archive, or one whose SHA-256 is not the recorded one.
     """
     folder = data / name
     if name == "demo":
@@ -64,17 +68,25 @@ def fetch(name: str, *, data: Path, mirror: Path | None) -> Fetched:
         raise CorpusError(f"{name} is a corpus of your own in {folder}; there is nothing to fetch. Run the pipeline.")
     present = find_archive(folder)
     if present is not None and damage(present) is None:
+        require_recorded(present, folder=folder, source=str(present), otherwise="Remove the archive and fetch it again")
+        record_digest(present)
         return Fetched(present, present.stat().st_size, "already there", corpus.missing(folder))
-    if mirror is None:
-        path, source = folder / f"{name}.zip", corpus.url
-        _download(corpus.url, path)
+    if mirror is None or str(mirror).startswith(WEB):
+        path, source = folder / f"{name}.zip", corpus.url if mirror is None else _below(str(mirror), name, corpus.url)
+        _download(source, path)
     else:
-        archive = _in_mirror(mirror, name)
+        archive = _in_mirror(Path(mirror), name)
         path, source = folder / archive.name, str(archive)
         _copy(archive, path)
     if present is not None and present != path:
         present.unlink()
+    record_digest(path)
     return Fetched(path, path.stat().st_size, source, corpus.missing(folder))
+
+
+def _below(mirror: str, name: str, upstream: str) -> str:
+    """Return where a mirror on the web has the archive: `<mirror>/<name>/<file name of upstream's URL>`."""
+    return f"{mirror.rstrip('/')}/{name}/{upstream.rpartition('/')[2]}"
 
 
 def _in_mirror(mirror: Path, name: str) -> Path:
@@ -83,7 +95,7 @@ def _in_mirror(mirror: Path, name: str) -> Path:
     if archive is None:
         raise CorpusError(
             f"{folder} {'holds no *.zip' if folder.is_dir() else 'does not exist'}; {MIRROR} must name a folder laid "
-            f"out as <mirror>/{name}/<any name>.zip. Put the archive there, or unset {MIRROR} to download it."
+            f"out as <mirror>/{name}/<any name>.zip, or a URL. Put the archive there, or unset {MIRROR} to download it."
         )
     return archive
 
@@ -93,7 +105,7 @@ def _copy(source: Path, target: Path) -> None:
         with source.open("rb") as reader, atomic_path(target) as temporary:
             with temporary.open("wb") as out:
                 _write(iter(lambda: reader.read(BLOCK), b""), out, name=target.name, size=source.stat().st_size)
-            _require_whole(temporary, source=str(source))
+            _require_good(temporary, folder=target.parent, source=str(source))
     except OSError as error:
         raise CorpusError(f"{source} cannot be read ({error.strerror}). Check the mirror ({MIRROR}).") from error
 
@@ -118,7 +130,7 @@ def _download(url: str, target: Path) -> None:
                 ) from error
             time.sleep(pause)
     try:
-        _require_whole(part, source=url)
+        _require_good(part, folder=target.parent, source=url)
     except CorpusError:
         part.unlink()
         raise
@@ -159,13 +171,15 @@ def _write(blocks: Iterator[bytes], out: IO[bytes], *, name: str, size: int | No
             bar.update(len(block))
 
 
-def _require_whole(path: Path, *, source: str) -> None:
+def _require_good(path: Path, *, folder: Path, source: str) -> None:
     problem = damage(path)
     if problem is not None:
         raise CorpusError(
-            f"{source} is not a whole zip archive ({problem}); it was not kept. Fetch again, or get the archive in "
-            f"another way and point {MIRROR} at the folder that holds it."
+            f"{source} is not a whole zip archive that can be trusted ({problem}); it was not kept. Fetch again, or "
+            f"put a good one into <mirror>/{folder.name}/ and set {MIRROR}=<mirror>."
         )
+    otherwise = f"It was not kept: get the archive from another place ({MIRROR})"
+    require_recorded(path, folder=folder, source=source, otherwise=otherwise)
 
 
 def _reason(error: requests.RequestException) -> str:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, ClassVar
 
+from dial2vec.config import Read
 from dial2vec.corpora.archive import address, members, open_archive, read_member
-from dial2vec.corpora.corpus import Splitting
-from dial2vec.dialogue import Dialogue, RecordError, SetAside, dialogue_from_record
+from dial2vec.corpora.corpus import Splitting, usable
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
 TOPICS = (
@@ -28,6 +32,7 @@ NO_ANSWER = "{}"
 Row = dict[str, str | None]
 
 
+@dataclass(frozen=True, slots=True)
 class SelfDialogue:
     """Reader of the upstream archive (Fainberg et al. 2018; BSD 3-Clause).
 
@@ -36,33 +41,31 @@ class SelfDialogue:
     As upstream, a row counts when `Reject` is empty and its worker is not blocked; `AssignmentStatus` is not looked at.
     """
 
-    url: str | None = "https://github.com/jfainberg/self_dialogue_corpus/archive/refs/heads/main.zip"
-    splitting: Splitting = "shuffled"
+    url: ClassVar[str | None] = "https://github.com/jfainberg/self_dialogue_corpus/archive/refs/heads/main.zip"
+    splitting: ClassVar[Splitting] = "shuffled"
+    options: Read = field(default_factory=Read)
 
-    def read(self, folder: Path, *, set_aside: list[SetAside]) -> Iterator[Dialogue]:
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues, one batch in memory at a time, topics and batches in the order of their names.
 
         :raises CorpusError: when the archive is missing or damaged, or a batch is not a table of answers.
         """
-        seen: set[str] = set()
+        n_usable = 0
         with open_archive(folder) as archive:
             blocked = _blocked_workers(archive)
-            for path, info in members(archive).items():
-                batch = BATCH_FILE.fullmatch(path)
-                if batch is None:
-                    continue
-                for number, (row, answers) in enumerate(_rows(archive, info), start=1):
-                    try:
-                        dialogue = _dialogue(row, answers, label=batch[1], blocked=blocked)
-                        if dialogue.dialogue_id in seen:
-                            raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
-                    except RecordError as error:
-                        assignment = row["AssignmentId"] or ""
-                        set_aside.append(SetAside(address(archive, info), number, assignment, str(error)))
-                        continue
-                    seen.add(dialogue.dialogue_id)
-                    yield dialogue
-        if not seen:
+            records = (
+                (Origin(address(archive, info), number), (row, answers, batch[1]))
+                for path, info in members(archive).items()
+                if (batch := BATCH_FILE.fullmatch(path))
+                for number, (row, answers) in enumerate(_rows(archive, info), start=1)
+            )
+            convert = functools.partial(_dialogue, blocked=blocked)
+            for dialogue in usable(
+                records, convert, name=lambda found: found[0]["AssignmentId"] or "", quarantine=quarantine
+            ):
+                n_usable += 1
+                yield dialogue
+        if not n_usable:
             raise CorpusError(
                 f"{folder} holds no usable <top folder>/corpus/<topic>/*.csv; expected the archive of {self.url}. "
                 f"Remove the archive and run `dial2vec fetch {folder.name}`."
@@ -119,11 +122,12 @@ def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
         ) from error
 
 
-def _dialogue(row: Row, answers: list[str], *, label: str, blocked: frozenset[str]) -> Dialogue:
+def _dialogue(found: tuple[Row, list[str], str], *, blocked: frozenset[str]) -> dict[str, Any]:
+    row, answers, label = found
     if row["Reject"]:
         raise RecordError("rejected upstream (its column 'Reject' is filled)")
     if row["WorkerId"] in blocked:
         raise RecordError(f"written by a worker listed in {BLOCKED_WORKERS}")
     said = [text for text in map(str.strip, answers) if text and text != NO_ANSWER]
     turns = [{"speaker": ("user", "system")[position % 2], "text": text} for position, text in enumerate(said)]
-    return dialogue_from_record({"dialogue_id": row["AssignmentId"], "turns": turns, "labels": [label]})
+    return {"dialogue_id": row["AssignmentId"], "turns": turns, "labels": [label]}

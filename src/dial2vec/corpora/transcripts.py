@@ -5,45 +5,55 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 
+from dial2vec.config import Read
 from dial2vec.corpora.corpus import Splitting
-from dial2vec.dialogue import Dialogue, SetAside, read_dialogues
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError
 
 ENDINGS = (".jsonl", ".jsonl.gz")
+NOT_READ = "it is not read: only *.jsonl and *.jsonl.gz in the folder itself are; `dial2vec import` reads other exports"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+@dataclass(frozen=True, slots=True)
 class Transcripts:
     """Reader of every `*.jsonl` and `*.jsonl.gz` in a folder; new exports are added as further files."""
 
-    url: str | None = None
-    splitting: Splitting = "hashed"
+    url: ClassVar[str | None] = None
+    splitting: ClassVar[Splitting] = "hashed"
+    options: Read = field(default_factory=Read)
 
-    def read(self, folder: Path, *, set_aside: list[SetAside]) -> Iterator[Dialogue]:
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues of all files, sorted by name; of dialogues that share an id the first one counts.
 
-        An empty file among others is set aside whole. A damaged one stops the reading, because what it lost is unknown.
+        An empty file among others is quarantined whole, and so are files that are no JSON Lines or lie in folders
+        below. A damaged one stops the reading: what it lost is unknown.
 
         :raises CorpusError: when a file is damaged, there is none, or no line of any is usable.
         """
+        quarantine += [Quarantined(Origin(str(path), 0), "", NOT_READ) for path in _other_files(folder)]
         found_in: dict[str, str] = {}
-        earlier_problems = len(set_aside)
+        earlier_problems = len(quarantine)
         files = transcript_files(folder)
         for path in files:
             if _is_empty(path):
-                set_aside.append(SetAside(str(path), 0, "", "the file is empty"))
+                quarantine.append(Quarantined(Origin(str(path), 0), "", "the file is empty"))
                 continue
-            for dialogue in read_dialogues(path, set_aside=set_aside):
+            for dialogue in read_dialogues(path, quarantine=quarantine):
                 earlier = found_in.setdefault(dialogue.dialogue_id, path.name)
                 if earlier != path.name:
                     reason = f"the id came before in {earlier}"
-                    set_aside.append(SetAside(str(path), 0, dialogue.dialogue_id, reason))
+                    quarantine.append(
+                        Quarantined(dialogue.origin or Origin(str(path), 0), dialogue.dialogue_id, reason)
+                    )
                 else:
                     yield dialogue
         if not found_in:
-            problems = set_aside[earlier_problems:]
+            problems = quarantine[earlier_problems:]
             first = f"; the first problem is {problems[0]}" if problems else ""
             raise CorpusError(
                 f"no usable dialogue in the {len(files)} *.jsonl and *.jsonl.gz files of {folder}{first}. "
@@ -61,14 +71,21 @@ def transcript_files(folder: Path) -> list[Path]:
     return sorted(
         path
         for path in folder.glob("*")
-        if path.name.endswith(ENDINGS) and not path.name.startswith(".") and path.is_file()
+        if path.name.lower().endswith(ENDINGS) and not path.name.startswith(".") and path.is_file()
     )
+
+
+def _other_files(folder: Path) -> list[Path]:
+    """Return what lies there unread: other files, and any in folders below."""
+    read = set(transcript_files(folder))
+    there = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return [path for path in there if path not in read]
 
 
 def _is_empty(path: Path) -> bool:
     """Whether there is no line to read; of a damaged file `read_dialogues` says what is wrong with it."""
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as lines:
             return not any(line.removeprefix(BYTE_ORDER_MARK).strip() for line in lines)
     except (EOFError, OSError, zlib.error):
         return False

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jinja2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +17,7 @@ from dial2vec.evaluation.dialogue_map import dialogue_maps
 from dial2vec.evaluation.examples import Rankings, choose_examples, rank
 from dial2vec.evaluation.excerpts import Excerpt, excerpt
 from dial2vec.evaluation.similarity import similarities
+from dial2vec.html import templates
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,26 +148,23 @@ def render_report(report: Report) -> str:
     """
     rows = _rows(report)
     choice = read_choice(report.selection)
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("dial2vec", "evaluation"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page: str = environment.get_template("report.html").render(
-        report=report,
-        headline=_headline(rows),
-        rows=rows,
-        metrics=METRICS,
-        choice=choice,
-        path=_path(choice),
-        curves=pictures.curves(report.loss, report.learning_rate),
-        curves_in_words=_curves_in_words(report.loss),
-        maps=dialogue_maps(report.dialogues, report.labels, _vectors(report), seed=report.seed),
-        similarity=_similarity(report),
-        confusions=_confusions(report),
-        examples=_examples(report),
+    page: str = (
+        templates("dial2vec.evaluation")
+        .get_template("report.html")
+        .render(
+            report=report,
+            headline=_headline(rows),
+            rows=rows,
+            metrics=METRICS,
+            choice=choice,
+            path=_path(choice),
+            curves=pictures.curves(report.loss, report.learning_rate),
+            curves_in_words=_curves_in_words(report.loss),
+            maps=dialogue_maps(report.dialogues, report.labels, _vectors(report), seed=report.seed),
+            similarity=_similarity(report),
+            confusions=_confusions(report),
+            examples=_examples(report),
+        )
     )
     return page
 

@@ -5,26 +5,37 @@ from __future__ import annotations
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
+from dial2vec.files import read_json
 from dial2vec.sampling import draw_samples
 from dial2vec.stages import stage
 
 
 def sample(artifacts: Artifacts, settings: Settings) -> str:
     """Draw the negatives of every training dialogue that can train."""
-    train = list(read_dialogues(artifacts.split("train")))
+    options, clusters = settings.sample, None
+    if options.among == "cluster":
+        from dial2vec.clusters import cluster_dialogues  # loads the encoder, which nothing else here needs
+
+        clusters = cluster_dialogues(
+            list(read_dialogues(artifacts.split("train"))),
+            encoder=settings.encoder,
+            seed=settings.seed,
+            vectors=artifacts.vectors / "sample",
+        )
     samples = draw_samples(
-        train,
-        negatives=settings.sample.negatives,
-        passes=settings.sample.passes,
-        keep_role=settings.sample.keep_role,
-        min_turns=settings.sample.min_turns,
+        read_dialogues(artifacts.split("train")),
+        negatives=options.negatives,
+        passes=options.passes,
+        keep_role=options.keep_role,
+        min_turns=options.min_turns,
         seed=settings.seed,
+        clusters=clusters,
     )
     samples.save(artifacts.samples)
-    left = len(train) - len(samples.dialogues)
+    left = read_json(artifacts.split_report)["split_sizes"]["train"] - len(samples.dialogues)
     return (
-        f"{settings.sample.passes} x {settings.sample.negatives} negatives for {len(samples.dialogues)} dialogues; "
-        f"{left} do not train (fewer than {settings.sample.min_turns} turns, or one speaker)"
+        f"{options.passes} x {options.negatives} negatives for {len(samples.dialogues)} dialogues; "
+        f"{left} do not train (fewer than {options.min_turns} turns, or one speaker)"
     )
 
 

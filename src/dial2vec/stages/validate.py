@@ -1,36 +1,77 @@
-"""Stage validate: raw files to usable dialogues; what cannot be used is written down, and the suites must hold."""
+"""Stage validate: raw files to usable dialogues; what cannot be used is quarantined, and the suites must hold."""
 
 from __future__ import annotations
+
+from dataclasses import asdict, replace
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora import get_corpus
-from dial2vec.dialogue import SetAside, write_dialogues, write_set_aside
-from dial2vec.files import write_json
+from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
+from dial2vec.errors import ArtifactError
+from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.stages import stage
-from dial2vec.validation import check, require, to_records
+from dial2vec.validation import Checker, Outcome, Profile, require
+from dial2vec.validation.page import render_page
 
 
 def validate(artifacts: Artifacts, settings: Settings) -> str:
-    """Read the raw corpus, set aside what is no dialogue, and hold the rest against the suites."""
-    corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent)
-    set_aside: list[SetAside] = []
-    dialogues = list(corpus.read(artifacts.data, set_aside=set_aside))
-    write_dialogues(artifacts.dialogues, dialogues)
-    write_set_aside(artifacts.set_aside, set_aside)
-    outcomes = check(dialogues, set_aside, limits=settings.validate)
-    report = {
-        "corpus": artifacts.corpus,
-        "dialogues": len(dialogues),
-        "turns": sum(len(dialogue.turns) for dialogue in dialogues),
-        "one_speaker": sum(dialogue.n_speakers < 2 for dialogue in dialogues),
-        "set_aside": len(set_aside),
-        "expectations": to_records(outcomes),
-    }
-    write_json(artifacts.validation, report)
-    require(outcomes, corpus=artifacts.corpus)
-    aside = f", {len(set_aside)} set aside (see {artifacts.set_aside.relative_to(artifacts.root)})" if set_aside else ""
-    return f"{len(dialogues)} dialogues, {report['turns']} turns, {len(outcomes)} expectations hold{aside}"
+    """Read the raw corpus, quarantine what breaks an expectation, and stop where the whole is not as expected."""
+    quarantine: list[Quarantined] = []
+    corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent, options=settings.read)
+    found = corpus.read(artifacts.data, quarantine=quarantine)
+    if settings.read.merge_turns:
+        found = (dialogue.merged() for dialogue in found)
+    checker = Checker(settings.validate, quarantine=quarantine)
+    # The dialogues take their place when the block ends: a refused version is none that later stages could read.
+    with dialogue_writer(artifacts.dialogues) as write:
+        try:
+            for dialogue in checker.passing(found):
+                write(dialogue)
+        finally:
+            quarantine[:] = [replace(one, origin=one.origin.below(artifacts.root)) for one in quarantine]
+            write_quarantine(artifacts.quarantine, quarantine)
+        profile = checker.profile()
+        earlier = _earlier(artifacts, profile)
+        outcomes = checker.outcomes(profile, earlier=earlier)
+        _write_verdict(artifacts, profile, outcomes, quarantine, earlier)
+        require(outcomes, corpus=artifacts.corpus)
+    # After the verdict, too: the next version is not compared with a refused one.
+    records = {"this": profile.to_record(), "earlier": earlier.to_record() if earlier else None}
+    write_json(artifacts.profile, records)
+    where = artifacts.quarantine.relative_to(artifacts.root)
+    aside = f", {len(quarantine)} quarantined (see {where})" if quarantine else ""
+    return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(outcomes)} expectations checked{aside}"
+
+
+def _write_verdict(
+    artifacts: Artifacts,
+    profile: Profile,
+    outcomes: list[Outcome],
+    quarantine: list[Quarantined],
+    earlier: Profile | None,
+) -> None:
+    write_json(artifacts.validation, {"quarantined": len(quarantine), "expectations": list(map(asdict, outcomes))})
+    with atomic_path(artifacts.validation_page) as temporary:
+        page = render_page(artifacts.corpus, profile, outcomes, quarantine, earlier=earlier)
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _earlier(artifacts: Artifacts, profile: Profile) -> Profile | None:
+    """Return the profile of the last version of the corpus that was another one, as far as it is known."""
+    if not artifacts.profile.is_file():
+        return None
+    known = read_json(artifacts.profile)
+    try:
+        this = Profile.from_record(known["this"])
+        if this.fingerprint != profile.fingerprint:
+            return this
+        return Profile.from_record(known["earlier"]) if known["earlier"] else None
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtifactError(
+            f"{artifacts.profile} is no profile as this version of dial2vec writes it ({error}). Restore it by git, or "
+            "delete it, and run again."
+        ) from error
 
 
 if __name__ == "__main__":

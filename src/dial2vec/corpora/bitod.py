@@ -1,0 +1,97 @@
+"""BiTOD: task-oriented dialogues in English (its Chinese half is not read), 5 domains, official splits."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dial2vec.config import Read
+from dial2vec.corpora.archive import address, members, open_archive
+from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.corpora.json_member import entries
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
+from dial2vec.errors import CorpusError
+
+FILES = {"train": "data/en_train.json", "dev": "data/en_valid.json", "test": "data/en_test.json"}
+SPEAKERS = {"User": "user", "Wizard": "system"}
+# What users are said to intend between their tasks.
+CHAT = "chat"
+
+Found = tuple[str, str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Bitod:
+    """Reader of the upstream archive (Lin et al. 2021; Apache-2.0).
+
+    An event with `Text` is a turn; the wizard's queries and the knowledge base's answers have none. The labels are the
+    domains of the user's goal (`hotels_en_US_search` and `hotels_en_US_booking` are both `hotels`). By
+    `read.bitod_labels` they are instead the domains of `active_intent` ("active"), those and `chat`
+    ("active_and_chat"), or the goal's intents by their whole names ("intents").
+    """
+
+    url: ClassVar[str | None] = "https://github.com/HLTCHKUST/BiToD/archive/refs/heads/main.zip"
+    splitting: ClassVar[Splitting] = "official"
+    options: Read = field(default_factory=Read)
+
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
+        """Stream the English dialogues of all three splits, one dialogue in memory at a time.
+
+        :raises CorpusError: when the archive or one of its three files is missing or damaged.
+        """
+        with open_archive(folder) as archive:
+            present = members(archive)
+            absent = [path for path in FILES.values() if path not in present]
+            if absent:
+                raise CorpusError(
+                    f"{archive.filename} holds no <top folder>/{absent[0]}; expected the archive of {self.url}. "
+                    f"Remove it and run `dial2vec fetch {folder.name}`."
+                )
+            records = (
+                (Origin(address(archive, present[path]), number), (split, upstream, record))
+                for split, path in FILES.items()
+                for number, (upstream, record) in enumerate(entries(archive, present[path]), start=1)
+            )
+            convert = functools.partial(_dialogue, definition=self.options.bitod_labels)
+            yield from usable(records, convert, name=lambda found: f"{found[0]}/{found[1]}", quarantine=quarantine)
+
+    def missing(self, folder: Path) -> list[str]:
+        """Return the absent ones of the three English files, as `data/en_train.json`.
+
+        :raises CorpusError: when there is no archive to look into.
+        """
+        with open_archive(folder) as archive:
+            present = members(archive)
+        return [path for path in FILES.values() if path not in present]
+
+
+def _dialogue(found: Found, *, definition: str) -> dict[str, Any]:
+    split, upstream, record = found
+    record = expect(record, dict, "the dialogue")
+    events = [expect(event, dict, "an event") for event in expect(record["Events"], list, "'Events'")]
+    turns = [{"speaker": _speaker(event), "text": event["Text"]} for event in events if event.get("Text") is not None]
+    labels = _labels(record, events, definition)
+    return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}
+
+
+def _speaker(event: dict[str, Any]) -> str:
+    agent = expect(event["Agent"], str, "'Agent'")
+    if agent not in SPEAKERS:
+        raise RecordError(f"'Agent' of an event with 'Text' must be User or Wizard, found {agent[:40]!r}")
+    return SPEAKERS[agent]
+
+
+def _labels(record: dict[str, Any], events: list[dict[str, Any]], definition: str) -> list[str]:
+    if definition in ("goal", "intents"):
+        scenario = expect(record["Scenario"], dict, "'Scenario'")
+        intents = list(expect(scenario["User_Goal"], dict, "'User_Goal'"))
+    else:
+        active = [event["active_intent"] for event in events if event.get("active_intent") is not None]
+        intents = [expect(intent, str, "'active_intent'") for intent in active]
+    if definition == "intents":
+        return intents
+    domains = {intent.split("_")[0] for intent in intents}
+    return sorted(domains - ({CHAT} if definition == "active" else set()))

@@ -1,0 +1,115 @@
+"""Doc2dial: questions and answers about official documents, 4 domains, official splits without labels for the test."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dial2vec.config import Read
+from dial2vec.corpora.archive import address, files_by_name, open_archive
+from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.corpora.json_member import entries
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
+from dial2vec.errors import CorpusError
+
+# Only in the final test of the shared task: a domain that training never shows.
+UNSEEN_DOMAIN = "cdccov19"
+
+Found = tuple[str, str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Doc2dial:
+    """Reader of the upstream archive (Feng et al. 2020; CC BY 3.0).
+
+    The label is the domain of the document that is talked about. One role may have several turns in a row, and they
+    stay several turns. There is no public test split of whole dialogues: by default dev and test are both the
+    validation file, as in Liu et al. 2022. `read.doc2dial_test` takes a test file of the shared task DialDoc 2021
+    instead, whose dialogues end where an answer is asked for; its domain `cdccov19` is quarantined.
+    """
+
+    url: ClassVar[str | None] = "https://doc2dial.github.io/file/doc2dial_v1.0.1.zip"
+    splitting: ClassVar[Splitting] = "official"
+    options: Read = field(default_factory=Read)
+
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
+        """Stream the dialogues of train, dev and test, one domain of one file in memory at a time.
+
+        :raises CorpusError: when the archive or one of its files is missing or damaged.
+        """
+        with open_archive(folder) as archive:
+            present = files_by_name(archive)
+            for name in self._names.values():
+                if name not in present:
+                    raise CorpusError(f"{archive.filename} holds no {name}; {self._where_from(name, folder)}")
+            records = (
+                (origin, (split, domain, record))
+                for split, name in self._names.items()
+                for origin, domain, record in _records(archive, present[name])
+            )
+            yield from usable(records, _dialogue, name=_id, quarantine=quarantine)
+
+    def missing(self, folder: Path) -> list[str]:
+        """Return the absent ones of the files that are read, as `doc2dial_dial_train.json`.
+
+        :raises CorpusError: when there is no archive to look into.
+        """
+        with open_archive(folder) as archive:
+            present = files_by_name(archive)
+        return [name for name in dict.fromkeys(self._names.values()) if name not in present]
+
+    @property
+    def _names(self) -> dict[str, str]:
+        """Name of the file of each split."""
+        parts = {"train": "train", "dev": "validation", "test": self.options.doc2dial_test}
+        return {split: f"doc2dial_dial_{part}.json" for split, part in parts.items()}
+
+    def _where_from(self, name: str, folder: Path) -> str:
+        if "test" in name:
+            return (
+                "the shared task DialDoc 2021 gave it out apart from the corpus. Add it to the archive, or set "
+                "read.doc2dial_test to validation."
+            )
+        return f"expected the archive of {self.url}. Remove it and run `dial2vec fetch {folder.name}`."
+
+
+def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Origin, str, object]]:
+    """Yield domain and dialogue; what stands where a document or a list of dialogues should counts as a dialogue."""
+    number = 0
+    for domain, documents in _domains(archive, info):
+        for dialogues in documents.values() if isinstance(documents, dict) else [documents]:
+            for dialogue in dialogues if isinstance(dialogues, list) else [dialogues]:
+                number += 1
+                yield Origin(address(archive, info), number), domain, dialogue
+
+
+def _domains(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[str, Any]]:
+    wrapped = False
+    for entry in entries(archive, info, below="dial_data"):
+        wrapped = True
+        yield entry
+    # The file `testdev` has no outer object.
+    if not wrapped:
+        yield from entries(archive, info)
+
+
+def _dialogue(found: Found) -> dict[str, Any]:
+    split, domain, record = found
+    if domain == UNSEEN_DOMAIN:
+        raise RecordError(f"of the domain {UNSEEN_DOMAIN}, which the shared task added and no other split has")
+    record = expect(record, dict, "the dialogue")
+    turns = [expect(turn, dict, "a turn") for turn in expect(record["turns"], list, "'turns'")]
+    return {
+        "dialogue_id": id_below(split, record["dial_id"], "'dial_id'"),
+        "turns": [{"speaker": turn["role"], "text": turn["utterance"]} for turn in turns],
+        "labels": [domain],
+        "split": split,
+    }
+
+
+def _id(found: Found) -> str:
+    split, _, record = found
+    return f"{split}/{record['dial_id']}" if isinstance(record, dict) and "dial_id" in record else ""

@@ -1,0 +1,112 @@
+"""MetalWOZ (MetaLWOz): goal-oriented dialogues of 47 domains between two people, one as a bot; no official splits."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dial2vec.config import Read
+from dial2vec.corpora.archive import address, files, files_by_name, open_archive, open_nested, read_member
+from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
+from dial2vec.errors import CorpusError
+
+# The archive has no top folder; a packed copy of its folder has one.
+DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")
+# In the later archive, beside zips of another corpus.
+NESTED = re.compile(r"(?:.*/)?[^/]*metalwoz[^/]*\.zip")
+TASKS = "tasks.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Metalwoz:
+    """Reader of the upstream archive (Lee et al. 2019; Microsoft Research Data License, not to be passed on).
+
+    A line of `dialogues/<DOMAIN>.txt` is a dialogue, its label the domain, its id `<domain>/<id>`. No turn says who
+    speaks: the bot greets first, and they alternate. The later test set, `metalwoz-test-v1.zip`, is read as well when
+    it lies there instead: its dialogues are in a zip within the zip.
+    """
+
+    url: ClassVar[str | None] = (
+        "https://download.microsoft.com/download/E/B/8/EB84CB1A-D57D-455F-B905-3ABDE80404E5/metalwoz-v1.zip"
+    )
+    splitting: ClassVar[Splitting] = "shuffled"
+    options: Read = field(default_factory=Read)
+
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
+        """Stream the dialogues, one domain in memory at a time, domains in the order of their names.
+
+        :raises CorpusError: when the archive is missing or damaged, or no dialogue in it is usable.
+        """
+        n_usable = 0
+        with open_archive(folder) as archive:
+            records = (record for place, info in _dialogue_files(archive) for record in _records(place, info))
+            for dialogue in usable(records, _dialogue, name=_id, quarantine=quarantine):
+                n_usable += 1
+                yield dialogue
+        if not n_usable:
+            raise CorpusError(
+                f"{folder} holds no usable dialogues/<DOMAIN>.txt; expected the archive of {self.url}. "
+                f"Remove the archive and run `dial2vec fetch {folder.name}`."
+            )
+
+    def missing(self, folder: Path) -> list[str]:
+        """Return `tasks.txt` if it is absent, else the absent dialogue files of the domains that it names.
+
+        :raises CorpusError: when there is no archive to look into, or `tasks.txt` is damaged.
+        """
+        with open_archive(folder) as archive:
+            present = files_by_name(archive)
+            if TASKS not in present:
+                return [TASKS]
+            tasks = [_decoded(line) for line in read_member(archive, present[TASKS]).splitlines()]
+        domains = {task["domain"] for task in tasks if isinstance(task, dict) and isinstance(task.get("domain"), str)}
+        return [f"dialogues/{domain}.txt" for domain in sorted(domains) if f"{domain}.txt" not in present]
+
+
+def _dialogue_files(archive: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipFile, zipfile.ZipInfo]]:
+    """Yield each dialogue file with the archive that it is in: this one, or a zip within it."""
+    for path, info in files(archive).items():
+        if DIALOGUE_FILE.fullmatch(path):
+            yield archive, info
+        elif NESTED.fullmatch(path):
+            with open_nested(archive, info) as nested:
+                yield from ((nested, inner) for name, inner in files(nested).items() if DIALOGUE_FILE.fullmatch(name))
+
+
+def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Origin, object]]:
+    for number, line in enumerate(read_member(archive, info).splitlines(), start=1):
+        if line.strip():
+            yield Origin(address(archive, info), number), _decoded(line)
+
+
+def _decoded(line: bytes) -> object:
+    """Return the JSON value of a line; of a line that is no JSON, the error, so that it is quarantined in its place."""
+    try:
+        return json.loads(line.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        return error
+
+
+def _dialogue(record: object) -> dict[str, Any]:
+    if isinstance(record, Exception):
+        raise RecordError(f"not valid JSON ({record})")
+    record = expect(record, dict, "the dialogue")
+    domain = expect(record["domain"], str, "'domain'")
+    turns = expect(record["turns"], list, "'turns'")
+    return {
+        "dialogue_id": id_below(domain, record["id"], "'id'"),
+        "turns": [{"speaker": ("bot", "user")[position % 2], "text": text} for position, text in enumerate(turns)],
+        "labels": [domain],
+    }
+
+
+def _id(record: object) -> str:
+    if isinstance(record, dict) and {"domain", "id"} <= record.keys():
+        return f"{record['domain']}/{record['id']}"
+    return ""

@@ -1,0 +1,150 @@
+"""MultiWOZ 2.1: task-oriented dialogues about Cambridge, 7 domains, official splits or the paper's pool."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dial2vec.config import Read
+from dial2vec.corpora.archive import address, files_by_name, open_archive, read_member
+from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.corpora.json_member import entries
+from dial2vec.corpora.multiwoz_labels import labels_of
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
+from dial2vec.errors import CorpusError
+
+DATA = "data.json"
+# The lists' endings differ between mirrors.
+LISTS = {"dev": ("valListFile.txt", "valListFile.json"), "test": ("testListFile.txt", "testListFile.json")}
+INVALID = "SNG01862"
+# Sizes of dev and test in Liu et al. 2022, Table 1; which dialogues they were is not known.
+POOL_DEV, POOL_TEST = 1077, 1084
+POOL_SEED = 2022
+
+Found = tuple[str, str, object]
+# The splits that hold a dialogue, given its upstream id.
+Places = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Multiwoz:
+    """Reader of the upstream archive (Budzianowski et al. 2018, Eric et al. 2020; MIT).
+
+    Users speak first and alternate with the system. The labels are the domains of the user's goal; the other
+    definitions of `read.multiwoz_labels` are those of `labels_of`.
+
+    `read.multiwoz_splits: pooled` has dev and test of the sizes in Liu et al. 2022, Table 1: 1,077 and 1,084, drawn by
+    a fixed seed from the dialogues with one label in all official splits. Train is the official one without what was
+    drawn, or with `read.multiwoz_overlap` as a whole; what was not drawn from the official dev and test is not read.
+    A pool of fewer than 2,161 dialogues is used whole, 1,077 parts of 2,161 (rounded down) for dev.
+    """
+
+    url: ClassVar[str | None] = "https://github.com/budzianowski/multiwoz/raw/master/data/MultiWOZ_2.1.zip"
+    splitting: ClassVar[Splitting] = "official"
+    options: Read = field(default_factory=Read)
+
+    def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
+        """Stream the dialogues, one in memory at a time; the pool takes two passes over the archive.
+
+        :raises CorpusError: when the archive, its `data.json` or a list of ids is missing or damaged.
+        """
+        with open_archive(folder) as archive:
+            data, lists = _members(archive, url=self.url, corpus=folder.name)
+            listed = {split: _listed_ids(archive, info) for split, info in lists.items()}
+            official = functools.partial(_official, listed=listed)
+            dialogues = self._stream(archive, data, official, quarantine)
+            if self.options.multiwoz_splits == "official":
+                yield from dialogues
+                return
+            # The first pass sees every record, so it is the one that fills the quarantine.
+            pool = [dialogue.dialogue_id.partition("/")[2] for dialogue in dialogues if dialogue.label is not None]
+            drawn = draw(pool)
+            pooled = functools.partial(_pooled, official, drawn=drawn, overlap=self.options.multiwoz_overlap)
+            yield from self._stream(archive, data, pooled, [])
+
+    def missing(self, folder: Path) -> list[str]:
+        """Return the absent ones of `data.json` and the two lists of ids.
+
+        :raises CorpusError: when there is no archive to look into.
+        """
+        with open_archive(folder) as archive:
+            return _absent(files_by_name(archive))
+
+    def _stream(
+        self, archive: zipfile.ZipFile, data: zipfile.ZipInfo, places: Places, quarantine: list[Quarantined]
+    ) -> Iterator[Dialogue]:
+        records = (
+            (Origin(address(archive, data), number), (split, upstream, record))
+            for number, (upstream, record) in enumerate(entries(archive, data), start=1)
+            for split in places(upstream)
+        )
+        convert = functools.partial(_dialogue, definition=self.options.multiwoz_labels)
+        yield from usable(records, convert, name=lambda found: f"{found[0]}/{found[1]}", quarantine=quarantine)
+
+
+def draw(pool: Sequence[str]) -> dict[str, str]:
+    """Draw dev and test from a pool of ids: 1,077 and 1,084, or the whole of a smaller pool in that proportion.
+
+    :returns: "dev" or "test" for each id drawn; the same ids whatever their order.
+    """
+    n_drawn = min(len(pool), POOL_DEV + POOL_TEST)
+    n_dev = n_drawn * POOL_DEV // (POOL_DEV + POOL_TEST)
+    drawn = random.Random(POOL_SEED).sample(sorted(pool), n_drawn)
+    return {upstream: "dev" if place < n_dev else "test" for place, upstream in enumerate(drawn)}
+
+
+def _official(upstream: str, *, listed: dict[str, frozenset[str]]) -> Sequence[str]:
+    name = upstream.removesuffix(".json")
+    return [next((split for split, ids in listed.items() if name in ids), "train")]
+
+
+def _pooled(official: Places, upstream: str, *, drawn: dict[str, str], overlap: bool) -> Sequence[str]:
+    stays = overlap or upstream not in drawn
+    train = [split for split in official(upstream) if split == "train" and stays]
+    return train + ([drawn[upstream]] if upstream in drawn else [])
+
+
+def _members(
+    archive: zipfile.ZipFile, *, url: str | None, corpus: str
+) -> tuple[zipfile.ZipInfo, dict[str, zipfile.ZipInfo]]:
+    present = files_by_name(archive)
+    absent = _absent(present)
+    if absent:
+        raise CorpusError(
+            f"{archive.filename} holds no {absent[0]}; expected the archive of {url}. "
+            f"Remove it and run `dial2vec fetch {corpus}`."
+        )
+    lists = {split: next(present[name] for name in names if name in present) for split, names in LISTS.items()}
+    return present[DATA], lists
+
+
+def _absent(present: dict[str, zipfile.ZipInfo]) -> list[str]:
+    lists = [names[0] for names in LISTS.values() if not any(name in present for name in names)]
+    return ([] if DATA in present else [DATA]) + lists
+
+
+def _listed_ids(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> frozenset[str]:
+    """Read one id per line, whatever the file's ending, or a JSON list; ids are told apart without their `.json`."""
+    try:
+        text = read_member(archive, info).decode("utf-8-sig").strip()
+        ids = json.loads(text) if text.startswith("[") else text.splitlines()
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{address(archive, info)} is no list of ids ({error}). Fetch the archive again.") from error
+    return frozenset(str(name).strip().removesuffix(".json") for name in ids)
+
+
+def _dialogue(found: Found, *, definition: str) -> dict[str, Any]:
+    split, upstream, record = found
+    if upstream.removesuffix(".json") == INVALID:
+        raise RecordError("invalid by upstream's own word (the notes to MultiWOZ 2.2)")
+    record = expect(record, dict, "the dialogue")
+    log = [expect(turn, dict, "a turn") for turn in expect(record["log"], list, "'log'")]
+    turns = [{"speaker": ("user", "system")[place % 2], "text": turn["text"]} for place, turn in enumerate(log)]
+    labels = labels_of(upstream, record, definition=definition)
+    return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}

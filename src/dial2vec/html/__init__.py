@@ -1,0 +1,19 @@
+"""The look that our pages share, and what fills their templates in. A page is one file and needs no network."""
+
+from __future__ import annotations
+
+import jinja2
+
+
+def templates(package: str) -> jinja2.Environment:
+    """Return the templates of a package, such as "dial2vec.evaluation", which may include `base.css`.
+
+    What is filled in is escaped; a name that a template uses and nobody gives is an error.
+    """
+    return jinja2.Environment(
+        loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, ""), jinja2.PackageLoader("dial2vec.html", "")]),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )

@@ -1,0 +1,14 @@
+"""Teams' own exports to the project's JSON Lines: file -> text -> rows or records -> dialogues -> `data/<name>/`."""
+
+from __future__ import annotations
+
+FORMATS = {
+    "csv": "one row per turn, or per dialogue; delimited by commas, semicolons, tabs or pipes",
+    "tsv": "the same, delimited by tabs",
+    "json": "a list of objects, or an object that holds one",
+    "jsonl": "one JSON object per line",
+    "parquet": "a table",
+    "text": "`Speaker: text` lines",
+    "vtt": "WebVTT captions that name their speakers",
+    "srt": "SRT captions that name their speakers",
+}

@@ -1,0 +1,227 @@
+"""Rows and records to dialogues; what cannot be one is quarantined whole, with the line of its first fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
+from dial2vec.importing.cells import as_name, as_text, as_turn_list
+from dial2vec.importing.columns import Columns
+from dial2vec.importing.encodings import is_damaged
+from dial2vec.importing.plain_text import Script, script_of
+from dial2vec.importing.records import Record
+from dial2vec.importing.times import is_day_first, order
+
+DAMAGED = "it holds bytes of no character, or half of one"
+UNORDERED = "some of its times cannot be read, and its turns are not in order"
+
+
+class Row(NamedTuple):
+    """One turn on its way to its dialogue."""
+
+    line: int
+    speaker: str
+    text: str
+    time: str
+
+
+@dataclass
+class Group:
+    """The rows of one dialogue.
+
+    :param first: line of its first row.
+    :param fault: line and reason of the first row that cannot be used.
+    """
+
+    first: int
+    rows: list[Row] = field(default_factory=list)
+    labels: set[str] = field(default_factory=set)
+    fault: tuple[int, str] | None = None
+
+
+@dataclass
+class Outcome:
+    """What came of an export: every dialogue in it is in one of the two lists.
+
+    :param dialogues: those that can be used.
+    :param quarantine: one entry per dialogue that cannot, or per row that belongs to none.
+    :param rows: rows, records or files of text that were read.
+    :param blank: turns without a word, left out.
+    :param speakers: every name, also of quarantined dialogues.
+    """
+
+    dialogues: list[Dialogue] = field(default_factory=list)
+    quarantine: list[Quarantined] = field(default_factory=list)
+    rows: int = 0
+    blank: int = 0
+    speakers: dict[str, None] = field(default_factory=dict)
+
+    def refuse(self, source: str, line: int, name: str, reason: str) -> None:
+        """Quarantine a dialogue."""
+        shown = name[:200].encode("utf-8", "replace").decode()
+        self.quarantine.append(Quarantined(Origin(source, line), shown, reason))
+
+    def accept(self, source: str, line: int, name: str, turns: Iterable[Turn], labels: Iterable[str]) -> None:
+        """Take a dialogue in, or quarantine it where the project's form has no place for it."""
+        said = list(turns)
+        record = {
+            "dialogue_id": name,
+            "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in said],
+            "labels": list(labels),
+        }
+        self.speakers.update(dict.fromkeys(turn.speaker for turn in said))
+        try:
+            dialogue = dialogue_from_record(record, origin=Origin(source, line))
+        except RecordError as error:
+            self.refuse(source, line, name, str(error))
+        else:
+            self.blank += len(said) - len(dialogue.turns)
+            self.dialogues.append(dialogue)
+
+
+def from_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> None:
+    """Group rows into dialogues, wherever in the file the rows of one stand.
+
+    :param name: id of the only dialogue where no column has one.
+    :param outcome: is added to.
+    """
+    groups: dict[str, Group] = {}
+    # The same few names and labels stand in very many rows.
+    known: dict[str, str] = {}
+    for record in records:
+        outcome.rows += 1
+        dialogue_id = _id(record, columns) if columns.dialogue_id else name
+        if not dialogue_id:
+            reason = record.problem or "the dialogue's id is blank"
+            outcome.refuse(source, record.line, "", reason)
+            continue
+        group = groups.setdefault(dialogue_id, Group(record.line))
+        if not record.problem and (speaker := as_name(record.values.get(columns.speaker or ""))):
+            outcome.speakers.setdefault(known.setdefault(speaker, speaker))
+        if group.fault:
+            continue
+        reason = record.problem or _add(group, record, columns, known)
+        if reason:
+            group.fault = (record.line, reason)
+    day_first = is_day_first([row.time for group in groups.values() for row in group.rows])
+    for dialogue_id in list(groups):
+        # Taken out one by one, so that rows and dialogues are not in memory twice.
+        _finish(dialogue_id, groups.pop(dialogue_id), day_first, source=source, outcome=outcome)
+
+
+def _id(record: Record, columns: Columns) -> str:
+    found = as_name(record.values.get(columns.dialogue_id or ""))
+    return found or (as_name(record.values.get(columns.other_id)) if columns.other_id else "")
+
+
+def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) -> str:
+    """Add a row to its dialogue, or say why it cannot be used."""
+    values = record.values
+    text = as_text(values.get(columns.text or "")).strip()
+    speaker = as_name(values.get(columns.speaker or ""))
+    labels = columns.labels_of(values)
+    if text and not speaker:
+        return "the speaker is blank"
+    if is_damaged("".join((text, speaker, *labels))):
+        return DAMAGED
+    group.labels.update(known.setdefault(label, label) for label in labels)
+    time = as_name(values.get(columns.time)) if columns.time else ""
+    group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
+    return ""
+
+
+def _finish(dialogue_id: str, group: Group, day_first: bool, *, source: str, outcome: Outcome) -> None:
+    if group.fault:
+        outcome.refuse(source, group.fault[0], dialogue_id, group.fault[1])
+        return
+    rows = [row for row in group.rows if row.text]
+    outcome.blank += len(group.rows) - len(rows)
+    sequence = order([row.time for row in rows], day_first=day_first)
+    if sequence is None:
+        outcome.refuse(source, group.first, dialogue_id, UNORDERED)
+        return
+    turns = (Turn(rows[at].speaker, rows[at].text) for at in sequence)
+    outcome.accept(source, group.first, dialogue_id, turns, group.labels)
+
+
+def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> None:
+    """Turn records that hold a whole dialogue each into dialogues.
+
+    :param name: begins the ids where no column has any: `name-1`, `name-2`, ...
+    :param outcome: is added to.
+    """
+    seen: dict[str, int] = {}
+    for number, record in enumerate(records, start=1):
+        outcome.rows += 1
+        dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
+        labels = columns.labels_of(record.values)
+        reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank")
+        turns, fault = _turns(record.values, columns)
+        reason = reason or fault
+        if not reason and is_damaged("".join((dialogue_id, *labels))):
+            reason = DAMAGED
+        if not reason and dialogue_id in seen:
+            reason = f"the id came before on line {seen[dialogue_id]}"
+        if reason:
+            outcome.speakers.update(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+            outcome.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
+            continue
+        seen[dialogue_id] = record.line
+        outcome.accept(source, record.line, dialogue_id, turns, labels)
+
+
+def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str]:
+    """Return the turns of a record, or why there are none."""
+    value = values.get(columns.turns or "")
+    found = as_turn_list(value) if columns.text else None
+    if found is None:
+        if not isinstance(value, str):
+            return [], f"column {columns.turns!r} holds no list of turns"
+        script = script_of(value)
+        turns = list(script.said())
+        return turns, script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
+    rows, fault = [], ""
+    for number, turn in enumerate(found, start=1):
+        speaker, text = as_name(turn.get(columns.speaker)), as_text(turn.get(columns.text)).strip()
+        if text and not speaker:
+            fault = fault or f"turn {number}: the speaker is blank"
+        if is_damaged(text + speaker):
+            fault = fault or f"turn {number}: {DAMAGED}"
+        rows.append(Row(number, speaker, text, as_name(turn.get(columns.time)) if columns.time else ""))
+    said = [row for row in rows if row.text]
+    times = [row.time for row in said]
+    sequence = order(times, day_first=is_day_first(times))
+    if not said:
+        fault = fault or ("every turn is blank" if found else "it has no turns")
+    if sequence is None:
+        fault = fault or UNORDERED
+    # With a fault too: the names of its speakers may stand in other dialogues.
+    return [Turn(said[at].speaker, said[at].text) for at in sequence or range(len(said))], fault
+
+
+def from_scripts(scripts: Iterator[Script], *, source: str, name: str, outcome: Outcome) -> int:
+    """Turn transcripts in lines of text into dialogues.
+
+    :param name: id of the only dialogue; begins the ids of several that have no heading.
+    :param outcome: is added to.
+    :returns: the number of lines that belong to no turn.
+    """
+    found = list(scripts)
+    seen: set[str] = set()
+    for number, script in enumerate(found, start=1):
+        outcome.rows += 1
+        turns = script.said()
+        dialogue_id = script.name or (name if len(found) == 1 else f"{name}-{number}")
+        reason = script.problem or ("" if turns else "no line names a speaker, as in `Speaker: text`")
+        if not reason and dialogue_id in seen:
+            reason = "the id came before in this file"
+        seen.add(dialogue_id)
+        if reason:
+            outcome.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
+            outcome.refuse(source, script.line, dialogue_id, reason)
+            continue
+        outcome.blank += len(script.turns) - len(turns)
+        outcome.accept(source, script.line, dialogue_id, turns, ())
+    return sum(script.aside for script in found)

@@ -1,0 +1,93 @@
+"""WebVTT and SRT captions of meetings: one file is one dialogue.
+
+Read here and not by webvtt-py (0.6.0 was tried): it drops, without a word, every cue behind a damaged time or with a
+comma in it, takes the first of two voices in a cue for both, reads an SRT without numbers as one cue, and tells no
+line numbers.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from dial2vec.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.importing.plain_text import Script, split_speaker
+
+# All parts are bounded: a line of a megabyte must not be tried from each of its places.
+ARROW = re.compile(r"^\s{0,9}[^\s>]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
+VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
+TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
+BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
+NOBODY = "unknown"
+
+
+def read_captions(path: Path, encoding: Encoding) -> Script:
+    """Return the dialogue of a caption file; one turn per cue, or per voice in a cue.
+
+    A cue that names nobody goes on with the speaker before; before the first name that is "unknown". Without any name
+    the file is no dialogue.
+    """
+    script = Script()
+    named = False
+    for line, cue in _cues(path, encoding):
+        if is_damaged(cue) and not script.problem:
+            script.problem, script.line = "the cue holds bytes of no character", line
+        for name, text in _voices(cue):
+            named = named or bool(name)
+            before = script.turns[-1][0] if script.turns else NOBODY
+            script.turns.append((name or before, [text]))
+    if not script.turns:
+        script.problem = script.problem or "there is no cue with text in it"
+    elif not named:
+        script.problem = script.problem or "no cue names its speaker, by <v Name> or `Name: text`"
+    return script
+
+
+def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
+    """Return the text of each cue with the line of its time.
+
+    A cue begins with its time, whatever its form, and ends before the next one, so that none is lost.
+    """
+    cues: list[tuple[int, list[str]]] = []
+    block = ""
+    blank = True
+    with open_text(path, encoding) as text:
+        for number, raw in enumerate(text, start=1):
+            line = raw.strip().removeprefix("\ufeff")
+            if ARROW.match(line):
+                block = ""
+                # The line above a time is the cue's number or name, if a blank one stands before it.
+                cues.append((number, []))
+            elif blank and line.startswith(BLOCKS):
+                block = line
+            elif cues and not block:
+                cues[-1][1].append(line)
+            blank = not line
+            block = "" if blank else block
+    return [
+        (number, "\n".join(_without_next_name(lines, at + 1 < len(cues)))) for at, (number, lines) in enumerate(cues)
+    ]
+
+
+def _without_next_name(lines: list[str], more: bool) -> list[str]:
+    """Leave out the number or name of the next cue: the last line, where a blank one is before it."""
+    follows = more and lines and lines[-1] and (lines[-1].isdecimal() or (len(lines) > 1 and not lines[-2]))
+    return [line for line in (lines[:-1] if follows else lines) if line]
+
+
+def _voices(cue: str) -> list[tuple[str, str]]:
+    """Return name, or an empty string, and text of everything that is said in a cue."""
+    parts = VOICE.split(cue)
+    if len(parts) > 1:
+        pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
+    else:
+        pairs = []
+        for line in cue.split("\n"):
+            named = split_speaker(TAG.sub("", line).strip().lstrip("-–>").strip())
+            if named or not pairs:
+                pairs.append(named or ("", line))
+            else:
+                pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line}")
+    cleaned = [(html.unescape(name).strip(), " ".join(TAG.sub("", text).split())) for name, text in pairs]
+    return [(name, html.unescape(text)) for name, text in cleaned if text]

@@ -1,0 +1,96 @@
+"""Values of cells as text, names, labels and turns, however deep an export has packed them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+from typing import Any
+
+# Where exports put a person's name, and a message's text, when the value is an object: the best first.
+NAME_KEYS = ("name", "display_name", "displayName", "full_name", "username", "email", "role", "type", "id")
+TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text")
+
+
+# Exports nest texts three deep at most; a value of thousands of levels must not break the reader.
+DEPTH = 8
+
+
+def as_text(value: Any, *, depth: int = DEPTH) -> str:
+    """Return what a value says: a string as it is, a number in digits, an object's or a list's texts joined.
+
+    :param depth: levels of nesting that are looked into; what lies deeper is no text.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, dict | list | tuple):
+        return _inner(value, depth - 1) if depth else ""
+    # Ids and numbers of people that passed through a table with gaps come as 17.0.
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return str(int(value))
+    return _digits(value)
+
+
+def _inner(value: Any, depth: int) -> str:
+    if isinstance(value, dict):
+        return next((as_text(value[key], depth=depth) for key in TEXT_KEYS if value.get(key)), "")
+    return "\n".join(text for item in value if (text := as_text(item, depth=depth)))
+
+
+def _digits(value: Any) -> str:
+    try:
+        return str(value)
+    except ValueError:
+        # An integer of more digits than Python writes.
+        return ""
+
+
+def as_name(value: Any) -> str:
+    """Return a name or an id as one line of text; of an object, its best name."""
+    if isinstance(value, dict):
+        value = next((value[key] for key in NAME_KEYS if value.get(key)), "")
+    if isinstance(value, dict | list):
+        return ""
+    return as_text(value).strip()
+
+
+def as_labels(value: Any, *, several: bool) -> list[str]:
+    """Return the labels of a cell.
+
+    :param several: whether a text may hold more than one, between semicolons, pipes or commas.
+    """
+    if isinstance(value, dict):
+        value = value.get("tags") or as_name(value)
+    if isinstance(value, str) and value.lstrip().startswith("["):
+        value = unpacked(value)
+    if isinstance(value, list | tuple):
+        return [name for name in map(as_name, value) if name]
+    text = as_text(value).strip()
+    separator = next((mark for mark in ";|," if several and mark in text), None)
+    return [part.strip() for part in text.split(separator) if part.strip()] if separator else [text] if text else []
+
+
+def as_turn_list(value: Any) -> list[Any] | None:
+    """Return the list of turns that a cell holds: a list, an object around one, or either written as text."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
+        value = unpacked(value)
+    if isinstance(value, dict):
+        lists = [item for item in value.values() if isinstance(item, list) and any(isinstance(x, dict) for x in item)]
+        value = lists[0] if len(lists) == 1 else None
+    if isinstance(value, list) and all(isinstance(item, dict) for item in value):
+        return value
+    return None
+
+
+def unpacked(text: str) -> Any:
+    """Decode a JSON value that stands in a cell, or a Python one, as pandas writes lists; None when it is neither."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None

@@ -1,0 +1,83 @@
+"""One import from file to corpus: read, mask, show, write, version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from dial2vec.files import checkout_lock
+from dial2vec.importing.options import Options
+from dial2vec.importing.reading import Export, read_export
+from dial2vec.importing.redaction import COUNTRIES, Redactor, redact
+from dial2vec.importing.summary import summary
+from dial2vec.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Masks:
+    """What is masked besides e-mail addresses, card numbers and speakers' names.
+
+    :param names: further names.
+    :param countries: two-letter codes of the countries whose national phone numbers are masked.
+    """
+
+    names: tuple[str, ...] = ()
+    countries: tuple[str, ...] = COUNTRIES
+
+
+def import_export(
+    root: Path,
+    source: Path,
+    *,
+    corpus: str,
+    options: Options,
+    masks: Masks | None,
+    merge_turns: bool,
+    dry_run: bool,
+    replace: bool,
+    say: Callable[[str], None],
+) -> None:
+    """Import a file or folder into a corpus, telling what is understood before anything is written.
+
+    :param root: of the project.
+    :param masks: None leaves everything as it is.
+    :param merge_turns: whether turns that follow each other in one voice become one.
+    :param dry_run: whether to stop after telling.
+    :param replace: whether a file that this export's import did not write may be replaced; it is kept elsewhere.
+    :param say: shows lines to the user.
+    :raises Dial2vecError: when nothing can be read or used, or the output is not this export's.
+    """
+    from dial2vec.pipeline import add_data, restore_data
+
+    require_corpus(corpus)
+    places = Places(root, corpus, source)
+    export = read_export(source, options)
+    redactor = _prepare(export, places, masks, merge_turns=merge_turns)
+    if dry_run:
+        set_known_aside(export.outcome, places)
+        say(f"{summary(export, redactor)}\n\nDry run: nothing is written.")
+        return
+    with checkout_lock(root, f"import into {corpus}"):
+        restore_data(root)
+        require_own(places, replace=replace)
+        set_known_aside(export.outcome, places)
+        say(f"{summary(export, redactor)}\n")
+        kept = write_import(export.outcome, places)
+        add_data(root)
+    if kept:
+        say(f"The file that was there lies in {kept.relative_to(root)}")
+    if export.outcome.quarantine:
+        say(f"Why dialogues were quarantined: {places.quarantine.relative_to(root)}")
+    say(f"Wrote {places.output.relative_to(root)}")
+    say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`.")
+
+
+def _prepare(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
+    if merge_turns:
+        export.outcome.dialogues[:] = [dialogue.merged() for dialogue in export.outcome.dialogues]
+    if masks is None:
+        return None
+    redactor = Redactor(export.outcome.speakers, names=masks.names, countries=masks.countries)
+    redact(export.outcome, redactor, name=places.name)
+    return redactor

@@ -1,0 +1,180 @@
+"""Bytes to text: gzip, byte order marks, and a guess at the encoding of a file that is not UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from dial2vec.errors import CorpusError
+
+BLOCK = 1 << 20
+SAMPLE = 1 << 18
+# The longer marks first: that of UTF-32 begins with that of UTF-16.
+MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+# A guess may not be a code page that nobody exports in: short texts fit many of those equally well.
+ESCAPED = re.compile("[\udc80-\udcff]")
+PLAUSIBLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp932", "gb18030", "big5", "euc_kr", "koi8_r"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How the bytes of a file become text.
+
+    :param name: as Python calls it.
+    :param how: "UTF-8", "a byte order mark", "guessed" or "as you said": how it was found, for the summary.
+    """
+
+    name: str
+    how: str
+
+    def __str__(self) -> str:
+        return {"utf-8": "UTF-8", "utf-8-sig": "UTF-8", "utf-16": "UTF-16", "utf-32": "UTF-32"}.get(
+            self.name, self.name
+        ) + ("" if self.how == "UTF-8" else f" ({self.how})")
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, unpacking `.gz`.
+
+    :raises CorpusError: when it is missing, unreadable or not whole, also while it is being read.
+    """
+    try:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
+            yield handle  # type: ignore[misc]
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path} does not exist; expected an export to import. Check the path.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+
+
+@contextmanager
+def open_text(path: Path, encoding: Encoding) -> Iterator[io.TextIOWrapper]:
+    """Open a file as text, its line ends as they are.
+
+    A byte that does not belong becomes half a surrogate, so that only its row is lost.
+    """
+    with open_bytes(path) as handle:
+        # UTF-16 knows no escape for a byte; there the sign for "unreadable" stands in its place.
+        errors = "surrogateescape" if not encoding.name.startswith(("utf-16", "utf-32")) else "replace"
+        with io.TextIOWrapper(handle, encoding=encoding.name, errors=errors, newline="") as text:
+            yield text
+
+
+def is_damaged(text: str) -> bool:
+    """Whether a text holds a NUL or what its encoding does not know: the traces of a damaged file."""
+    if "\0" in text or "\ufffd" in text:
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def find_encoding(path: Path, *, given: str | None = None) -> Encoding:
+    """Return the encoding of a text file: the given one, by its mark, UTF-8 where it is that, else a guess.
+
+    :param given: a name from the user.
+    :raises CorpusError: when the file is unreadable or empty, or the given name is unknown.
+    """
+    with open_bytes(path) as handle:
+        start = handle.read(SAMPLE)
+        if not start:
+            raise CorpusError(f"{path} is empty; expected an export of dialogues. Export it again.")
+        if given:
+            return _given(given, path, start)
+        for mark, name in MARKS:
+            if start.startswith(mark):
+                return Encoding(name, "byte order mark")
+        wide = _wide(start)
+        if wide:
+            return wide
+        bad, good, sample = _not_utf8(start, handle)
+    if not bad:
+        return Encoding("utf-8", "UTF-8")
+    # Bytes of another encoding make whole UTF-8 characters by chance only: where those are the more, it is UTF-8, and
+    # only the rows with the damage are lost.
+    if good > bad:
+        return Encoding("utf-8", f"but for {bad} damaged places")
+    return Encoding(_guess(sample), "guessed")
+
+
+def _given(name: str, path: Path, start: bytes) -> Encoding:
+    try:
+        # Only text encodings pass this: "base64" is a codec too.
+        start.decode(name, "replace")
+        known = codecs.lookup(name)
+    except (LookupError, ValueError, TypeError) as error:
+        raise CorpusError(
+            f"{name!r} is no text encoding that Python knows, given for {path}; expected a name such as utf-8, cp1252 "
+            "or utf-16. Correct --encoding, or leave it out."
+        ) from error
+    utf8_mark = known.name == "utf-8" and start.startswith(codecs.BOM_UTF8)
+    return Encoding("utf-8-sig" if utf8_mark else known.name, "as you said")
+
+
+def _wide(start: bytes) -> Encoding | None:
+    """Tell UTF-16 without a mark by the zero bytes that every other byte of Western text then is."""
+    even, odd = start[0::2].count(0), start[1::2].count(0)
+    if max(even, odd) < len(start) / 5 or min(even, odd) > max(even, odd) / 10:
+        return None
+    return Encoding("utf-16-le" if odd > even else "utf-16-be", "guessed")
+
+
+def _not_utf8(start: bytes, handle: BinaryIO) -> tuple[int, int, bytes]:
+    """Count damaged places and whole characters beyond ASCII, and collect a sample of the lines with damage."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    bad = good = 0
+    sample = b""
+    block = start
+    while block:
+        if not block.isascii() or decoder.getstate()[0]:
+            text = decoder.decode(block)
+            escaped = len(ESCAPED.findall(text))
+            bad += escaped
+            good += len(text) - len(text.encode("ascii", "ignore")) - escaped
+            if escaped and len(sample) < SAMPLE:
+                sample += b"\n".join(line for line in block.splitlines() if not line.isascii())[:SAMPLE]
+        block = handle.read(BLOCK)
+    tail = decoder.decode(b"", final=True)
+    return bad + len(tail), good, sample
+
+
+def _guess(sample: bytes) -> str:
+    import charset_normalizer
+
+    matches = charset_normalizer.from_bytes(sample, cp_isolation=PLAUSIBLE)
+    best = matches.best()
+    if best is None:
+        return "cp1252" if _decodes(sample, "cp1252") else "latin-1"
+    # Windows' Western code page is by far the most common one: another must fit better, not only as well.
+    western = [match for match in matches if match.encoding == "cp1252"]
+    fits = western and (western[0].chaos, -western[0].coherence) <= (best.chaos, -best.coherence)
+    if fits or sample.decode(best.encoding, "replace") == sample.decode("cp1252", "replace"):
+        return "cp1252"
+    return best.encoding
+
+
+def _decodes(sample: bytes, name: str) -> bool:
+    try:
+        sample.decode(name)
+    except UnicodeDecodeError:
+        return False
+    return True

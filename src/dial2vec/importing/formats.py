@@ -1,0 +1,114 @@
+"""Which format a file is in: by its ending, and by its first lines where the ending leaves it open."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dial2vec.errors import CorpusError
+from dial2vec.importing.captions import ARROW
+from dial2vec.importing.cells import as_turn_list
+from dial2vec.importing.columns import NAMES, by_name, known_names, plain
+from dial2vec.importing.encodings import Encoding, open_bytes, open_text
+from dial2vec.importing.records import BY_ID, lists_of_objects
+from dial2vec.importing.tables import DELIMITERS
+
+ENDINGS = {
+    **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
+    **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".vtt": "vtt", ".srt": "srt"},
+}
+HEAD_LINES = 50
+JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
+WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+
+
+def ending(path: Path) -> str:
+    """Return the ending that tells the format, in small letters: `.csv` of `calls.CSV.gz`."""
+    inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
+    return inner.suffix.lower()
+
+
+def stem(path: Path) -> str:
+    """Return the name of a file or folder without its endings, as an id and a file name begin with it."""
+    name = path.resolve().name
+    for end in (".gz", *ENDINGS):
+        if name.lower().endswith(end) and len(name) > len(end):
+            name = name[: -len(end)]
+            if end != ".gz":
+                break
+    shown = name.encode("utf-8", "replace").decode().replace("\x00", "").lstrip(".")
+    return shown or "export"
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet by its first bytes, and no Excel workbook.
+
+    :raises CorpusError: for a workbook.
+    """
+    with open_bytes(path) as handle:
+        start = handle.read(4)
+    if start in WORKBOOKS:
+        raise CorpusError(
+            f"{path} is a workbook or a zip archive; expected CSV, JSON, JSON Lines, Parquet, text or captions. "
+            "Save the sheet as CSV, or unpack the archive."
+        )
+    return start == b"PAR1"
+
+
+def find_format(path: Path, encoding: Encoding) -> str:
+    """Return the format of a text file.
+
+    :raises CorpusError: when it is unreadable.
+    """
+    by_ending = ENDINGS.get(ending(path))
+    if by_ending in ("csv", "tsv", "jsonl", "vtt", "srt"):
+        return by_ending
+    with open_text(path, encoding) as text:
+        head = [line for line in islice(text, HEAD_LINES) if line.strip("\ufeff \t\r\n")]
+    first = head[0].removeprefix("\ufeff").strip() if head else ""
+    # Not "[12.03.24, 14:05:11] Anna: ...", as messengers write.
+    if JSON_START.match(first):
+        return "jsonl" if _is_object(first) and len(head) > 1 else "json"
+    if by_ending == "json":
+        return "json"
+    if first.startswith("WEBVTT"):
+        return "vtt"
+    if any(ARROW.match(line) for line in head[:5]):
+        return "srt"
+    return "csv" if any(known_names(first.split(delimiter)) > 1 for delimiter in DELIMITERS) else "text"
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def find_list(path: Path, encoding: Encoding) -> tuple[str, ...] | None:
+    """Return the keys that lead to the list of dialogues, or of turns, in a JSON file, as `read_json` takes them.
+
+    :raises CorpusError: when the text is no JSON.
+    """
+    lists = lists_of_objects(path, encoding)
+    if () in lists or not lists:
+        return () if () in lists else None
+    for keys, first in lists.items():
+        if any(_are_turns(value) for value in first.values()):
+            return keys
+    for keys, first in lists.items():
+        names = list(first)
+        if by_name("id", names) and by_name("text", names) and by_name("speaker", names):
+            return keys
+    # {"call-1": [...], "call-2": [...]}: many keys, and none of them says what it holds.
+    known = {name for group in NAMES.values() for name in group}
+    tops = {keys[0] for keys in lists}
+    return BY_ID if len(tops) > 1 and not any(plain(top) in known for top in tops) else None
+
+
+def _are_turns(value: Any) -> bool:
+    found = as_turn_list(value)
+    return bool(found) and any(by_name("text", list(turn)) for turn in found or ())

@@ -1,0 +1,146 @@
+"""One export, a file or a folder of files, to dialogues and a description of how it was understood."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+
+from dial2vec.dialogue import Origin, Quarantined
+from dial2vec.errors import CorpusError
+from dial2vec.importing.assembling import Outcome, from_records, from_rows, from_scripts
+from dial2vec.importing.captions import read_captions
+from dial2vec.importing.columns import Columns, find_columns
+from dial2vec.importing.encodings import find_encoding
+from dial2vec.importing.formats import ENDINGS, ending, find_format, find_list, is_parquet, stem
+from dial2vec.importing.options import Options
+from dial2vec.importing.plain_text import read_plain_text
+from dial2vec.importing.records import Record, read_json, read_json_lines
+from dial2vec.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
+
+# Columns are told by the first records: enough for ids to repeat in a file whose rows are mixed.
+SAMPLE = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """How a file was understood.
+
+    :param format: a key of `FORMATS`.
+    :param encoding: as shown to people; empty for Parquet.
+    :param delimiter: its name; empty where there is none.
+    :param columns: their meanings; None for text and captions.
+    :param unused: columns without a meaning.
+    :param notes: sentences for the summary.
+    """
+
+    format: str
+    encoding: str = ""
+    delimiter: str = ""
+    columns: Columns | None = None
+    unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass
+class Export:
+    """An export that was read.
+
+    :param source: the file or folder.
+    :param descriptions: of each file.
+    :param outcome: its dialogues, and what cannot be used.
+    :param skipped: files of a folder that have no known ending.
+    """
+
+    source: Path
+    descriptions: dict[Path, Description] = field(default_factory=dict)
+    outcome: Outcome = field(default_factory=Outcome)
+    skipped: list[Path] = field(default_factory=list)
+
+
+def read_export(source: Path, options: Options) -> Export:
+    """Read a file, or every file with a known ending in a folder.
+
+    In a folder, a file that cannot be read is quarantined whole, and of dialogues that share an id the first counts.
+
+    :raises CorpusError: when nothing can be read, or an option does not fit.
+    """
+    export = Export(source)
+    if not source.is_dir():
+        export.descriptions[source] = _read_file(source, options, export.outcome)
+        return export
+    there = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
+    files = [path for path in there if ending(path) in ENDINGS]
+    export.skipped = [path for path in there if path not in set(files)]
+    if not files:
+        raise CorpusError(
+            f"{source} holds no file to import; expected files that end in {', '.join(ENDINGS)}. "
+            "Name a file, or another folder."
+        )
+    errors = [error for path in files if (error := _read_one_of_many(path, options, export))]
+    if len(errors) == len(files):
+        raise errors[0]
+    return export
+
+
+def _read_one_of_many(path: Path, options: Options, export: Export) -> CorpusError | None:
+    outcome = Outcome(speakers=export.outcome.speakers)
+    try:
+        export.descriptions[path] = _read_file(path, options, outcome)
+    except CorpusError as error:
+        export.outcome.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
+        return error
+    whole = export.outcome
+    whole.rows += outcome.rows
+    whole.blank += outcome.blank
+    whole.dialogues += outcome.dialogues
+    whole.quarantine += outcome.quarantine
+    return None
+
+
+def _read_file(path: Path, options: Options, outcome: Outcome) -> Description:
+    name = stem(path)
+    if options.format == "parquet" or (options.format is None and is_parquet(path)):
+        return _read_records(path, read_parquet(path), options, outcome, Description("parquet"))
+    encoding = find_encoding(path, given=options.encoding)
+    form = options.format or find_format(path, encoding)
+    if form in ("text", "vtt", "srt"):
+        if options.named:
+            raise CorpusError(
+                f"{path} is read as {form}, which has no columns, and --{next(iter(options.named))} names one. "
+                "Leave it out, or say by --format what the file is."
+            )
+        scripts = read_plain_text(path, encoding) if form == "text" else iter([read_captions(path, encoding)])
+        aside = from_scripts(scripts, source=str(path), name=name, outcome=outcome)
+        notes = (f"lines that belong to no turn (before the first speaker, or notices) are left out: {aside}",)
+        return Description(form, str(encoding), notes=notes if aside else ())
+    delimiter = ""
+    if form in ("csv", "tsv"):
+        delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
+        records = read_table(path, encoding, delimiter, header=options.header)
+    elif form == "jsonl":
+        records = read_json_lines(path, encoding)
+    else:
+        records = read_json(path, encoding, find_list(path, encoding))
+    description = Description(form, str(encoding), DELIMITERS.get(delimiter, repr(delimiter) if delimiter else ""))
+    return _read_records(path, records, options, outcome, description)
+
+
+def _read_records(
+    path: Path, records: Iterator[Record], options: Options, outcome: Outcome, description: Description
+) -> Description:
+    sample = list(islice(records, SAMPLE))
+    usable = [record.values for record in sample if not record.problem]
+    if not usable:
+        first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
+        raise CorpusError(
+            f"{path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
+            "Export it again, or say how it is to be read by --format, --encoding or --delimiter."
+        )
+    columns = find_columns(usable, options, path)
+    assemble = from_records if columns.turns else from_rows
+    assemble(chain(sample, records), columns, source=str(path), name=stem(path), outcome=outcome)
+    names = dict.fromkeys(name for values in usable for name in values)
+    unused = tuple(name for name in names if name not in columns.meanings)
+    return Description(description.format, description.encoding, description.delimiter, columns, unused, columns.notes)

@@ -1,0 +1,113 @@
+"""What an import understood, as lines for people: columns, counts, faults and three dialogues."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from dial2vec.dialogue import Dialogue, Quarantined
+from dial2vec.importing.reading import Description, Export
+from dial2vec.importing.redaction import Redactor
+
+SHOWN_WAYS = 5
+SHOWN_NAMES = 6
+SHOWN_REASONS = 8
+SHOWN_DIALOGUES = 3
+SHOWN_TURNS = 4
+WIDTH = 100
+
+
+def summary(export: Export, redactor: Redactor | None) -> str:
+    """Return the lines that are shown before anything is written."""
+    lines = [*_understood(export), "", *_counts(export)]
+    if redactor:
+        lines += ["", redactor.report()]
+    if export.outcome.quarantine:
+        lines += ["", *_reasons(export.outcome.quarantine)]
+    lines += ["", *_preview(export.outcome.dialogues)] if export.outcome.dialogues else []
+    return "\n".join(lines)
+
+
+def printable(text: str, width: int = WIDTH) -> str:
+    """Return a text on one line of at most `width` characters, without what could steer a terminal."""
+    shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return shown if len(shown) <= width else f"{shown[: width - 3]}..."
+
+
+def _understood(export: Export) -> Iterator[str]:
+    ways: dict[Description, list[Path]] = {}
+    for path, description in export.descriptions.items():
+        ways.setdefault(description, []).append(path)
+    for description, paths in list(ways.items())[:SHOWN_WAYS]:
+        names = _some([path.name for path in paths], 3)
+        parts = [
+            description.format,
+            description.encoding,
+            description.delimiter and f"delimiter {description.delimiter}",
+        ]
+        how_many = f"{len(paths)} files ({names})" if len(paths) > 1 else names
+        yield f"{how_many}: {', '.join(part for part in parts if part)}"
+        yield from _columns(description)
+    if len(ways) > SHOWN_WAYS:
+        yield f"and files read in {len(ways) - SHOWN_WAYS} more ways"
+    if export.skipped:
+        yield f"skipped for their endings: {_some([path.name for path in export.skipped], SHOWN_NAMES)}"
+
+
+def _columns(description: Description) -> Iterator[str]:
+    if description.columns:
+        meanings = {printable(name, 40): what for name, what in description.columns.meanings.items()}
+        width = max(map(len, meanings))
+        yield from (f"  {name:<{width}}  is the {what}" for name, what in meanings.items())
+        if description.columns.turns and not description.columns.text:
+            yield "  its turns are written as `Speaker: text` lines"
+        if not description.columns.labels:
+            yield "  no label"
+    if description.unused:
+        yield f"  not used: {_some(list(description.unused), 12)}"
+    yield from (f"  note: {printable(note, 300)}" for note in description.notes)
+
+
+def _some(names: list[str], most: int) -> str:
+    shown = ", ".join(printable(name, 40) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+def _counts(export: Export) -> Iterator[str]:
+    outcome = export.outcome
+    turns = Counter(turn.speaker for dialogue in outcome.dialogues for turn in dialogue.turns)
+    labels = Counter(label for dialogue in outcome.dialogues for label in dialogue.labels)
+    blank = f" (blank ones left out: {outcome.blank})" if outcome.blank else ""
+    yield f"read         {outcome.rows} rows or records"
+    yield f"dialogues    {len(outcome.dialogues)} can be used, {len(outcome.quarantine)} quarantined"
+    yield f"turns        {turns.total()}{blank}"
+    yield f"speakers     {len(turns)}: {_most(turns)}"
+    yield f"labels       {len(labels)}{': ' if labels else ''}{_most(labels)}"
+
+
+def _most(found: Counter[str]) -> str:
+    shown = ", ".join(f"{printable(name, 40)} ({times})" for name, times in found.most_common(SHOWN_NAMES))
+    return f"{shown}, ..." if len(found) > SHOWN_NAMES else shown
+
+
+def _reasons(quarantine: list[Quarantined]) -> Iterator[str]:
+    first: dict[str, Quarantined] = {}
+    for record in quarantine:
+        first.setdefault(record.reason, record)
+    yield "quarantined, by reason:"
+    for reason, times in Counter(record.reason for record in quarantine).most_common(SHOWN_REASONS):
+        where = first[reason].origin
+        yield f"  {times:>6}  {printable(reason, 240)} (first: {Path(where.source).name}:{where.line})"
+    if len(first) > SHOWN_REASONS:
+        yield f"  and {len(first) - SHOWN_REASONS} more reasons"
+
+
+def _preview(dialogues: list[Dialogue]) -> Iterator[str]:
+    for dialogue in dialogues[:SHOWN_DIALOGUES]:
+        labels = f"  [{printable(', '.join(dialogue.labels))}]" if dialogue.labels else ""
+        yield f"{printable(dialogue.dialogue_id)}{labels}"
+        for turn in dialogue.turns[:SHOWN_TURNS]:
+            yield f"  {printable(f'{turn.speaker}: {turn.text}')}"
+        if len(dialogue.turns) > SHOWN_TURNS:
+            yield f"  ... {len(dialogue.turns) - SHOWN_TURNS} more turns"

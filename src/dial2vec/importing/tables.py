@@ -1,0 +1,222 @@
+"""CSV, TSV and Parquet: the rows of a table, each with its true line in the file.
+
+Python's csv module reads the delimited ones: of the readers at hand it alone tells on which line a row begins when
+cells hold line ends, and goes on after a broken row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from dial2vec.errors import CorpusError
+from dial2vec.importing.columns import known_names
+from dial2vec.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.importing.records import Record
+
+DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
+# No cell of an export has more lines. A quote that is never closed would swallow the rest of the file.
+MOST_LINES = 20_000
+SAMPLED_LINES = 200
+
+
+def named_delimiter(text: str) -> str:
+    """Return the delimiter that a person means: one character, or its name.
+
+    :raises CorpusError: when it is neither.
+    """
+    named = {name: character for character, name in DELIMITERS.items()} | {"\\t": "\t"}
+    delimiter = named.get(text.lower(), text)
+    if len(delimiter) != 1 or delimiter in '"\r\n\0':
+        raise CorpusError(
+            f"{text!r} (--delimiter) is no delimiter; expected one character, or {', '.join(DELIMITERS.values())}. "
+            "Correct it, or leave it out."
+        )
+    return delimiter
+
+
+class Lines:
+    """The lines of a file, numbered, with a way back to the line after the one where a broken row began."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self._again: list[str] = []
+        self._taken: list[str] = []
+        self.first = 1
+
+    def __iter__(self) -> Lines:
+        return self
+
+    def __next__(self) -> str:
+        if len(self._taken) >= MOST_LINES:
+            raise csv.Error(f"a cell goes on for over {MOST_LINES} lines")
+        line = self._again.pop() if self._again else next(self._lines)
+        self._taken.append(line)
+        return line
+
+    def next_row(self) -> None:
+        """Forget the lines that were taken: the row that they made is whole."""
+        self.first += len(self._taken)
+        self._taken = []
+
+    def back(self) -> str:
+        """Give back all lines that were taken but the first, and return that one."""
+        first, *rest = self._taken or [""]
+        self._again.extend(reversed(rest))
+        self._taken = self._taken[:1]
+        self.next_row()
+        return first
+
+
+@contextlib.contextmanager
+def _cells_of_any_size() -> Iterator[None]:
+    """Lift the csv module's limit of 128 KiB per cell, which is less than some calls, while a file is read."""
+    before = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def read_rows(path: Path, encoding: Encoding, delimiter: str) -> Iterator[tuple[int, list[str], str]]:
+    """Yield line, cells and problem of every row that is not wholly blank.
+
+    A row that cannot be parsed comes with the cells before the fault, and reading goes on with the line after the one
+    on which it began: a stray quote costs one row, not those behind it.
+    """
+    with open_text(path, encoding) as text, _cells_of_any_size():
+        lines = Lines(iter(text))
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        while True:
+            line = lines.first
+            try:
+                cells = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                reader = csv.reader(lines, delimiter=delimiter, strict=True)
+                yield line, _before_the_fault(lines.back(), delimiter), _reason(error)
+                continue
+            lines.next_row()
+            if line == 1:
+                cells = [] if _is_separator_line(cells) else [cell.removeprefix("\ufeff") for cell in cells]
+            if any(cell.strip() for cell in cells):
+                yield line, cells, "the row is damaged: it holds bytes of no character" if _damaged(cells) else ""
+
+
+def _is_separator_line(cells: list[str]) -> bool:
+    """Whether a row is the line `sep=;` by which Excel is told the delimiter."""
+    return "".join(cells[:1]).strip().lower().startswith("sep=") and len("".join(cells).strip()) <= len("sep=;")
+
+
+def _damaged(cells: list[str]) -> bool:
+    return is_damaged("".join(cells))
+
+
+def _before_the_fault(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])[:-1]
+    except csv.Error:
+        return []
+
+
+def _reason(error: csv.Error) -> str:
+    if "end of data" in str(error):
+        return "a quote that is opened in this row is never closed"
+    if "expected after" in str(error):
+        return "text follows a closing quote in this row"
+    return f"the row cannot be read: {error}"
+
+
+def find_delimiter(path: Path, encoding: Encoding) -> str:
+    """Return the character that parts the cells: the one by which most column names are known, else most cells come.
+
+    :raises CorpusError: when the file is unreadable.
+    """
+    with open_text(path, encoding) as text:
+        head = list(islice(text, SAMPLED_LINES))
+    if head and (declared := head[0].removeprefix("\ufeff").strip().strip('"')).lower().startswith("sep="):
+        if len(declared) == len("sep=;"):
+            return declared[-1]
+        head = head[1:]
+    return max(DELIMITERS, key=lambda delimiter: _fit(head, delimiter))
+
+
+def _fit(head: list[str], delimiter: str) -> tuple[int, float, int]:
+    """Rate a delimiter: names known, share of rows as wide as the first, width."""
+    rows: list[list[str]] = []
+    reader = csv.reader(head, delimiter=delimiter, strict=True)
+    # The last row may be cut by the end of the sample.
+    with contextlib.suppress(csv.Error):
+        rows.extend(row for row in reader if row)
+    if not rows or len(rows[0]) < 2:
+        return 0, 0.0, 0
+    return known_names(rows[0]), sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
+
+
+def read_table(path: Path, encoding: Encoding, delimiter: str, *, header: bool) -> Iterator[Record]:
+    """Yield the rows of a delimited file as records.
+
+    :param header: whether the first row names the columns; else they are "1", "2", ...
+    :raises CorpusError: when the file holds no row, or its first one cannot be parsed.
+    """
+    names: list[str] = []
+    for line, cells, problem in read_rows(path, encoding, delimiter):
+        if not names:
+            if problem:
+                raise CorpusError(
+                    f"{path}:{line}: {problem}; expected {'the names of the columns' if header else 'a whole row'}. "
+                    "Mend this line, or name the delimiter by --delimiter."
+                )
+            names = _names(cells) if header else [str(number) for number in range(1, len(cells) + 1)]
+            if header:
+                continue
+        # Cells that are blank and too many come from editors; any other difference means that some are shifted.
+        while len(cells) > len(names) and not cells[-1].strip():
+            cells.pop()
+        if len(cells) != len(names) and not problem:
+            problem = f"the row has {_count(len(cells))}, and there are {_count(len(names), 'column')}"
+        yield Record(line, dict(zip(names, cells, strict=False)), problem)
+    if not names:
+        raise CorpusError(f"{path} has only blank lines; expected a table of dialogues. Export it again.")
+
+
+def _count(number: int, what: str = "cell") -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _names(cells: list[str]) -> list[str]:
+    """Return names for all columns: those without one and those named twice get a number."""
+    names: list[str] = []
+    for number, cell in enumerate(cells, start=1):
+        name = cell.strip() or f"column {number}"
+        names.append(name if name not in names else f"{name} ({number})")
+    return names
+
+
+def read_parquet(path: Path) -> Iterator[Record]:
+    """Yield the rows of a Parquet file, numbered from 1.
+
+    :raises CorpusError: when it is no whole Parquet file.
+    """
+    import pyarrow
+    from pyarrow import parquet
+
+    number = 0
+    try:
+        with parquet.ParquetFile(path) as table:
+            for batch in table.iter_batches(batch_size=4096):
+                for values in batch.to_pylist():
+                    number += 1
+                    yield Record(number, values)
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path} does not exist; expected an export to import. Check the path.") from error
+    except (pyarrow.ArrowException, OSError, ValueError, OverflowError, TypeError, KeyError) as error:
+        reason = str(error).split("\n", 1)[0][:150]
+        raise CorpusError(
+            f"{path}: row {number + 1} cannot be read ({reason}); expected a whole Parquet file. Export it again."
+        ) from error

@@ -1,0 +1,20 @@
+"""What a word is, in any script: what validation counts and what near copies are told by."""
+
+from __future__ import annotations
+
+import re
+
+# Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts that write no blank between words.
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+)
+WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a text: what blanks separate, and each character of a script that writes none.
+
+    >>> words("See you 明天!")
+    ['See', 'you', '明', '天', '!']
+    """
+    return text.split() if text.isascii() else WORD.findall(text)

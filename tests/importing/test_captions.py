@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+from dial2vec.dialogue import Turn
+from dial2vec.importing.captions import read_captions
+from dial2vec.importing.encodings import find_encoding
+
+MEETING = """WEBVTT - Weekly
+X-TIMESTAMP-MAP=LOCAL:00:00:00.000
+
+NOTE exported
+on Monday
+
+STYLE
+::cue { color: red }
+
+9f-1/12-0
+00:00:01.000 --> 00:00:02.000
+<v Anna Smith>Hello &amp; <i>welcome</i>
+to all</v>
+
+9f-1/12-1
+00:00:02,000 --> 00:00:03,000 align:start
+<v Bob>Hi</v>
+<v.loud Cara>Two in <00:00:02.500>one cue</v>
+
+00:99:03.000 --> 00:00:0
+and on
+00:00:04.000 --> 00:00:05.000
+<v Anna Smith></v>
+"""
+
+
+def read(tmp_path, content, name="meeting.vtt"):
+    path = tmp_path / name
+    path.write_text(content, encoding="utf-8")
+    return read_captions(path, find_encoding(path))
+
+
+def test_a_meeting_of_three_keeps_its_three_speakers(tmp_path):
+    script = read(tmp_path, MEETING)
+    assert script.said() == (
+        Turn("Anna Smith", "Hello & welcome to all"),
+        Turn("Bob", "Hi"),
+        Turn("Cara", "Two in one cue"),
+        Turn("Cara", "and on"),
+    )
+    assert not script.problem
+
+
+def test_srt_is_read_with_and_without_numbers_and_with_two_voices_in_a_cue(tmp_path):
+    cues = (
+        "1\n00:00:01,000 --> 00:00:02,000\nRecording started\n\n2\n00:00:01,000 --> 00:00:02,000\nAnna: Hi\nall\n\n"
+        "three\n00:00:03,000 --> 00:00:04,000\n- Bob: Yes: no\n- Anna: dash\n\n00:00:05,000 --> 00:00:06,000\n4 is it\n"
+    )
+    assert read(tmp_path, cues, "m.srt").said() == (
+        Turn("unknown", "Recording started"),
+        Turn("Anna", "Hi all"),
+        Turn("Bob", "Yes: no"),
+        Turn("Anna", "dash"),
+        Turn("Anna", "4 is it"),
+    )
+
+
+def test_captions_without_any_name_or_text_are_no_dialogue(tmp_path):
+    assert "names its speaker" in read(tmp_path, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nhello\n").problem
+    assert read(tmp_path, "WEBVTT\n").problem == "there is no cue with text in it"
+
+
+def test_a_damaged_cue_is_named_with_its_line(tmp_path):
+    script = read(tmp_path, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nAnna: a\0b\n")
+    assert (script.problem, script.line) == ("the cue holds bytes of no character", 3)

@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+
+from dial2vec.dialogue import Turn
+from dial2vec.importing.encodings import find_encoding
+from dial2vec.importing.plain_text import is_role, is_script, read_plain_text, split_speaker, without_time
+
+
+@pytest.mark.parametrize(
+    ("line", "speaker"),
+    [
+        ("Agent: Hello", "Agent"),
+        ("Anna Smith: Hello: you", "Anna Smith"),
+        ("Anna van der Berg: Hello", "Anna van der Berg"),
+        ("customer 2: hello", "customer 2"),
+        ("Anna (00:12): Hello", "Anna"),
+        ("**Agent:** Hello", "Agent"),
+        ("王伟：你好", "王伟"),
+        ("Agent:Hello", "Agent"),
+        ("So here is the thing: no", None),
+        ("10:30 is fine", None),
+        ("see https://example.org: good", None),
+        ("https://example.org", None),
+        ("Really? Well: no", None),
+        ("no name at all", None),
+        (": no", None),
+    ],
+)
+def test_a_name_stands_before_the_colon_and_speech_does_not(line, speaker):
+    found = split_speaker(line)
+    assert (found and found[0]) == speaker
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    ["[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "3/1/24, 2:05 PM - ", "00:01:23 ", "[00:01:23.450] ", ""],
+)
+def test_dates_and_clocks_in_front_are_no_speech(prefix):
+    assert without_time(f"{prefix}Anna: hi") == "Anna: hi"
+
+
+def read(tmp_path, content):
+    path = tmp_path / "t.txt"
+    path.write_text(content, encoding="utf-8")
+    return list(read_plain_text(path, find_encoding(path)))
+
+
+def test_a_file_is_one_dialogue_and_blank_lines_part_nothing(tmp_path):
+    [script] = read(
+        tmp_path, "Call of Monday\n\nAgent: Hello\n\nCustomer: My card\nis lost.\n\n10:30 it was\nAgent:\nOk\n"
+    )
+    assert script.said() == (
+        Turn("Agent", "Hello"),
+        Turn("Customer", "My card\nis lost.\n\n10:30 it was"),
+        Turn("Agent", "Ok"),
+    )
+    assert script.aside == 1
+
+
+def test_rules_and_headings_part_dialogues(tmp_path):
+    scripts = read(tmp_path, "A: x\n---\n---\nB: y\n# call 17\nC: z\n===\n")
+    assert [(script.name, script.line, len(script.turns)) for script in scripts] == [
+        ("", 1, 1),
+        ("", 4, 1),
+        ("call 17", 5, 1),
+    ]
+
+
+def test_notices_of_a_messenger_are_no_turns(tmp_path):
+    lines = "12/03/2024, 14:05 - Messages are encrypted.\n12/03/2024, 14:05 - Anna: hi\n12/03/2024, 14:06 - Bob left\n"
+    [script] = read(tmp_path, lines)
+    assert script.said() == (Turn("Anna", "hi"),)
+    assert script.aside == 2
+
+
+def test_a_script_has_two_speakers():
+    assert is_script("Agent: Hello\nCustomer: Hi")
+    assert not is_script("Note: one\nNote: two")
+    assert not is_script("I said: hello\nand left")
+
+
+def test_roles_are_no_names():
+    assert all(map(is_role, ("Agent", "SPEAKER_00", "support bot", "User 2", "customer-service", "A")))
+    assert not any(map(is_role, ("Anna", "Agent Anna", "17", "", "U02ABC")))

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from dial2vec.importing.options import Options
+from dial2vec.importing.reading import read_export
+from dial2vec.importing.summary import printable, summary
+
+
+def shown(path):
+    return summary(read_export(path, Options()), None)
+
+
+def test_files_of_a_folder_that_are_read_alike_are_described_once(tmp_path):
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    for number in range(7):
+        (folder / f"{number}.txt").write_text("Agent: Hello\nCustomer: Hi\n")
+    (folder / "more.csv").write_text("call_id,speaker,text,room\n1,a,b,c\n1,a,,c\n")
+    (folder / "notes.docx").touch()
+    lines = shown(folder).splitlines()
+    assert "7 files (0.txt, 1.txt, 2.txt and 4 more): text, UTF-8" in lines
+    assert "more.csv: csv, UTF-8, delimiter comma" in lines
+    assert "  not used: room" in lines
+    assert "skipped for their endings: notes.docx" in lines
+    assert "turns        15 (blank ones left out: 1)" in lines
+
+
+def test_long_dialogues_and_many_reasons_are_cut(tmp_path):
+    rows = [f"1,a,word {at}" for at in range(9)] + ["2," + "x," * (3 + at) for at in range(1)]
+    rows += [f"{at + 3},{'x,' * (at + 3)}y" for at in range(10)]
+    (tmp_path / "c.csv").write_text("call_id,speaker,text\n" + "\n".join(rows))
+    lines = shown(tmp_path / "c.csv").splitlines()
+    assert "  ... 5 more turns" in lines
+    assert any(line.startswith("  and ") and line.endswith(" more reasons") for line in lines)
+
+
+def test_what_could_steer_a_terminal_is_not_shown():
+    assert printable("a\x1b[31m\nb\u202ec") == "a [31m b c"
+    assert printable("x" * 200, 10) == "xxxxxxx..."

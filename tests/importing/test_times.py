@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from dial2vec.importing.times import is_day_first, order, seconds
+
+
+def test_times_of_every_usual_form_grow_together():
+    forms = [
+        "2024-01-02T03:04:05Z",
+        "2024-01-02 03:04:06",
+        "1704164647",
+        "1704164648000",
+        "2024-01-02T04:04:09+01:00",
+        "Tue, 02 Jan 2024 03:04:10 +0000",
+        "2.1.2024 03:04:11",
+        "Jan 2, 2024 3:04:12 AM",
+        "01/02/2024 03:04:13",
+    ]
+    found = [seconds(form, day_first=False) for form in forms]
+    assert [value - found[0] for value in found] == list(range(9))
+
+
+def test_a_day_over_twelve_tells_which_number_is_the_month():
+    assert is_day_first(["03/04/2024", "13/04/2024"])
+    assert not is_day_first(["03/04/2024", "04/13/2024", "2024-13-01"])
+    assert seconds("03/04/2024", day_first=True) > seconds("03/04/2024", day_first=False)
+
+
+@pytest.mark.parametrize(
+    "time", ["soon", "nan", "inf", "2024-13-45 10:00", "x" * 10_000, "99999999999999999999:1", "12"]
+)
+def test_what_is_no_time_is_none_and_never_an_error(time):
+    found = seconds(time, day_first=False)
+    assert found is None or time == "12"
+
+
+def test_turns_are_sorted_by_time_and_equal_ones_stay():
+    assert order(["10:02", "10:01", "10:02", "10:01"], day_first=False) == [1, 3, 0, 2]
+    assert order(["", ""], day_first=False) == [0, 1]
+    assert order(["10", "9", "8"], day_first=False) == [2, 1, 0]
+
+
+def test_an_unreadable_time_matters_only_where_the_others_are_not_in_order():
+    assert order(["10:01", "soon", "10:02"], day_first=False) == [0, 1, 2]
+    assert order(["10:02", "soon", "10:01"], day_first=False) is None
+    assert order(["10:02", "", "10:01"], day_first=False) is None
+
+
+def test_a_clock_that_passes_midnight_is_left_as_it_is():
+    assert order(["23:58", "23:59", "00:01"], day_first=False) == [0, 1, 2]
