@@ -128,7 +128,7 @@ def add(corpus: str) -> None:
 @main.command("import")
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="Corpus to import into: data/NAME.")
-@click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: by ending and content.")
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Default: by ending and content.")
 @click.option("--id", "dialogue_id", metavar="COLUMN", help="Column that tells the dialogues apart.")
 @click.option("--speaker", metavar="COLUMN", help="Column of the speaker.")
 @click.option("--text", metavar="COLUMN", help="Column of what was said.")
@@ -149,22 +149,13 @@ def add(corpus: str) -> None:
 def import_(
     source: Path,
     name: str,
-    form: str | None,
-    dialogue_id: str | None,
-    speaker: str | None,
-    text: str | None,
-    labels: tuple[str, ...],
-    time: str | None,
-    turns: str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    header: bool,
     merge_turns: bool,
     redact: bool,
     names: tuple[str, ...],
     countries: tuple[str, ...],
     dry_run: bool,
     replace: bool,
+    **described: Any,
 ) -> None:
     """Import an export of your own, a file or a folder of files, into the corpus NAME.
 
@@ -176,24 +167,12 @@ def import_(
     from dial2vec.importing.options import Options
     from dial2vec.importing.redaction import COUNTRIES
 
-    options = Options(
-        format=form,
-        encoding=encoding,
-        delimiter=delimiter,
-        header=header,
-        dialogue_id=dialogue_id,
-        speaker=speaker,
-        text=text,
-        labels=labels,
-        time=time,
-        turns=turns,
-    )
     wanted = redact or names or countries
     import_export(
         find_root(),
         source,
         corpus=name,
-        options=options,
+        options=Options(**described),
         masks=Masks(names=names, countries=countries or COUNTRIES) if wanted else None,
         merge_turns=merge_turns,
         dry_run=dry_run,

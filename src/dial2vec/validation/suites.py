@@ -169,4 +169,6 @@ def _raised(info: dict[str, Any]) -> bool:
 def _in_words(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1%}"
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
     return "" if isinstance(value, list) or value is None else str(value)
