@@ -26,7 +26,7 @@ class Read:
     multiwoz_overlap: bool = False
     multiwoz_labels: Literal["goal", "acts", "acts_and_booking", "slots", "file"] = "goal"
     bitod_labels: Literal["goal", "active", "active_and_chat", "intents"] = "goal"
-    doc2dial_test: Literal["validation", "testdev", "finaltest"] = "validation"
+    doc2dial_test: Literal["validation", "test", "testdev", "finaltest"] = "validation"
 
 
 @dataclass(frozen=True, slots=True)

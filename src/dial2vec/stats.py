@@ -36,8 +36,8 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         "but it does not say so, and its 70 and 106 dialogues with one label hang on that choice.",
     ),
     "doc2dial": (
-        "Dev and test are the same dialogues, upstream's validation, as the paper's equal rows suggest; the test files "
-        "that are public break off where an answer is due (read.doc2dial_test).",
+        "By default dev and test are the same dialogues, upstream's validation, as the paper's equal rows suggest; its "
+        "661 may also be those of upstream's own test, which not every copy has (read.doc2dial_test: test).",
     ),
     "metalwoz": (RANDOM_SPLITS,),
     "multiwoz": (
@@ -52,7 +52,9 @@ DIFFERENCES: dict[str, tuple[str, ...]] = {
         "like that the whole corpus has 151.87 on average, where it has 150.90 by words.",
         RANDOM_SPLITS,
     ),
-    "sgd": ("The labels are services, and 45 is their number in all dialogues, those with several of them too.",),
+    "sgd": (
+        "By default the labels are services, and 45 is their number in all dialogues, those with several of them too.",
+    ),
 }
 TRUNCATED = "The paper's means are cut down to whole numbers: 14.27 turns are printed as 14."
 # Reasons are listed up to this many; further ones are only counted.

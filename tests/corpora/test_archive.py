@@ -42,6 +42,25 @@ def test_members_are_found_below_the_top_folder_in_the_order_of_their_names(fold
         assert read_member(archive, found["train/b.txt"]) == TEXT.encode()
 
 
+@pytest.mark.parametrize(
+    ("packed", "found"),
+    [
+        (["train/1", "test/1", "README", "LICENSE"], ["LICENSE", "README", "test/1", "train/1"]),
+        (["top/train/1", "README", "LICENSE"], ["LICENSE", "README", "train/1"]),
+        (["a/train/1", "b/train/1"], ["a/train/1", "b/train/1"]),
+        (["top/1", "__MACOSX/top/._1", "top/._1", "top/__MACOSX/._1"], ["1"]),
+    ],
+)
+def test_archives_without_one_top_folder_keep_their_paths_and_nothing_is_lost(
+    tmp_path: Path, packed: list[str], found: list[str]
+):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name in packed:
+            archive.writestr(name, name)
+    with open_archive(tmp_path) as archive:
+        assert list(members(archive)) == found
+
+
 def test_missing_folder_says_which_command_fetches_it(tmp_path: Path):
     with (
         pytest.raises(CorpusError, match=r"sgd does not exist; .* Run `dial2vec fetch sgd`"),

@@ -61,8 +61,16 @@ def test_turns_are_the_events_with_text_and_never_the_html_of_the_task(tmp_path:
     assert quarantine == []
 
 
+def test_blank_text_of_who_does_not_speak_costs_nothing(tmp_path: Path):
+    records = {"blank": record({**ANSWER, "Text": ""}, user("Hi"))}
+    dialogues, quarantine = read(pack(tmp_path / "bitod", {"data/en_valid.json": records}))
+    assert [turn.text for turn in dialogues[1].turns] == ["Hi"]
+    assert quarantine == []
+
+
 def test_chinese_and_fewshot_files_are_not_read(tmp_path: Path):
-    others = {"data/zh_train.json": "{half", "data/en_fewshot_dials.json": ["first"], "data/zh_fewshot_dials.json": []}
+    lists = {f"data/{language}_fewshot_dials.json": {"fewshot_dials": ["first"]} for language in ("en", "zh")}
+    others: dict[str, object] = {"data/zh_train.json": "{half", **lists}
     dialogues, quarantine = read(pack(tmp_path / "bitod", others))
     assert (len(dialogues), quarantine) == (3, [])
 
@@ -125,7 +133,7 @@ def test_wrong_types_never_raise(tmp_path: Path, wrong: object, definition: str)
     [
         ('{"first": {"Scenario"', "data/en_test.json is not JSON"),
         ([], "data/en_test.json is no JSON object with entries"),
-        (None, r"holds no <top folder>/data/en_test.json; expected the archive of https"),
+        (None, r"holds no en_test.json; expected the archive of https"),
     ],
 )
 def test_absent_or_damaged_file_is_refused_by_name(tmp_path: Path, content: object, message: str):
@@ -135,4 +143,4 @@ def test_absent_or_damaged_file_is_refused_by_name(tmp_path: Path, content: obje
 
 def test_missing_names_the_absent_english_files(tmp_path: Path):
     assert Bitod().missing(pack(tmp_path / "whole", {})) == []
-    assert Bitod().missing(pack(tmp_path / "part", {"data/en_valid.json": None})) == ["data/en_valid.json"]
+    assert Bitod().missing(pack(tmp_path / "part", {"data/en_valid.json": None})) == ["en_valid.json"]

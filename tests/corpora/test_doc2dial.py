@@ -82,6 +82,14 @@ def test_test_file_of_the_shared_task_may_lack_the_outer_object(tmp_path: Path, 
     assert quarantine == []
 
 
+def test_the_archives_own_test_is_read_where_the_settings_name_it(tmp_path: Path):
+    files = {"doc2dial_dial_test.json": {"dial_data": data(dmv=[record("own")])}}
+    dialogues, _ = read(pack(tmp_path / "doc2dial", files, top="."), doc2dial_test="test")
+    assert [d.dialogue_id for d in dialogues] == ["train/t", "dev/v", "test/own"]
+    with pytest.raises(CorpusError, match=r"holds no doc2dial_dial_test.json; not every copy .* to validation"):
+        read(pack(tmp_path / "without", {}), doc2dial_test="test")
+
+
 def test_domain_that_only_the_final_test_has_is_quarantined(tmp_path: Path):
     files = {"doc2dial_dial_finaltest.json": {"dial_data": data(cdccov19=[record("c")], va=[record("f")])}}
     dialogues, quarantine = read(pack(tmp_path / "doc2dial", files), doc2dial_test="finaltest")
@@ -133,6 +141,9 @@ def test_wrong_types_never_raise(tmp_path: Path, wrong: object):
     [
         ('{"dial_data": {"va"', r"doc2dial_dial_validation.json is not JSON"),
         ([], r"doc2dial_dial_validation.json is no JSON object with entries"),
+        ({"dial_data": {}}, r"doc2dial_dial_validation.json holds no dialogues by domain and document"),
+        ({"dial_data": [record("a")]}, r"doc2dial_dial_validation.json holds no dialogues by domain and document"),
+        ({"va": {}}, r"doc2dial_dial_validation.json holds no dialogues by domain and document"),
         (None, r"holds no doc2dial_dial_validation.json; expected the archive of https.* `dial2vec fetch doc2dial`"),
     ],
 )

@@ -40,8 +40,20 @@ def test_member_without_entries_is_refused(content: str):
     "content", ["", "{", '{"a": 1', '{"a": 1} x', '{"a": nope}', b'{"a": "\xff"}', "{'a': 1}", '{"a": ' + "9" * 5000]
 )
 def test_what_is_no_json_is_refused_in_one_sentence(content: str | bytes):
-    with pytest.raises(CorpusError, match=r"^corpus.zip/top/data.json is not JSON \(.*\). Fetch the archive again.$"):
+    with pytest.raises(CorpusError, match=r"^corpus.zip/top/data.json is not JSON \(.*\). Remove the archive and run "):
         found(content)
+
+
+def test_byte_order_mark_is_skipped():
+    assert found(b'\xef\xbb\xbf{"a": 1}') == [("a", 1)]
+
+
+def test_numbers_that_python_writes_and_json_has_not_are_read_and_no_entry_is_lost_or_doubled():
+    content = '{"x": {"a": [1], "b": NaN, "c": 123456789012345678901234567890, "d": "last"}}'
+    first, second, *rest = found(content, below="x")
+    assert (first, second[0], second[1] != second[1]) == (("a", [1]), "b", True)
+    assert rest == [("c", 123456789012345678901234567890), ("d", "last")]
+    assert found('{"y": NaN}', below="x") == found("[NaN]", below="x") == []
 
 
 def test_deep_nesting_raises_nothing_but_a_corpus_error():

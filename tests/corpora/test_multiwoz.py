@@ -70,8 +70,25 @@ def test_list_may_be_json_and_leave_out_the_endings(tmp_path: Path):
     assert [d.split for d in dialogues] == ["dev", "test", "train"]
 
 
+@pytest.mark.parametrize("splits", ["official", "pooled"])
+def test_listed_id_that_the_data_lack_is_quarantined(tmp_path: Path, splits: str):
+    _, quarantine = read(pack(tmp_path / "multiwoz", WHOLE, dev="SNG1.json\n\nSNG7.json"), multiwoz_splits=splits)
+    assert [(s.origin.line, s.dialogue_id, s.reason) for s in quarantine] == [
+        (3, "dev/SNG7", "it is listed for dev, and data.json has no such dialogue")
+    ]
+
+
+def test_acts_in_a_file_of_their_own_are_not_taken_for_none(tmp_path: Path):
+    bare = record("taxi")
+    for turn in bare["log"]:
+        del turn["dialog_act"]
+    dialogues, quarantine = read(pack(tmp_path / "multiwoz", WHOLE | {"PMUL3.json": bare}), multiwoz_labels="acts")
+    assert len(dialogues) == 3
+    assert [(s.dialogue_id, s.reason) for s in quarantine] == [("train/PMUL3.json", "the key 'dialog_act' is missing")]
+
+
 def test_topic_and_message_of_a_goal_are_no_domains(tmp_path: Path):
-    [first, *_], _ = read(pack(tmp_path / "multiwoz", {"SNG1.json": record()}))
+    [first, *_], _ = read(pack(tmp_path / "multiwoz", WHOLE | {"SNG1.json": record()}))
     assert first.labels == ()
 
 
@@ -164,9 +181,10 @@ def test_wrong_types_never_raise(tmp_path: Path, wrong: object, definition: str)
     odd += [{**good, "log": [{**good["log"][0], key: wrong}]} for key in ("text", "metadata", "dialog_act")]
     odd += [{**good, "log": [{**good["log"][0], "metadata": {"taxi": wrong}}]}]
     named = {f"SNG{n}.json": found for n, found in enumerate(odd)} | {"good": good, "": good}
+    named |= {"listed.json": good, "MUL1.json": good}
     for splits in ("official", "pooled"):
         options = {"multiwoz_labels": definition, "multiwoz_splits": splits, "multiwoz_overlap": True}
-        dialogues, quarantine = read(pack(tmp_path / "multiwoz", named, dev="x"), **options)
+        dialogues, quarantine = read(pack(tmp_path / "multiwoz", named, dev="listed"), **options)
         assert {"train/SNG0.json", "train/SNG2.json", "train/SNG3.json", "train/"} <= {
             s.dialogue_id for s in quarantine
         }
@@ -179,6 +197,8 @@ def test_wrong_types_never_raise(tmp_path: Path, wrong: object, definition: str)
         ('{"SNG1.json": {"goal"', "", r"MultiWOZ_2.1/data.json is not JSON"),
         ([record()], "", r"MultiWOZ_2.1/data.json is no JSON object with entries"),
         (WHOLE, "[half", r"MultiWOZ_2.1/valListFile.txt is no list of ids"),
+        (WHOLE, "", r"no id in .*MultiWOZ_2.1/valListFile.txt is one of data.json"),
+        (WHOLE, "sng1.json\n", r"no id in .*MultiWOZ_2.1/valListFile.txt is one of data.json"),
     ],
 )
 def test_damaged_member_is_refused_by_name(tmp_path: Path, dialogues: object, dev: str, message: str):

@@ -44,7 +44,7 @@ def open_archive(folder: Path) -> Iterator[zipfile.ZipFile]:
     try:
         archive = zipfile.ZipFile(path)
     except DAMAGE as error:
-        raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {_fetch_again(path)}") from error
+        raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {fetch_again(path)}") from error
     with archive:
         _require_harmless(archive, packed=path.stat().st_size)
         yield archive
@@ -61,7 +61,7 @@ def open_nested(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[zip
     try:
         nested = zipfile.ZipFile(io.BytesIO(content))
     except DAMAGE as error:
-        raise CorpusError(f"{where} cannot be read as a zip archive ({error}). {_fetch_again(Path(where))}") from error
+        raise CorpusError(f"{where} cannot be read as a zip archive ({error}). {fetch_again(where)}") from error
     nested.filename = where
     with nested:
         _require_harmless(nested, packed=len(content))
@@ -83,15 +83,18 @@ def find_archive(folder: Path) -> Path | None:
 def files(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of an archive, sorted by their whole path, without what macOS adds."""
     found = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-    return {path: found[path] for path in sorted(found) if path.split("/")[0] != MAC_FOLDER}
+    return {path: found[path] for path in sorted(found) if not _is_added(path.split("/"))}
 
 
 def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of an archive, sorted by path *below the top folder*, whose name differs between mirrors.
 
-    `dialogues-main/train/1.json` is found under `train/1.json`.
+    `dialogues-main/train/1.json` is found under `train/1.json`. Where there is no single top folder, paths stay whole.
     """
-    return dict(sorted((path.partition("/")[2], info) for path, info in files(archive).items()))
+    found = files(archive)
+    tops = {path.partition("/")[0] for path in found if "/" in path}
+    below = {path.partition("/")[2] or path: info for path, info in found.items()} if len(tops) == 1 else found
+    return {path: below[path] for path in sorted(below)}
 
 
 def files_by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
@@ -111,7 +114,7 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if info.file_size > MAX_WHOLE:
         raise CorpusError(
             f"{address(archive, info)} unpacks to {_size(info.file_size)}; expected {_size(MAX_WHOLE)} at most. "
-            f"{_fetch_again(Path(address(archive, info)))}"
+            f"{fetch_again(address(archive, info))}"
         )
     with open_member(archive, info) as stream:
         return b"".join(iter(lambda: stream.read(MIB), b""))
@@ -144,7 +147,7 @@ class Member:
 
     def _damaged(self, error: Exception) -> CorpusError:
         reason = str(error) or type(error).__name__
-        return CorpusError(f"{self._address} is damaged ({reason}). {_fetch_again(Path(self._address))}")
+        return CorpusError(f"{self._address} is damaged ({reason}). {fetch_again(self._address)}")
 
 
 @contextlib.contextmanager
@@ -176,10 +179,14 @@ def damage(path: Path) -> str | None:
     return f"bad checksum in {bad}" if bad else harm
 
 
+def _is_added(parts: list[str]) -> bool:
+    return MAC_FOLDER in parts or parts[-1].startswith("._")
+
+
 def _require_harmless(archive: zipfile.ZipFile, *, packed: int) -> None:
     harm = _harm(archive, packed=packed)
     if harm is not None:
-        raise CorpusError(f"{archive.filename} was not read: {harm}. {_fetch_again(Path(archive.filename or ''))}")
+        raise CorpusError(f"{archive.filename} was not read: {harm}. {fetch_again(archive.filename or '')}")
 
 
 def _harm(archive: zipfile.ZipFile, *, packed: int) -> str | None:
@@ -206,7 +213,8 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes / MIB:,.1f} MiB"
 
 
-def _fetch_again(where: Path) -> str:
+def fetch_again(where: Path | str) -> str:
     """Say how to replace an archive, given its path or an address within it."""
+    where = Path(where)
     path = next((path for path in (where, *where.parents) if path.is_file()), where)
     return f"Remove the archive and run `dial2vec fetch {path.parent.name}`."

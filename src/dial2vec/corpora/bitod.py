@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, members, open_archive
+from dial2vec.corpora.archive import address, files_by_name, open_archive
 from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.corpora.json_member import entries
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
-FILES = {"train": "data/en_train.json", "dev": "data/en_valid.json", "test": "data/en_test.json"}
+FILES = {"train": "en_train.json", "dev": "en_valid.json", "test": "en_test.json"}
 SPEAKERS = {"User": "user", "Wizard": "system"}
 # What users are said to intend between their tasks.
 CHAT = "chat"
@@ -43,36 +43,38 @@ class Bitod:
         :raises CorpusError: when the archive or one of its three files is missing or damaged.
         """
         with open_archive(folder) as archive:
-            present = members(archive)
-            absent = [path for path in FILES.values() if path not in present]
+            present = files_by_name(archive)
+            absent = [name for name in FILES.values() if name not in present]
             if absent:
                 raise CorpusError(
-                    f"{archive.filename} holds no <top folder>/{absent[0]}; expected the archive of {self.url}. "
+                    f"{archive.filename} holds no {absent[0]}; expected the archive of {self.url}. "
                     f"Remove it and run `dial2vec fetch {folder.name}`."
                 )
             records = (
-                (Origin(address(archive, present[path]), number), (split, upstream, record))
-                for split, path in FILES.items()
-                for number, (upstream, record) in enumerate(entries(archive, present[path]), start=1)
+                (Origin(address(archive, present[name]), number), (split, upstream, record))
+                for split, name in FILES.items()
+                for number, (upstream, record) in enumerate(entries(archive, present[name]), start=1)
             )
             convert = functools.partial(_dialogue, definition=self.options.bitod_labels)
             yield from usable(records, convert, name=lambda found: f"{found[0]}/{found[1]}", quarantine=quarantine)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the absent ones of the three English files, as `data/en_train.json`.
+        """Return the absent ones of the three English files, as `en_train.json`.
 
         :raises CorpusError: when there is no archive to look into.
         """
         with open_archive(folder) as archive:
-            present = members(archive)
-        return [path for path in FILES.values() if path not in present]
+            present = files_by_name(archive)
+        return [name for name in FILES.values() if name not in present]
 
 
 def _dialogue(found: Found, *, definition: str) -> dict[str, Any]:
     split, upstream, record = found
     record = expect(record, dict, "the dialogue")
     events = [expect(event, dict, "an event") for event in expect(record["Events"], list, "'Events'")]
-    turns = [{"speaker": _speaker(event), "text": event["Text"]} for event in events if event.get("Text") is not None]
+    turns = [
+        {"speaker": _speaker(event), "text": event["Text"]} for event in events if event.get("Text") not in (None, "")
+    ]
     labels = _labels(record, events, definition)
     return {"dialogue_id": id_below(split, upstream, "the key"), "turns": turns, "labels": labels, "split": split}
 

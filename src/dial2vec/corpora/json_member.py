@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import zipfile
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Any
 
-from dial2vec.corpora.archive import address, open_member
+from dial2vec.corpora.archive import MIB, address, fetch_again, open_member, read_member
 from dial2vec.errors import CorpusError
 
 
@@ -19,23 +22,34 @@ def entries(archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, below: str = "")
     """
     import ijson
 
+    n_found = 0
     with open_member(archive, info) as stream:
-        # So a number of too many digits is an error; with exact numbers, ijson 3.6 crashes on 5,000 digits.
-        pairs = ijson.kvitems(stream, below, use_float=True)
-        found = bool(below)
-        while True:
-            try:
-                pair = next(pairs, None)
-            except (ijson.JSONError, ValueError, RecursionError) as error:
-                reason = " ".join(str(error).split()[:12])
-                raise CorpusError(
-                    f"{address(archive, info)} is not JSON ({reason}). Fetch the archive again."
-                ) from error
-            if pair is None:
-                break
-            found = True
-            yield pair
-    if not found:
-        raise CorpusError(
-            f"{address(archive, info)} is no JSON object with entries, as upstream has it. Fetch the archive again."
-        )
+        blocks = iter(lambda: stream.read(MIB), b"")
+        unmarked = chain([next(blocks, b"").removeprefix(codecs.BOM_UTF8)], blocks)
+        try:
+            # Without exact numbers, with which ijson 3.6 crashes on 5,000 digits.
+            for pair in ijson.kvitems(ijson.from_iter(unmarked), below, use_float=True):
+                n_found += 1
+                yield pair
+        except (ijson.JSONError, ValueError, RecursionError) as error:
+            reason = " ".join(str(error).split()[:12])
+            for pair in _all_at_once(archive, info, below=below, after=n_found, reason=reason):
+                n_found += 1
+                yield pair
+    if not n_found and not below:
+        where = address(archive, info)
+        raise CorpusError(f"{where} is no JSON object with entries, as upstream has it. {fetch_again(where)}")
+
+
+def _all_at_once(
+    archive: zipfile.ZipFile, info: zipfile.ZipInfo, *, below: str, after: int, reason: str
+) -> Iterator[tuple[str, Any]]:
+    """Go on behind the entry where ijson stopped, perhaps at `NaN` or a long number: Python writes and reads them."""
+    try:
+        found = json.loads(read_member(archive, info))
+    except (ValueError, RecursionError) as error:
+        where = address(archive, info)
+        raise CorpusError(f"{where} is not JSON ({reason}). {fetch_again(where)}") from error
+    if below:
+        found = found.get(below) if isinstance(found, dict) else None
+    yield from islice(found.items() if isinstance(found, dict) else (), after, None)

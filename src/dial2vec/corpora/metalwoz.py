@@ -19,7 +19,7 @@ from dial2vec.errors import CorpusError
 # The archive has no top folder; a packed copy of its folder has one.
 DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")
 # In the later archive, beside zips of another corpus.
-NESTED = re.compile(r"(?:.*/)?[^/]*metalwoz[^/]*\.zip")
+NESTED = re.compile(r"(?:.*/)?[^/]*metalwoz[^/]*\.zip", re.IGNORECASE)
 TASKS = "tasks.txt"
 
 

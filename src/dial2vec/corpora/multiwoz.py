@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, files_by_name, open_archive, read_member
+from dial2vec.corpora.archive import address, fetch_again, files_by_name, open_archive, read_member
 from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.corpora.json_member import entries
 from dial2vec.corpora.multiwoz_labels import labels_of
@@ -52,21 +52,26 @@ class Multiwoz:
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues, one in memory at a time; the pool takes two passes over the archive.
 
-        :raises CorpusError: when the archive, its `data.json` or a list of ids is missing or damaged.
+        :raises CorpusError: when the archive, its `data.json` or a list of ids is missing or damaged, or no dialogue
+            is listed.
         """
         with open_archive(folder) as archive:
-            data, lists = _members(archive, url=self.url, corpus=folder.name)
-            listed = {split: _listed_ids(archive, info) for split, info in lists.items()}
-            official = functools.partial(_official, listed=listed)
+            data, members = _members(archive, url=self.url, corpus=folder.name)
+            lists = [_List(split, address(archive, info), _listed(archive, info)) for split, info in members.items()]
+            official = functools.partial(_official, lists=lists)
             dialogues = self._stream(archive, data, official, quarantine)
+            # The first pass sees every record, so it is the one that fills the quarantine.
+            pool: list[str] = []
             if self.options.multiwoz_splits == "official":
                 yield from dialogues
-                return
-            # The first pass sees every record, so it is the one that fills the quarantine.
-            pool = [dialogue.dialogue_id.partition("/")[2] for dialogue in dialogues if dialogue.label is not None]
-            drawn = draw(pool)
-            pooled = functools.partial(_pooled, official, drawn=drawn, overlap=self.options.multiwoz_overlap)
-            yield from self._stream(archive, data, pooled, [])
+            else:
+                pool += (one.dialogue_id.partition("/")[2] for one in dialogues if one.label is not None)
+            for listed in lists:
+                quarantine.extend(listed.unmet())
+            if self.options.multiwoz_splits == "pooled":
+                drawn = draw(pool)
+                pooled = functools.partial(_pooled, official, drawn=drawn, overlap=self.options.multiwoz_overlap)
+                yield from self._stream(archive, data, pooled, [])
 
     def missing(self, folder: Path) -> list[str]:
         """Return the absent ones of `data.json` and the two lists of ids.
@@ -99,9 +104,37 @@ def draw(pool: Sequence[str]) -> dict[str, str]:
     return {upstream: "dev" if place < n_dev else "test" for place, upstream in enumerate(drawn)}
 
 
-def _official(upstream: str, *, listed: dict[str, frozenset[str]]) -> Sequence[str]:
+@dataclass(frozen=True, slots=True)
+class _List:
+    """Upstream's list of dev or of test.
+
+    :param where: its address.
+    :param lines: line of each id.
+    :param met: the ids that occurred in `data.json` so far.
+    """
+
+    split: str
+    where: str
+    lines: dict[str, int]
+    met: set[str] = field(default_factory=set)
+
+    def unmet(self) -> Iterator[Quarantined]:
+        """Yield a record for each listed id that `data.json` does not have."""
+        if not self.met:
+            raise CorpusError(f"no id in {self.where} is one of {DATA}. {fetch_again(self.where)}")
+        for name, line in self.lines.items():
+            if name not in self.met:
+                reason = f"it is listed for {self.split}, and {DATA} has no such dialogue"
+                yield Quarantined(Origin(self.where, line), f"{self.split}/{name}", reason)
+
+
+def _official(upstream: str, *, lists: Sequence[_List]) -> Sequence[str]:
     name = upstream.removesuffix(".json")
-    return [next((split for split, ids in listed.items() if name in ids), "train")]
+    for listed in lists:
+        if name in listed.lines:
+            listed.met.add(name)
+            return [listed.split]
+    return ["train"]
 
 
 def _pooled(official: Places, upstream: str, *, drawn: dict[str, str], overlap: bool) -> Sequence[str]:
@@ -129,14 +162,16 @@ def _absent(present: dict[str, zipfile.ZipInfo]) -> list[str]:
     return ([] if DATA in present else [DATA]) + lists
 
 
-def _listed_ids(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> frozenset[str]:
+def _listed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, int]:
     """Read one id per line, whatever the file's ending, or a JSON list; ids are told apart without their `.json`."""
+    where = address(archive, info)
     try:
         text = read_member(archive, info).decode("utf-8-sig").strip()
         ids = json.loads(text) if text.startswith("[") else text.splitlines()
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{address(archive, info)} is no list of ids ({error}). Fetch the archive again.") from error
-    return frozenset(str(name).strip().removesuffix(".json") for name in ids)
+        raise CorpusError(f"{where} is no list of ids ({error}). {fetch_again(where)}") from error
+    names = ((str(name).strip().removesuffix(".json"), line) for line, name in enumerate(ids, start=1))
+    return {name: line for name, line in names if name}
 
 
 def _dialogue(found: Found, *, definition: str) -> dict[str, Any]:

@@ -44,6 +44,9 @@ def labels_of(upstream: str, record: dict[str, Any], *, definition: str) -> list
 
 
 def _acting(record: dict[str, Any]) -> Iterator[str]:
+    # Some copies of 2.1 have the acts in a file of their own.
+    if not any("dialog_act" in turn for turn in record["log"]):
+        raise KeyError("dialog_act")
     for turn in record["log"]:
         acts = turn.get("dialog_act") or {}
         # A turn without acts has a remark in their place.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, members, open_archive, read_member
+from dial2vec.corpora.archive import address, fetch_again, members, open_archive, read_member
 from dial2vec.corpora.corpus import Splitting, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -88,7 +88,7 @@ def _blocked_workers(archive: zipfile.ZipFile) -> frozenset[str]:
     if info is None:
         raise CorpusError(
             f"{archive.filename} holds no <top folder>/{BLOCKED_WORKERS}, without which rejected work would be read. "
-            "Remove the archive and fetch it again."
+            f"{fetch_again(archive.filename or '')}"
         )
     return frozenset(_text(archive, info).split())
 
@@ -103,13 +103,13 @@ def _rows(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Row
         if lacking or not columns:
             raise CorpusError(
                 f"{address(archive, info)} has no column {(lacking or ['Answer.sentence1'])[0]}; "
-                "expected the header of a Mechanical Turk batch. Fetch the archive again."
+                f"expected the header of a Mechanical Turk batch. {fetch_again(address(archive, info))}"
             )
         for row in reader:
             yield row, [row[column] or "" for column in columns]
     except csv.Error as error:
         where = f"{address(archive, info)}:{reader.line_num}"
-        raise CorpusError(f"{where}: not a CSV table ({error}). Fetch the archive again.") from error
+        raise CorpusError(f"{where}: not a CSV table ({error}). {fetch_again(address(archive, info))}") from error
 
 
 def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
@@ -118,7 +118,7 @@ def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CorpusError(
-            f"{address(archive, info)} is not UTF-8 (byte {error.start}). Fetch the archive again."
+            f"{address(archive, info)} is not UTF-8 (byte {error.start}). {fetch_again(address(archive, info))}"
         ) from error
 
 

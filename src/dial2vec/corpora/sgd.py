@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, members, open_archive, read_member
+from dial2vec.corpora.archive import address, fetch_again, members, open_archive, read_member
 from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined
 from dial2vec.errors import CorpusError
@@ -69,13 +69,13 @@ class Sgd:
 
 
 def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[object]:
-    content = read_member(archive, info)
+    content, where = read_member(archive, info), address(archive, info)
     try:
         records = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{address(archive, info)} is not JSON ({error}). Fetch the archive again.") from error
+        raise CorpusError(f"{where} is not JSON ({error}). {fetch_again(where)}") from error
     if not isinstance(records, list):
-        raise CorpusError(f"{address(archive, info)}: expected a JSON list of dialogues. Fetch the archive again.")
+        raise CorpusError(f"{where}: expected a JSON list of dialogues. {fetch_again(where)}")
     return records
 
 
