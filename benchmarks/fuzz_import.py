@@ -64,6 +64,34 @@ def lines(rng: random.Random) -> str:
     return "\n".join(f"[12.03.24, 14:05:11] {row['speaker']}: {row['text']}" for row in turns(rng))
 
 
+def headed(rng: random.Random) -> str:
+    """Return the lines of each speaker below a name with a clock."""
+    return "\n".join(f"{row['speaker']}  0:{at:02}\n{row['text']}\n" for at, row in enumerate(turns(rng)))
+
+
+def trees(rng: random.Random) -> list[dict[str, object]]:
+    """Return three dialogues as trees of messages."""
+    found: list[dict[str, object]] = []
+    for number in range(3):
+        nodes = {
+            str(at): {
+                "parent": str(at - rng.randint(1, 2)),
+                "message": {"author": {"role": row["speaker"]}, "content": {"parts": [row["text"]]}},
+            }
+            for at, row in enumerate(turns(rng))
+        }
+        found.append({"id": number, "mapping": nodes, "current_node": rng.choice([*nodes, None])})
+    return found
+
+
+def exchanges(rng: random.Random) -> list[dict[str, str]]:
+    """Return rows of a question and its answer."""
+    return [
+        {"session_id": row["call_id"], "user_message": f"<p>{row['text']}</p>", "bot_response": rng.choice(TEXTS)}
+        for row in turns(rng)
+    ]
+
+
 def cues(rng: random.Random, comma: str) -> str:
     """Return the cues of captions."""
     blocks = [
@@ -82,9 +110,8 @@ def parquet(frame: pd.DataFrame) -> bytes:
 
 def export(rng: random.Random) -> tuple[str, bytes]:
     """Return the name and bytes of a good export."""
-    kind = rng.choice(
-        ["csv", "tsv", "json", "chats", "object", "jsonl", "parquet", "nested", "txt", "vtt", "srt", "wide"]
-    )
+    kinds = ["csv", "tsv", "json", "chats", "object", "jsonl", "parquet", "nested", "txt", "vtt", "srt", "wide"]
+    kind = rng.choice([*kinds, "headed", "trees", "exchanges", "latin"])
     rows, several = turns(rng), records(rng)
     if kind in ("parquet", "nested"):
         return "e.parquet", parquet(pd.DataFrame(rows if kind == "parquet" else several))
@@ -98,10 +125,15 @@ def export(rng: random.Random) -> tuple[str, bytes]:
         "txt": lambda: lines(rng),
         "vtt": lambda: "WEBVTT\n\n" + cues(rng, "."),
         "srt": lambda: cues(rng, ","),
+        "headed": lambda: headed(rng),
+        "trees": lambda: json.dumps(trees(rng)),
+        "exchanges": lambda: pd.DataFrame(exchanges(rng)).to_csv(index=False),
+        "latin": lambda: json.dumps({"messages": rows}, ensure_ascii=False).encode().decode("latin-1"),
         "wide": lambda: pd.DataFrame(several).to_csv(index=False),
     }[kind]()
     data = text.encode(rng.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le"]))
-    name = "e." + {"chats": "json", "object": "json", "wide": "csv"}.get(kind, kind)
+    endings = {"json": ("chats", "object", "trees", "latin"), "csv": ("wide", "exchanges"), "txt": ("headed",)}
+    name = "e." + next((ending for ending, names in endings.items() if kind in names), kind)
     return (f"{name}.gz", gzip.compress(data)) if rng.random() < 0.1 else (name, data)
 
 

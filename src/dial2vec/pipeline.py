@@ -100,6 +100,7 @@ def add_data(root: Path) -> None:
     """Version `data/` by DVC: its hash goes to data.dvc.
 
     :raises CorpusError: when data.dvc lists a corpus that is not there: adding would drop it without a word.
+    :raises Dial2vecError: when DVC fails, with its last line.
     """
     recorded = _recorded(root)
     lost = [name for name in sorted(recorded or ()) if not Artifacts(root, name).data.is_dir()]
@@ -108,7 +109,12 @@ def add_data(root: Path) -> None:
             f"{root / 'data.dvc'} lists data ({', '.join(lost) or 'unreadable here'}) that is neither in data/ nor in "
             "DVC's storage; versioning data/ now would drop it. Fetch it again, or delete data.dvc to begin anew."
         )
-    dvc(root, "add", "--quiet", "data")
+    added = _quiet_dvc(root, "add", "data")
+    if added.returncode:
+        reason = next(
+            (line.strip() for line in reversed(added.stderr.splitlines()) if line.strip()), "it gave no reason"
+        )
+        raise Dial2vecError(_ending("add", added.returncode, reason.removeprefix("ERROR: ").rstrip(".")))
 
 
 def _recorded(root: Path) -> set[str] | None:
@@ -121,7 +127,10 @@ def _recorded(root: Path) -> set[str] | None:
 
 def _quiet_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "dvc", *arguments]
-    return subprocess.run(command, cwd=root, env=stage_environment(), capture_output=True, text=True, check=False)
+    with_us, environment = ending_with(os.getpid()), stage_environment()
+    return subprocess.run(
+        command, cwd=root, env=environment, preexec_fn=with_us, capture_output=True, text=True, check=False
+    )
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:

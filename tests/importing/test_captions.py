@@ -61,6 +61,16 @@ def test_srt_is_read_with_and_without_numbers_and_with_two_voices_in_a_cue(tmp_p
     )
 
 
+def test_where_nearly_every_cue_names_its_speaker_names_may_have_commas(tmp_path):
+    said = ["Anna: Hi", "Fred, Acme Inc.: Hello", "Bob's iPhone: Yes", "415-555-2671: No", "I say two things: go on"]
+    cues = [f"00:00:0{at}.000 --> 00:00:0{at}.900\n{words}\n" for at, words in enumerate(said, start=1)]
+    script = read(tmp_path, "WEBVTT\n\n" + "\n".join(cues))
+    assert [name for name, _ in script.turns] == ["Anna", "Fred, Acme Inc.", "Bob's iPhone", *["415-555-2671"] * 2]
+    words = ["Anna: Hi", "Well, Anna: no", "It is late", "So it is"]
+    cues = [f"00:00:0{at}.000 --> 00:00:0{at}.900\n{line}\n" for at, line in enumerate(words, start=1)]
+    assert {name for name, _ in read(tmp_path, "WEBVTT\n\n" + "\n".join(cues)).turns} == {"Anna"}
+
+
 def test_captions_without_any_name_or_text_are_no_dialogue(tmp_path):
     assert "names its speaker" in read(tmp_path, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nhello\n").problem
     assert read(tmp_path, "WEBVTT\n").problem == "there is no cue with text in it"

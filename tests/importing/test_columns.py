@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from dial2vec.errors import CorpusError
-from dial2vec.importing.columns import find_columns, plain
+from dial2vec.importing.columns import find_columns
+from dial2vec.importing.names import is_index, plain
 from dial2vec.importing.options import Options
 
 PATH = Path("calls.csv")
@@ -28,6 +29,8 @@ def meanings(sample, **options):
         ("session role utterance turn_index", "session role utterance turn_index"),
         ("message_id call_duration chat_id from content date", "chat_id from content date"),
         ("thread user_name user msg start_time", "thread user msg start_time"),
+        ("conversation_sid ParticipantId body timestamp_ms", "conversation_sid ParticipantId body timestamp_ms"),
+        ("transcriptSid speaker text BeginOffsetMillis", "transcriptSid speaker text BeginOffsetMillis"),
     ],
 )
 def test_columns_are_told_by_their_names(names, expected):
@@ -50,6 +53,103 @@ def test_a_column_that_few_rows_fill_is_not_the_speakers():
     assert meanings(sample) == {"call_id": "dialogue id", "who's": "speaker", "text": "text"}
     sample = rows("call_id user role text", *(("1", "x" * (at == 0), "AB"[at % 2], said[at]) for at in range(3)))
     assert meanings(sample) == {"call_id": "dialogue id", "role": "speaker", "text": "text"}
+
+
+TIMES = (
+    "created_time",
+    "start_ms",
+    "Date Sent",
+    "Comment date",
+    "date_created",
+    "posted_on",
+    "date_unixtime",
+    "sentAt",
+)
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_what_is_made_of_words_for_time_is_the_order(name):
+    sample = [{"call_id": "1", "speaker": "ab"[at % 2], "text": "x", name: str(9 - at)} for at in range(3)]
+    assert find_columns(sample, Options(), PATH).time == name
+
+
+@pytest.mark.parametrize(
+    "name", ["response_time", "updated_at", "end_time", "due_date", "on_call", "utc_offset", "lapse"]
+)
+def test_times_of_other_things_are_not_the_order_and_that_is_said(name):
+    sample = [{"call_id": "1", "speaker": "ab"[at % 2], "text": "x", name: str(9 - at)} for at in range(3)]
+    found = find_columns(sample, Options(), PATH)
+    assert found.time is None
+    assert found.notes == (
+        "no order column: turns as they stand; if the newest stands first, name the time with --time",
+    )
+
+
+def test_a_time_that_changes_inside_dialogues_goes_before_one_that_does_not():
+    sample = rows(
+        "ticket_id speaker text created_at comment_date", *(("1", "ab"[at], "x", "9", str(at)) for at in (0, 1))
+    )
+    assert find_columns(sample, Options(), PATH).time == "comment_date"
+    for row in sample:
+        del row["comment_date"]
+    found = find_columns(sample, Options(), PATH)
+    assert (found.time, found.notes[0]) == (
+        "created_at",
+        "'created_at' is the same in all turns of a dialogue: turns as they stand",
+    )
+
+
+def test_dates_and_clocks_in_two_columns_are_one_time():
+    sample = rows(
+        "call_id speaker text date time", ("1", "a", "x", "2024-05-02", "09:00"), ("1", "b", "y", "2024-05-01", "10:00")
+    )
+    found = find_columns(sample, Options(), PATH)
+    assert [found.time_of(row) for row in sample] == ["2024-05-02 09:00", "2024-05-01 10:00"]
+    assert (found.meanings["date"], found.meanings["time"]) == ("order of turns", "order of turns")
+    sample[0]["time"] = "2024-05-02 09:00"
+    assert find_columns(sample, Options(), PATH).day is None
+
+
+def test_of_several_ids_the_one_that_repeats_tells_the_dialogues_apart():
+    sample = rows("Ticket-ID Conversation-ID from body", *(("7", str(at), "ab"[at], "hello") for at in (0, 1)))
+    assert find_columns(sample, Options(), PATH).dialogue_id == "Ticket-ID"
+
+
+def test_objects_and_indices_are_no_ids():
+    record = {"id": "1", "session": {"id": "s"}, "messages": [{"role": "user", "content": "hi"}]}
+    assert find_columns([record], Options(), PATH).dialogue_id == "id"
+    names = "sentence_index who's text"
+    sample = rows(names, *((str(at % 4), "AB"[at // 4 % 2], "so many words here") for at in range(16)))
+    assert find_columns(sample, Options(), PATH).dialogue_id is None
+    assert is_index("rowIdx")
+    assert not is_index("indexed")
+
+
+def test_who_speaks_is_not_told_by_what_was_said():
+    answers = ("I block it now", "Have a nice day", "You are welcome so")
+    sample = rows("call_id text note", *(("1", f"text {at}", answers[at % 3]) for at in range(6)))
+    with pytest.raises(CorpusError, match="holds the speaker cannot be told"):
+        find_columns(sample, Options(), PATH)
+    sample = rows("call_id text final_response", *(("1", f"text {at}", "yn"[at % 2]) for at in range(6)))
+    with pytest.raises(CorpusError, match="holds the speaker cannot be told"):
+        find_columns(sample, Options(), PATH)
+
+
+def test_a_transcript_in_a_cell_is_found_beside_a_speaker_and_a_form_in_a_message_is_none():
+    [found] = [{"user": "u1", "transcript": "Agent: hi\nUser: yo"}]
+    assert find_columns([found], Options(), PATH).turns == "transcript"
+    [found] = [{"user": "u1", "message": "Name: Anna\nOrder: 17"}]
+    assert find_columns([found], Options(), PATH).turns is None
+
+
+def test_turns_that_are_not_taken_are_told():
+    turns = [{"role": "user", "content": "hi"}]
+    record = {"chosen": turns, "rejected": [{"role": "user", "content": "no"}], "copy": turns}
+    found = find_columns([record], Options(), PATH)
+    assert found.turns == "chosen"
+    assert [note for note in found.notes if "holds turns too" in note] == [
+        "'rejected' holds turns too, which are not used; --turns rejected takes them instead"
+    ]
 
 
 def test_an_id_of_each_row_is_no_id_of_a_dialogue():

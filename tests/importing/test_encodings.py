@@ -59,6 +59,19 @@ def test_the_encoding_that_was_said_is_taken(tmp_path):
     assert read(path, given="utf8") == ("UTF-8 (as you said)", "x")
 
 
+@pytest.mark.parametrize("given", ["utf-16", "utf-32"])
+def test_a_wide_encoding_without_its_mark_is_refused_where_the_order_of_bytes_cannot_be_told(tmp_path, given):
+    path = tmp_path / "t.txt"
+    path.write_text("Agent: Hello")
+    with pytest.raises(CorpusError, match=rf"does not begin with the mark of {given}.* Name {given}-le or {given}-be"):
+        find_encoding(path, given=given)
+    path.write_text("Agent: Hello", encoding=given)
+    assert read(path, given=given)[1] == "Agent: Hello"
+    if given == "utf-16":
+        path.write_text("Agent: Hello", encoding="utf-16-be")
+        assert read(path, given=given)[1] == "Agent: Hello"
+
+
 @pytest.mark.parametrize("given", ["utf-9", "base64", "x\0y"])
 def test_an_unknown_encoding_is_refused(tmp_path, given):
     path = tmp_path / "t.txt"

@@ -24,6 +24,10 @@ from dial2vec.importing.plain_text import is_role, is_script, read_plain_text, s
         ("https://example.org", None),
         ("Really? Well: no", None),
         ("no name at all", None),
+        ("Bob Stone's iPhone: hi", "Bob Stone's iPhone"),
+        ("iPhone (2): hi", "iPhone (2)"),
+        ("eBay order: late", None),
+        ("- Agent: Hello", "Agent"),
         (": no", None),
     ],
 )
@@ -74,9 +78,60 @@ def test_notices_of_a_messenger_are_no_turns(tmp_path):
     assert script.aside == 2
 
 
+def test_behind_a_date_stands_any_name_and_no_line_without_one_begins_a_turn(tmp_path):
+    chat = [
+        "31.12.23, 21:15 - Dr Eve | Acme & Co: one",
+        "Note: bring cake",
+        "Total: 5",
+        "31.12.23, 21:16 - anna from work: two: three",
+        '31.12.23, 21:17 - Anna changed the subject from "Party: 1" to "Party: 2"',
+        "31.12.23, 21:18 - Anna changed the group name to: Fun",
+    ]
+    [script] = read(tmp_path, "\n".join(chat))
+    assert script.said() == (
+        Turn("Dr Eve | Acme & Co", "one\nNote: bring cake\nTotal: 5"),
+        Turn("anna from work", "two: three"),
+    )
+    assert script.aside == 2
+
+
+def test_a_chat_of_a_meeting_names_to_whom_is_written(tmp_path):
+    lines = "10:05:12 From Anna Smith to Everyone:\n\tHello all\n10:05:40 From Bob to Anna (Direct Message): Hi: yes\n"
+    [script] = read(tmp_path, lines)
+    assert script.said() == (Turn("Anna Smith", "Hello all"), Turn("Bob", "Hi: yes"))
+
+
+@pytest.mark.parametrize("heading", ["{}  {}  \n", "{}, [01.05.2024 {}]\n", "{}\n{}\n", "{} ({}):\n"])
+def test_a_name_with_a_clock_heads_the_lines_below(tmp_path, heading):
+    said = [("Anna Smith", "0:03", "Good: morning.\nAll"), ("Speaker 3", "1:02:30", "Meet at 10:30")]
+    text = "".join(heading.format(name, clock) + f"{words}\n\n" for name, clock, words in said)
+    [script] = read(tmp_path, text + "Transcribed by https://otter.ai\n")
+    assert script.said() == (Turn("Anna Smith", "Good: morning.\nAll"), Turn("Speaker 3", "Meet at 10:30"))
+
+
+def test_speech_over_a_clock_is_no_name(tmp_path):
+    [script] = read(tmp_path, "00:00:05\nHello\n00:00:09\nBye\n00:00:12\nYes\n")
+    assert script.turns == []
+    assert script.aside == 6
+
+
+def test_a_clock_in_a_chat_with_dates_is_speech(tmp_path):
+    chat = "[12:00:01] Anna: When?\n[12:00:05] bob from work: at\n10:30\n10:30 is fine: ok\n"
+    [script] = read(tmp_path, chat)
+    assert script.said() == (Turn("Anna", "When?"), Turn("bob from work", "at\n10:30\n10:30 is fine: ok"))
+
+
+def test_clocks_of_their_own_and_footers_are_no_speech(tmp_path):
+    lines = "Attendees\n00:00:00\nAnna: Hello\n\n00:05:00\n\nBob: Hi\nMeeting ended after 00:06:10\n"
+    [script] = read(tmp_path, lines)
+    assert script.said() == (Turn("Anna", "Hello"), Turn("Bob", "Hi"))
+    assert script.aside == 4
+
+
 def test_a_script_has_two_speakers():
     assert is_script("Agent: Hello\nCustomer: Hi")
     assert not is_script("Note: one\nNote: two")
+    assert not is_script("Human: hi\n\nAssistant:")
     assert not is_script("I said: hello\nand left")
 
 

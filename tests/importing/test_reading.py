@@ -133,39 +133,6 @@ def test_a_chat_is_read_from_any_form_of_json(tmp_path, name, content):
     assert dialogues == CHAT_READ
 
 
-def test_a_meeting_of_three_is_one_dialogue_of_three_speakers(tmp_path):
-    said = ("Anna Smith", "Bob", "Cara Lee", "Anna Smith")
-    cues = [f"{at}\n00:00:0{at}.000 --> 00:00:0{at}.900\n<v {name}>word {at}</v>" for at, name in enumerate(said)]
-    dialogues, quarantine = read(tmp_path, "weekly.vtt", "WEBVTT\n\n" + "\n\n".join(cues))
-    assert dialogues == [Dialogue("weekly", tuple(Turn(name, f"word {at}") for at, name in enumerate(said)))]
-    assert dialogues[0].n_speakers == 3
-    assert quarantine == []
-
-
-def test_slack_threads_and_messages_outside_them_are_dialogues(tmp_path):
-    messages = [
-        {"user": "U1", "text": "hey", "ts": "1700000000.0001", "thread_ts": "1700000000.0001"},
-        {"user": "U3", "text": "alone", "ts": "1700000005.0"},
-        {"user": "U2", "text": "yo", "ts": "1700000001.0001", "thread_ts": "1700000000.0001"},
-    ]
-    dialogues, _ = read(tmp_path, "slack.json", json.dumps(messages))
-    assert dialogues == [
-        Dialogue("1700000000.0001", (Turn("U1", "hey"), Turn("U2", "yo"))),
-        Dialogue("1700000005.0", (Turn("U3", "alone"),)),
-    ]
-
-
-def test_a_support_desks_export_is_read_through_its_nested_parts(tmp_path):
-    parts = [
-        {"author": {"type": "user", "name": "Al"}, "body": "<p>hi</p>", "created_at": 1},
-        {"author": {"type": "admin", "id": 3}, "body": None, "created_at": 2},
-        {"author": {"type": "admin", "id": 3}, "body": "yo", "created_at": 3},
-    ]
-    record = {"id": "x", "conversation_parts": {"conversation_parts": parts}, "tags": {"tags": [{"name": "vip"}]}}
-    dialogues, _ = read(tmp_path, "desk.json", json.dumps({"conversations": [record]}))
-    assert dialogues == [Dialogue("x", (Turn("Al", "<p>hi</p>"), Turn("admin", "yo")), ("vip",))]
-
-
 def test_records_that_are_no_dialogue_are_quarantined_with_line_and_id(tmp_path):
     lines = [
         CHAT,
@@ -235,10 +202,51 @@ def test_a_folder_is_read_as_one_and_a_file_that_cannot_be_read_is_said(tmp_path
     assert list(export.outcome.speakers) == ["Agent", "Customer", "Anna"]
 
 
+def thread(*rows):
+    names = ("user", "text", "ts", "thread_ts")
+    return json.dumps([dict(zip(names, (*row, "17.1"), strict=True)) for row in rows])
+
+
+def test_a_folder_is_read_with_those_in_it_and_a_thread_goes_on_in_the_next_file(tmp_path):
+    for channel in ("general", "random"):
+        (tmp_path / channel).mkdir()
+        (tmp_path / channel / "notes.txt").write_text(f"Agent: Hello {channel}\nCustomer: Hi\n")
+    (tmp_path / "users.json").write_text(json.dumps([{"id": "U1", "name": "anna", "real_name": "Anna Lee"}]))
+    (tmp_path / "general" / "1.json").write_text(thread(("U1", "hey", "17.1"), ("U2", "yo", "17.3")))
+    (tmp_path / "general" / "2.json").write_text(thread(("U1", "late", "17.2"), ("U2", "yo", "17.3")))
+    outcome = read_export(tmp_path, Options()).outcome
+    assert [dialogue.dialogue_id for dialogue in outcome.dialogues] == ["general/notes", "17.1", "random/notes"]
+    assert outcome.dialogues[1].turns == (Turn("U1", "hey"), Turn("U1", "late"), Turn("U2", "yo"))
+    assert outcome.repeated == 1
+    assert [record.origin for record in outcome.quarantine] == [(str(tmp_path / "users.json"), 0)]
+    (tmp_path / "general" / "2.json").write_text(thread(("U1", "late", "17.2"), ("", "who?", "17.3")))
+    outcome = read_export(tmp_path, Options()).outcome
+    assert [(record.dialogue_id, record.reason) for record in outcome.quarantine if record.dialogue_id] == [
+        ("17.1", "the speaker is blank")
+    ]
+
+
+def test_rows_of_one_id_in_two_files_are_one_dialogue_only_where_times_tell_their_order(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"call_id,speaker,text\n1,x,word {name}\n1,y,word\n")
+    outcome = read_export(tmp_path, Options()).outcome
+    assert [turn.text for turn in outcome.dialogues[0].turns] == ["word a", "word"]
+    assert [record.reason for record in outcome.quarantine] == ["the id came before in a.csv"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "options", "message"),
     [
         ("e.csv", "", {}, "is empty"),
+        (
+            "e.csv",
+            "call_id,text\n1,hello\n",
+            {"speaker": "text", "text": "text"},
+            "is named by --speaker and by --text",
+        ),
+        ("e.json", json.dumps(CHAT), {"speaker": "role", "text": "role"}, "column 'role' is named by --speaker and by"),
+        ("e.csv", "a,b\nx y z,1\n", {"header": False}, "without a header they have no names; expected their num"),
+        ("e.csv", 'chat_id,transcript\n1,"Agent: Hi. Bob: Yes."\n', {}, "whole dialogue, name that with --turns"),
         ("e.csv", "\n\n", {}, "has only blank lines"),
         ("e.csv", "call_id,speaker,text\n", {}, "has no row or record that can be read"),
         ("e.jsonl", "{\n", {}, "the first problem is on line 1: not valid JSON"),

@@ -33,6 +33,15 @@ def test_long_dialogues_and_many_reasons_are_cut(tmp_path):
     assert any(line.startswith("  and ") and line.endswith(" more reasons") for line in lines)
 
 
+def test_dialogues_of_one_turn_each_are_told(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_text("call_id,speaker,text\n1,a,hello\n2,b,hi\n")
+    told = "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
+    assert told in shown(path).splitlines()
+    path.write_text("call_id,speaker,text\n1,a,hello\n1,b,hi\n")
+    assert told not in shown(path)
+
+
 def test_what_could_steer_a_terminal_is_not_shown():
     assert printable("a\x1b[31m\nb\u202ec") == "a [31m b c"
     assert printable("x" * 200, 10) == "xxxxxxx..."

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from dataclasses import replace
 
 import pytest
 
 from dial2vec.corpora.transcripts import Transcripts
 from dial2vec.dialogue import Dialogue, Origin, Turn
-from dial2vec.errors import CorpusError
+from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.importing.assembling import Outcome
 from dial2vec.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
+from dial2vec.pipeline import add_data
 
 
 def outcome(*names):
@@ -80,6 +83,27 @@ def test_a_file_that_this_exports_import_did_not_write_is_replaced_only_when_ask
     assert kept.read_text() == before
     assert ids(places) == ["b"]
     assert imported(places, "c") is None
+
+
+def test_unmasked_data_takes_the_place_of_masked_only_when_asked(tmp_path, places):
+    masked = replace(places, redacted=True)
+    imported(places, "a")
+    imported(masked, "b")
+    with pytest.raises(CorpusError, match=r"was imported with --redact, .* Give --redact again, or use --replace"):
+        imported(places, "a")
+    assert ids(places) == ["b"]
+    imported(masked, "c")
+    assert imported(places, "a", replace=True) is not None
+    assert ids(places) == ["a"]
+
+
+def test_why_versioning_fails_is_told(tmp_path, monkeypatch):
+    done = subprocess.CompletedProcess([], 253, "", "ERROR: you are not inside of a DVC repository.\n\n")
+    monkeypatch.setattr("dial2vec.pipeline._quiet_dvc", lambda *_: done)
+    with pytest.raises(
+        Dial2vecError, match="`dvc add` stopped with status 253: you are not inside of a DVC repository"
+    ):
+        add_data(tmp_path)
 
 
 def test_nothing_usable_writes_nothing(places):

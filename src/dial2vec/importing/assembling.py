@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 from dial2vec.importing.cells import as_name, as_text, as_turn_list
 from dial2vec.importing.columns import Columns
 from dial2vec.importing.encodings import is_damaged
+from dial2vec.importing.markup import without_html
+from dial2vec.importing.names import is_index
 from dial2vec.importing.plain_text import Script, script_of
 from dial2vec.importing.records import Record
 from dial2vec.importing.times import is_day_first, order
 
+# Who speaks in a row that holds a question and its answer.
+ASKER, ANSWERER = "user", "bot"
 DAMAGED = "it holds bytes of no character, or half of one"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
 
@@ -31,14 +36,19 @@ class Row(NamedTuple):
 class Group:
     """The rows of one dialogue.
 
-    :param first: line of its first row.
-    :param fault: line and reason of the first row that cannot be used.
+    :param first: file and line of its first row.
+    :param mergeable: whether rows of another file may belong to it too: its id and its times tell.
+    :param fault: where and why the first row stands that cannot be used.
     """
 
-    first: int
+    first: Origin
+    mergeable: bool = False
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
-    fault: tuple[int, str] | None = None
+    fault: tuple[Origin, str] | None = None
+
+
+Groups = dict[str, Group]
 
 
 @dataclass
@@ -49,6 +59,7 @@ class Outcome:
     :param quarantine: one entry per dialogue that cannot, or per row that belongs to none.
     :param rows: rows, records or files of text that were read.
     :param blank: turns without a word, left out.
+    :param repeated: rows that a file before has too, left out.
     :param speakers: every name, also of quarantined dialogues.
     """
 
@@ -56,6 +67,7 @@ class Outcome:
     quarantine: list[Quarantined] = field(default_factory=list)
     rows: int = 0
     blank: int = 0
+    repeated: int = 0
     speakers: dict[str, None] = field(default_factory=dict)
 
     def refuse(self, source: str, line: int, name: str, reason: str) -> None:
@@ -81,34 +93,34 @@ class Outcome:
             self.dialogues.append(dialogue)
 
 
-def from_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> None:
-    """Group rows into dialogues, wherever in the file the rows of one stand.
+def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> Groups:
+    """Group rows by their dialogues, wherever in the file the rows of one stand.
 
-    :param name: id of the only dialogue where no column has one.
-    :param outcome: is added to.
+    :param name: id of the only dialogue where no column has one; begins the ids of rows that are dialogues.
+    :param outcome: takes what belongs to no dialogue.
     """
-    groups: dict[str, Group] = {}
+    groups: Groups = {}
+    # Numbers of turns may begin anew in each file, times do not.
+    mergeable = bool(columns.dialogue_id and columns.time and not is_index(columns.time))
     # The same few names and labels stand in very many rows.
     known: dict[str, str] = {}
-    for record in records:
+    for number, record in enumerate(records, start=1):
         outcome.rows += 1
-        dialogue_id = _id(record, columns) if columns.dialogue_id else name
+        alone = f"{name}-{number}" if columns.answer else name
+        dialogue_id = _id(record, columns) if columns.dialogue_id else alone
         if not dialogue_id:
             reason = record.problem or "the dialogue's id is blank"
             outcome.refuse(source, record.line, "", reason)
             continue
-        group = groups.setdefault(dialogue_id, Group(record.line))
-        if not record.problem and (speaker := as_name(record.values.get(columns.speaker or ""))):
+        group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable))
+        if not record.problem and (speaker := columns.speaker_of(record.values)):
             outcome.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault:
             continue
         reason = record.problem or _add(group, record, columns, known)
         if reason:
-            group.fault = (record.line, reason)
-    day_first = is_day_first([row.time for group in groups.values() for row in group.rows])
-    for dialogue_id in list(groups):
-        # Taken out one by one, so that rows and dialogues are not in memory twice.
-        _finish(dialogue_id, groups.pop(dialogue_id), day_first, source=source, outcome=outcome)
+            group.fault = (Origin(source, record.line), reason)
+    return groups
 
 
 def _id(record: Record, columns: Columns) -> str:
@@ -119,31 +131,66 @@ def _id(record: Record, columns: Columns) -> str:
 def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) -> str:
     """Add a row to its dialogue, or say why it cannot be used."""
     values = record.values
-    text = as_text(values.get(columns.text or "")).strip()
-    speaker = as_name(values.get(columns.speaker or ""))
+    said = [(columns.speaker_of(values), _text(values, columns.text, columns))]
+    if columns.answer:
+        said = [(ASKER, said[0][1]), (ANSWERER, _text(values, columns.answer, columns))]
     labels = columns.labels_of(values)
-    if text and not speaker:
-        return "the speaker is blank"
-    if is_damaged("".join((text, speaker, *labels))):
-        return DAMAGED
+    time = columns.time_of(values)
+    for speaker, text in said:
+        if text and not speaker:
+            return "the speaker is blank"
+        if is_damaged("".join((text, speaker, *labels))):
+            return DAMAGED
+        group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
     group.labels.update(known.setdefault(label, label) for label in labels)
-    time = as_name(values.get(columns.time)) if columns.time else ""
-    group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
     return ""
 
 
-def _finish(dialogue_id: str, group: Group, day_first: bool, *, source: str, outcome: Outcome) -> None:
+def _text(values: dict[str, Any], name: str | None, columns: Columns) -> str:
+    text = as_text(values.get(name or ""))
+    return (without_html(text) if columns.html else text).strip()
+
+
+def merge(groups: Groups, more: Groups, outcome: Outcome) -> None:
+    """Add the rows of another file of a folder: one conversation may go on there, as a Slack thread on the next day.
+
+    A row that stands in both files counts once. Where no time says which row is which, the second dialogue of an id is
+    none.
+    """
+    for name, group in more.items():
+        there = groups.setdefault(name, group)
+        if there is group:
+            continue
+        if not (there.mergeable and group.mergeable):
+            outcome.refuse(*group.first, name, f"the id came before in {Path(there.first.source).name}")
+            continue
+        before = {row[1:] for row in there.rows}
+        new = [row for row in group.rows if not row.time or row[1:] not in before]
+        outcome.repeated += len(group.rows) - len(new)
+        there.rows += new
+        there.labels |= group.labels
+        there.fault = there.fault or group.fault
+
+
+def from_rows(groups: Groups, outcome: Outcome) -> None:
+    """Turn grouped rows into dialogues; the groups are used up, so that nothing is in memory twice."""
+    day_first = is_day_first([row.time for group in groups.values() for row in group.rows])
+    for dialogue_id in list(groups):
+        _finish(dialogue_id, groups.pop(dialogue_id), day_first, outcome)
+
+
+def _finish(dialogue_id: str, group: Group, day_first: bool, outcome: Outcome) -> None:
     if group.fault:
-        outcome.refuse(source, group.fault[0], dialogue_id, group.fault[1])
+        outcome.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
     rows = [row for row in group.rows if row.text]
     outcome.blank += len(group.rows) - len(rows)
     sequence = order([row.time for row in rows], day_first=day_first)
     if sequence is None:
-        outcome.refuse(source, group.first, dialogue_id, UNORDERED)
+        outcome.refuse(*group.first, dialogue_id, UNORDERED)
         return
     turns = (Turn(rows[at].speaker, rows[at].text) for at in sequence)
-    outcome.accept(source, group.first, dialogue_id, turns, group.labels)
+    outcome.accept(*group.first, dialogue_id, turns, group.labels)
 
 
 def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> None:
@@ -158,7 +205,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank")
-        turns, fault = _turns(record.values, columns)
+        turns, fault, blank = _turns(record.values, columns)
         reason = reason or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
             reason = DAMAGED
@@ -169,36 +216,52 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
             outcome.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
             continue
         seen[dialogue_id] = record.line
+        outcome.blank += blank
         outcome.accept(source, record.line, dialogue_id, turns, labels)
 
 
-def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str]:
-    """Return the turns of a record, or why there are none."""
+def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str, int]:
+    """Return the turns of a record, why they cannot be used, and how many are blank."""
     value = values.get(columns.turns or "")
     found = as_turn_list(value) if columns.text else None
     if found is None:
         if not isinstance(value, str):
-            return [], f"column {columns.turns!r} holds no list of turns"
+            return [], f"column {columns.turns!r} holds no list of turns", 0
         script = script_of(value)
         turns = list(script.said())
-        return turns, script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
+        fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
+        return turns, fault, len(script.turns) - len(turns)
+    rows, fault = _rows(found, columns)
+    said = [row for row in rows if row.text]
+    # A message beside the others, as in Intercom's `source`, may be the first or the last of them once more.
+    opening = columns.opening_of(values)
+    beside, damage = _rows([opening], columns) if opening else ([], "")
+    ends = [(row.speaker, row.text) for row in said[:1] + said[-1:]]
+    new = [row for row in beside if row.text and (row.speaker, row.text) not in ends]
+    said = [row for row in new if row.time] + said
+    times = [row.time for row in said]
+    sequence = order(times, day_first=is_day_first(times))
+    if sequence is None:
+        fault = fault or UNORDERED
+    fault = fault or (damage and f"the first turn, beside the others: {damage.removeprefix('turn 1: ')}")
+    # With a fault too: the names of its speakers may stand in other dialogues.
+    inorder = [row for row in new if not row.time] + [said[at] for at in sequence or range(len(said))]
+    if not inorder:
+        fault = fault or ("every turn is blank" if found else "it has no turns")
+    return [Turn(row.speaker, row.text) for row in inorder], fault, sum(not row.text for row in rows)
+
+
+def _rows(found: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str]:
+    """Return the turns of a list, and why the first of them that cannot be used cannot."""
     rows, fault = [], ""
     for number, turn in enumerate(found, start=1):
-        speaker, text = as_name(turn.get(columns.speaker)), as_text(turn.get(columns.text)).strip()
+        speaker, text = columns.speaker_of(turn), _text(turn, columns.text, columns)
         if text and not speaker:
             fault = fault or f"turn {number}: the speaker is blank"
         if is_damaged(text + speaker):
             fault = fault or f"turn {number}: {DAMAGED}"
-        rows.append(Row(number, speaker, text, as_name(turn.get(columns.time)) if columns.time else ""))
-    said = [row for row in rows if row.text]
-    times = [row.time for row in said]
-    sequence = order(times, day_first=is_day_first(times))
-    if not said:
-        fault = fault or ("every turn is blank" if found else "it has no turns")
-    if sequence is None:
-        fault = fault or UNORDERED
-    # With a fault too: the names of its speakers may stand in other dialogues.
-    return [Turn(said[at].speaker, said[at].text) for at in sequence or range(len(said))], fault
+        rows.append(Row(number, speaker, text, columns.time_of(turn)))
+    return rows, fault
 
 
 def from_scripts(scripts: Iterator[Script], *, source: str, name: str, outcome: Outcome) -> int:

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 from dial2vec.importing.encodings import Encoding, is_damaged, open_text
-from dial2vec.importing.plain_text import Script, split_speaker
+from dial2vec.importing.plain_text import Script, is_name, split_speaker
 
 # All parts are bounded: a line of a megabyte must not be tried from each of its places.
 ARROW = re.compile(r"^\s{0,9}[^\s>]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
@@ -20,6 +20,9 @@ VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 NOBODY = "unknown"
+# Where nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
+ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
+NEARLY_ALL = 0.8
 
 
 def read_captions(path: Path, encoding: Encoding) -> Script:
@@ -30,10 +33,12 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     """
     script = Script()
     named = False
-    for line, cue in _cues(path, encoding):
+    cues = _cues(path, encoding)
+    any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
+    for line, cue in cues:
         if is_damaged(cue) and not script.problem:
             script.problem, script.line = "the cue holds bytes of no character", line
-        for name, text in _voices(cue):
+        for name, text in _voices(cue, any_name=any_name):
             named = named or bool(name)
             before = script.turns[-1][0] if script.turns else NOBODY
             script.turns.append((name or before, [text]))
@@ -76,15 +81,22 @@ def _without_next_name(lines: list[str], more: bool) -> list[str]:
     return [line for line in (lines[:-1] if follows else lines) if line]
 
 
-def _voices(cue: str) -> list[tuple[str, str]]:
-    """Return name, or an empty string, and text of everything that is said in a cue."""
+def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
+    """Return name, or an empty string, and text of everything that is said in a cue.
+
+    :param any_name: whether any words with capitals before the colon in the first line are a name.
+    """
     parts = VOICE.split(cue)
     if len(parts) > 1:
         pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
     else:
         pairs = []
         for line in cue.split("\n"):
-            named = split_speaker(TAG.sub("", line).strip().lstrip("-–>").strip())
+            bare = TAG.sub("", line).strip().lstrip("-–>").strip()
+            named = split_speaker(bare)
+            found = ANY_NAME.match(bare) if any_name and not pairs and not named else None
+            if found and is_name(found[1], most=12):
+                named = found[1].strip(), found[2]
             if named or not pairs:
                 pairs.append(named or ("", line))
             else:

@@ -9,7 +9,7 @@ from typing import Any
 
 # Where exports put a person's name, and a message's text, when the value is an object: the best first.
 NAME_KEYS = ("name", "display_name", "displayName", "full_name", "username", "email", "role", "type", "id")
-TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text")
+TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
 
 
 # Exports nest texts three deep at most; a value of thousands of levels must not break the reader.

@@ -6,73 +6,26 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import CorpusError, did_you_mean
+from dial2vec.importing import evidence
 from dial2vec.importing.cells import as_labels, as_name, as_text, as_turn_list
+from dial2vec.importing.evidence import Values
+from dial2vec.importing.exchanges import find_exchange
+from dial2vec.importing.markup import ENTITY, are_html, is_html
+from dial2vec.importing.names import by_name, plain
 from dial2vec.importing.options import Options
 from dial2vec.importing.plain_text import is_script
+from dial2vec.importing.turns import holds_texts, holds_turns, is_turn, says_again
 
-DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
-# The better name first. A name also counts with words before it, "msg_text", unless it is one of `BARE`.
-NAMES: dict[str, tuple[str, ...]] = {
-    "id": (
-        *(f"{what}{end}" for end in ("_id", "_ts", "_number", "_no", "_ref", "_key", "") for what in DIALOGUE_WORDS),
-        *("interaction_id", "contact_id", "meeting_id", "transcript_id", "interaction", "meeting"),
-    ),
-    "own id": ("id", "uuid", "guid", "key", "record_id"),
-    "order": (
-        *("turn_index", "turn_number", "turn_no", "turn_order", "turn_idx", "turn_id", "turn", "utterance_index"),
-        *("utterance_id", "message_index", "message_number", "sequence_number", "sequence", "seq"),
-    ),
-    "time": (
-        *("timestamp", "created_at", "sent_at", "datetime", "date_time", "ts", "time", "start_time", "start"),
-        *("started_at", "created", "begin", "offset", "date", "message_time", "sent_time", "event_time"),
-    ),
-    "text": (
-        *("text", "utterance", "message", "body", "content", "msg", "comment", "reply", "sentence", "transcript"),
-        *("value", "line", "description"),
-    ),
-    "speaker": (
-        *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "from"),
-        *("from_name", "role", "user", "username", "user_name", "speaker_id", "name", "author_id", "user_id"),
-        *("sender_id", "sender_type", "author_type", "who", "party", "side"),
-    ),
-    "label": (
-        *("label", "labels", "domain", "topic", "category", "queue", "intent", "tag", "tags", "topics", "categories"),
-        *("department", "reason", "queue_name", "topic_name", "category_name", "intent_name"),
-    ),
-    "turns": (
-        *("turns", "messages", "utterances", "transcript", "conversation", "conversations", "dialogue", "dialog"),
-        *("comments", "conversation_parts", "history", "chat", "log", "entries", "thread", "lines", "segments"),
-        *("replies", "events"),
-    ),
-}
-# Words that end the names of other things too: "call" in "previous_call", "time" in "response_time".
-BARE = {
-    *(
-        *DIALOGUE_WORDS,
-        "meeting",
-        "interaction",
-        "ts",
-        "time",
-        "start",
-        "created",
-        "begin",
-        "offset",
-        "date",
-        "value",
-        "line",
-        "description",
-    ),
-    *("user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
-}
+# In place of a column: an e-mail has its replies beside its own text.
+ITSELF = ""
 SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
-# So many speakers are few in any sample.
-FEW = 5
-Values = Sequence[dict[str, Any]]
+IN_TURNS = ("speaker", "text", "time")
+ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
+NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,33 +34,67 @@ class Columns:
 
     :param dialogue_id: None when there is none: a file of turns is one dialogue, records are numbered.
     :param other_id: taken where the id is blank: a Slack message outside any thread has a `ts` only.
-    :param speaker: of the rows, or of the turns of a record; None for turns written as `Speaker: text` lines.
+    :param speaker: of the rows, or of the turns of a record; None for turns written as `Speaker: text` lines, and where
+        there is an answer.
+    :param other_speakers: taken where the speaker is blank, the first that is not.
     :param text: likewise.
+    :param answer: what a bot answers in a row whose `text` is the user's.
     :param time: column that puts turns in order, likewise.
+    :param day: column of the dates where `time` has clocks only.
     :param labels: of the rows, or of the record.
     :param turns: column with a whole dialogue per record; None for one row per turn.
+    :param opening: column with an object that is the first turn, beside those in `turns`; `ITSELF` for the record.
+    :param html: whether the texts are HTML.
     :param notes: sentences for the summary.
     """
 
     dialogue_id: str | None = None
     other_id: str | None = None
     speaker: str | None = None
+    other_speakers: tuple[str, ...] = ()
     text: str | None = None
+    answer: str | None = None
     time: str | None = None
+    day: str | None = None
     labels: tuple[str, ...] = ()
     turns: str | None = None
+    opening: str | None = None
+    html: bool = False
     notes: tuple[str, ...] = ()
 
     @property
     def meanings(self) -> dict[str, str]:
         """Meaning of each used column by its name; those inside a record's turns are written `turns.name`."""
         inside = f"{self.turns}." if self.turns else ""
-        pairs = [(self.dialogue_id, "dialogue id"), (self.turns, "turns"), (self.other_id, "dialogue id, else")]
+        pairs = [(self.dialogue_id, "dialogue id"), (self.other_id, "dialogue id, else"), (self.opening, "first turn")]
+        if self.opening == ITSELF:
+            pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
+        pairs += [(self.turns, "turns")]
         pairs += [(name and inside + name, what) for name, what in self._of_turns()]
         return {name: what for name, what in pairs if name} | dict.fromkeys(self.labels, "label")
 
     def _of_turns(self) -> list[tuple[str | None, str]]:
-        return [(self.speaker, "speaker"), (self.text, "text"), (self.time, "order of turns")]
+        said = "text" if self.answer is None else "text of the user"
+        others = [(name, "speaker, else") for name in self.other_speakers]
+        pairs = [(self.speaker, "speaker"), *others, (self.text, said), (self.answer, "text of the bot")]
+        return [*pairs, (self.day, "order of turns"), (self.time, "order of turns")]
+
+    def speaker_of(self, values: dict[str, Any]) -> str:
+        """Return who speaks in a row or a turn; empty where nobody is named."""
+        name = as_name(values.get(self.speaker or ""))
+        if name or not self.other_speakers:
+            return name
+        return next((name for column in self.other_speakers if (name := as_name(values.get(column)))), "")
+
+    def opening_of(self, values: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the first turn of a record where it stands beside the others."""
+        found = values if self.opening == ITSELF else values.get(self.opening or "")
+        return found if isinstance(found, dict) and self.opening is not None else None
+
+    def time_of(self, values: dict[str, Any]) -> str:
+        """Return when a row or a turn was said; empty where that is not told."""
+        time = as_name(values.get(self.time)) if self.time else ""
+        return f"{as_name(values.get(self.day))} {time}".strip() if self.day else time
 
     def labels_of(self, values: dict[str, Any]) -> list[str]:
         """Return the labels in a row or record."""
@@ -116,31 +103,6 @@ class Columns:
             for name in self.labels
             for label in as_labels(values.get(name), several=bool(SEVERAL.search(plain(name))))
         ]
-
-
-@lru_cache(maxsize=4096)
-def plain(name: str) -> str:
-    """Return a column's name in small letters, its words joined by `_`: `conversationId` is `conversation_id`."""
-    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
-    return re.sub(r"[\W_]+", "_", words).strip("_").lower()
-
-
-def known_names(names: Sequence[str]) -> int:
-    """Return how many of the names a person could have meant as one of ours."""
-    known = {name for group in NAMES.values() for name in group}
-    return sum(plain(name) in known for name in names)
-
-
-def by_name(meaning: str, names: Sequence[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
-    """Return the column whose name says `meaning` best, among those that `fits` accepts.
-
-    A whole name goes before one with words before it.
-    """
-    found = {name: plain(name) for name in names}
-    whole = [name for wanted in NAMES[meaning] for name in names if found[name] == wanted]
-    ended = [wanted for wanted in NAMES[meaning] if wanted not in BARE and meaning not in ("own id", "order")]
-    longer = [name for wanted in ended for name in names if found[name].endswith(f"_{wanted}")]
-    return next((name for name in whole + longer if fits(name)), None)
 
 
 def find_columns(sample: Values, options: Options, path: Path) -> Columns:
@@ -175,6 +137,19 @@ def _require(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path
                 )
 
 
+def _require_one_meaning(options: Options, among: Sequence[str], path: Path) -> None:
+    """Make sure that no column was named for two meanings."""
+    meanings: dict[str, str] = {}
+    for meaning, names in options.named.items():
+        for name in names if meaning in among else ():
+            if name in meanings:
+                raise CorpusError(
+                    f"{path}: column {name!r} is named by --{meanings[name]} and by --{meaning}; expected one meaning "
+                    "for each column. Name another column, or leave one of the two out."
+                )
+            meanings[name] = meaning
+
+
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name[:40]) for name in names[:12])
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "no columns"
@@ -184,32 +159,36 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     """Return the column that holds whole dialogues, if one does."""
 
     def mostly(name: str, holds: Callable[[Any], bool]) -> bool:
-        filled = [values[name] for values in sample[:100] if values.get(name)]
-        return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
+        found = [values[name] for values in sample[:100] if values.get(name)]
+        return bool(found) and sum(map(holds, found)) > len(found) / 2
 
-    def is_list(value: Any) -> bool:
-        found = as_turn_list(value)
-        return bool(found) and any(by_name("text", list(turn)) for turn in found or ())
-
-    found = by_name("turns", names, lambda name: mostly(name, is_list))
-    found = found or next((name for name in names if mostly(name, is_list)), None)
-    if found or options.speaker or (by_name("speaker", names) and by_name("text", names)):
-        return found
-    scripts = [name for name in names if name == options.text or options.text is None]
+    if 2 * sum(map(is_turn, sample[:100])) > len(sample[:100]):
+        lists: list[str] = []
+    else:
+        lists = [name for name in names if mostly(name, holds_turns)]
+        lists = lists or [name for name in names if mostly(name, holds_texts)]
+    if lists:
+        return by_name("turns", lists) or lists[0]
+    if options.speaker:
+        return None
+    # Beside a speaker only a column that is called so: a message may be a form of `Name: Anna` lines.
+    whole = [name for name in names if not by_name("speaker", names) or by_name("turns", [name])]
+    scripts = [name for name in whole if options.text in (None, name)]
     return next((name for name in scripts if mostly(name, lambda value: is_script(as_text(value)))), None)
 
 
 def _of_records(sample: Values, names: list[str], turns: str, options: Options, path: Path) -> Columns:
     lists = [found for values in sample if (found := as_turn_list(values.get(turns)))]
-    turn_values = [turn for found in lists for turn in found]
-    inside = _names(turn_values)
+    inside = _names([turn for found in lists for turn in found])
     outside = [name for name in names if name != turns]
-    of_turns = {meaning: name for meaning, name in options.named.items() if meaning in ("speaker", "text", "time")}
-    _require(of_turns if lists else {}, inside, path)
+    _require_one_meaning(options, IN_TURNS, path)
+    _require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
     _require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
     columns = Columns(
-        dialogue_id=options.dialogue_id or by_name("id", outside) or by_name("own id", outside),
-        labels=options.labels or _one(by_name("label", outside)),
+        dialogue_id=options.dialogue_id
+        or evidence.id_column("id", sample, outside, repeating=False)
+        or evidence.id_column("own id", sample, outside, repeating=False),
+        labels=options.labels or _one(_label(sample, outside)),
         turns=turns,
     )
     if not lists:
@@ -218,11 +197,41 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     speaker = options.speaker or by_name("speaker", inside, lambda name: name != text)
     if not text or not speaker:
         raise _not_told("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
-    rest = [name for name in inside if name not in (text, speaker)]
-    return replace(columns, text=text, speaker=speaker, time=options.time or _time(turn_values, rest))
+    opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
+    whole = all(says_again(values.get(turns), as_text(values.get(text))) for values in sample)
+    if not whole and _opens(sample, ITSELF, speaker, text):
+        opening = ITSELF
+    more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
+    notes = tuple(f"{name!r} holds turns too, which are not used; --turns {name} takes them instead" for name in more)
+    told = replace(columns, speaker=speaker, text=text, opening=opening, notes=notes)
+    return _of_turns(told, lists, [name for name in inside if name not in (text, speaker)], options)
+
+
+def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[str], options: Options) -> Columns:
+    """Return the columns of records with what hangs on the others inside their turns."""
+    speaker, text = columns.speaker or "", columns.text or ""
+    turns = [turn for found in lists for turn in found]
+    time = options.time or evidence.time_column(lists, left)
+    html, told = _markup(turns, text)
+    others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
+    notes = (*columns.notes, *_order_note(lists, time), *told)
+    day = None if options.time else evidence.day_column(turns, left, time)
+    return replace(columns, other_speakers=others, time=time, day=day, html=html, notes=notes)
+
+
+def _says_more(values: dict[str, Any], name: str, turns: str) -> bool:
+    return holds_turns(values.get(name)) and not says_again(values[name], as_text(values.get(turns)))
+
+
+def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
+    """Whether the values are objects like turns; the newest message beside the others is not the first."""
+    found = [value for value in values if value]
+    like = [value for value in found if isinstance(value, dict) and {speaker, text} <= value.keys()]
+    return 2 * len(like) > len(found) and plain(name).split("_")[0] not in ("last", "latest", "newest")
 
 
 def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> Columns:
+    _require_one_meaning(options, tuple(options.named), path)
     left = [name for name in names if name not in {used for group in options.named.values() for used in group}]
 
     def take(found: str | None) -> str | None:
@@ -230,120 +239,97 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
             left.remove(found)
         return found
 
-    dialogue_id = options.dialogue_id or take(by_name("id", left, lambda name: _filled(sample, name)))
-    time = options.time or take(_time(sample, left))
-    text = options.text or take(_fullest("text", sample, left))
-    speaker = options.speaker or take(_fullest("speaker", sample, left))
+    cells = {name: [values[name] for values in sample if values.get(name)] for name in left}
+    text, answer = (None if options.text or options.speaker else find_exchange(cells)) or (options.text, None)
+    left = [name for name in left if name not in (text, answer)]
+    dialogue_id = options.dialogue_id or take(evidence.id_column("id", sample, left, repeating=False))
+    time = options.time or take(evidence.time_column(evidence.groups_of(sample, dialogue_id), left))
+    text = text or take(evidence.fullest("text", sample, left))
+    speaker = options.speaker or (None if answer else take(evidence.fullest("speaker", sample, left)))
     if not dialogue_id:
-        dialogue_id = take(by_name("own id", left, lambda name: _repeats(sample, name)))
+        dialogue_id = take(evidence.id_column("own id", sample, left, repeating=not answer))
     if not (dialogue_id or time or text or speaker):
-        raise _no_header(names, path)
-    labels = options.labels or _one(take(by_name("label", left, lambda name: _filled(sample, name))))
-    text = text or take(_longest(sample, left))
-    dialogue_id = dialogue_id or take(_repeating(sample, left))
-    speaker = speaker or take(_alternating(sample, left, dialogue_id))
-    if not text or not speaker:
+        raise _no_header(names, path, options)
+    labels = options.labels or _one(take(_label(sample, left)))
+    if not answer:
+        text = text or take(evidence.longest(sample, left))
+        dialogue_id = dialogue_id or take(evidence.repeating(sample, left))
+        speaker = speaker or take(evidence.alternating(sample, left, dialogue_id))
+    if not text or not (speaker or answer):
         raise _not_told("text" if not text else "speaker", names, path, "the rows")
-    labels, notes = _steady(sample, labels, dialogue_id, options)
-    if dialogue_id is None:
-        notes += ("no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id",)
+    day = None if options.time else evidence.day_column(sample, left, time)
+    columns = Columns(dialogue_id, None, speaker, (), text, answer, time, day, labels)
+    return _finished(columns, sample, names, left, options)
+
+
+def _finished(columns: Columns, sample: Values, names: list[str], left: list[str], options: Options) -> Columns:
+    """Return the columns of rows with what hangs on the others: labels, notes, and what stands in for blanks."""
+    alone = columns.answer and not columns.dialogue_id
+    groups = [[values] for values in sample] if alone else evidence.groups_of(sample, columns.dialogue_id)
+    labels = columns.labels
+    notes: tuple[str, ...] = ()
+    if labels and not options.labels and not evidence.steady(groups, labels[0]):
+        [name] = labels
+        labels = ()
+        notes = (f"{name!r} changes inside dialogues, so it is not taken as a label; --label {name} takes it",)
+    if columns.dialogue_id is None and not alone:
+        notes += (ONE_DIALOGUE,)
+    html, told = _markup(sample, columns.text or "")
     # Slack: a message outside any thread has only the time by which a thread would be named.
-    other = by_name("time", names) if dialogue_id and plain(dialogue_id) == "thread_ts" else None
-    return Columns(dialogue_id, other, speaker, text, time, labels, None, notes)
+    slack = columns.dialogue_id and plain(columns.dialogue_id) == "thread_ts"
+    others: tuple[str, ...] = ()
+    if columns.speaker and columns.text and not options.speaker:
+        others = evidence.other_speakers(sample, left, columns.speaker, columns.text)
+    return replace(
+        columns,
+        other_id=by_name("time", names) if slack else None,
+        other_speakers=others,
+        labels=labels,
+        html=html,
+        notes=(*notes, *_order_note(groups, columns.time), *told),
+    )
+
+
+def _label(sample: Values, names: list[str]) -> str | None:
+    return by_name("label", names, lambda name: any(as_labels(values.get(name), several=False) for values in sample))
 
 
 def _one(name: str | None) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
-def _cells(sample: Values, name: str) -> list[str]:
-    return [text for values in sample if (text := as_name(values.get(name)) or as_text(values.get(name)).strip())]
+def _order_note(groups: Sequence[Values], time: str | None) -> tuple[str, ...]:
+    if all(len(group) < 2 for group in groups) or (time and evidence.changes(groups, time)):
+        return ()
+    return (f"{time!r} is the same in all turns of a dialogue: turns as they stand",) if time else (NO_ORDER,)
 
 
-def _filled(sample: Values, name: str) -> bool:
-    return bool(_cells(sample, name))
-
-
-def _mostly_filled(sample: Values, name: str) -> bool:
-    return 2 * len(_cells(sample, name)) >= len(sample)
-
-
-def _fullest(meaning: str, sample: Values, names: list[str]) -> str | None:
-    """Return the column whose name says `meaning` best, one that most rows fill before one that few do."""
-    found = by_name(meaning, names, lambda name: _mostly_filled(sample, name))
-    return found or by_name(meaning, names, lambda name: _filled(sample, name))
-
-
-def _repeats(sample: Values, name: str) -> bool:
-    cells = _cells(sample, name)
-    return len(set(cells)) < len(cells)
-
-
-def _time(sample: Values, names: list[str]) -> str | None:
-    def numbers(name: str) -> bool:
-        cells = _cells(sample, name)
-        return bool(cells) and all(cell.replace(".", "", 1).isdecimal() for cell in cells)
-
-    # The number of a turn goes before its time, which may be cut to minutes.
-    return by_name("order", names, numbers) or by_name("time", names, lambda name: _filled(sample, name))
-
-
-def _longest(sample: Values, names: list[str]) -> str | None:
-    """Return the column of the longest texts, if they have words at all."""
-    filled = {name: _cells(sample, name) for name in names if _mostly_filled(sample, name)}
-    lengths = {name: sum(map(len, cells)) / len(cells) for name, cells in filled.items() if cells}
-    found = max(lengths, key=lambda name: lengths[name], default=None)
-    return found if found and any(" " in cell for cell in _cells(sample, found)) else None
-
-
-def _repeating(sample: Values, names: list[str]) -> str | None:
-    """Return the column with the most different values, each of them twice or more on average."""
-    filled = {name: _cells(sample, name) for name in names if _mostly_filled(sample, name)}
-    counts = {name: (len(set(cells)), len(cells)) for name, cells in filled.items()}
-    found = {name: different for name, (different, total) in counts.items() if 1 < different <= total / 2}
-    # A column of as few values as there are speakers is the speakers'.
-    return max((name for name in found if found[name] > 2), key=lambda name: found[name], default=None)
-
-
-def _alternating(sample: Values, names: list[str], dialogue_id: str | None) -> str | None:
-    """Return the column of the fewest values that still changes inside dialogues."""
-    found = {}
-    for name in names:
-        cells = [(as_name(v.get(dialogue_id)) if dialogue_id else "", as_name(v.get(name))) for v in sample]
-        pairs = {(first, second) for first, second in cells if second}
-        dialogues, values = {first for first, _ in pairs}, {second for _, second in pairs}
-        changes = len(pairs) > len(dialogues) and 1 < len(values) <= max(FEW, len(sample) / 2)
-        if changes and _mostly_filled(sample, name):
-            found[name] = len(values)
-    return min(found, key=lambda name: found[name], default=None)
-
-
-def _steady(
-    sample: Values, labels: tuple[str, ...], dialogue_id: str | None, options: Options
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Drop a guessed label that changes inside dialogues: it is one of the turn, not of the dialogue."""
-    if not labels or options.labels:
-        return labels, ()
-    seen: dict[str, set[str]] = {}
-    for values in sample:
-        cell = as_name(values.get(labels[0]))
-        if cell:
-            seen.setdefault(as_name(values.get(dialogue_id)) if dialogue_id else "", set()).add(cell)
-    if sum(len(found) > 1 for found in seen.values()) <= len(seen) / 5:
-        return labels, ()
-    return (), (f"{labels[0]!r} changes inside dialogues, so it is not taken as a label; --label {labels[0]} takes it",)
+def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
+    """Tell whether texts are HTML, and what the summary is to say of that."""
+    texts = [as_text(values.get(text)) for values in sample]
+    if are_html(texts):
+        return True, ("its texts are HTML: tags are taken out, line breaks and signs such as &amp; put in their place",)
+    marked = any(is_html(said) or ENTITY.search(said) for said in texts)
+    return False, ("some texts have HTML in them, such as <b> or &amp;; they are left as they are",) if marked else ()
 
 
 def _not_told(meaning: str, names: Sequence[str], path: Path, where: str) -> CorpusError:
     return CorpusError(
         f"{path}: which column of {where} holds the {meaning} cannot be told; there are {_listed(names)}. "
-        f"Name it with --{meaning} COLUMN."
+        f"Name it with --{meaning} COLUMN, or, if one cell holds a whole dialogue, name that with --turns COLUMN."
     )
 
 
-def _no_header(names: Sequence[str], path: Path) -> CorpusError:
+def _no_header(names: Sequence[str], path: Path, options: Options) -> CorpusError:
+    way = "Name them with --id, --speaker and --text, or with --turns where one holds whole dialogues"
+    if not options.header:
+        return CorpusError(
+            f"{path}:1: what its {len(names)} columns hold cannot be told, and without a header they have no names; "
+            f"expected their numbers, from 1 on. {way}."
+        )
+    table = ".json" not in path.name
+    header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
     return CorpusError(
         f"{path}:1: none of its {len(names)} columns has a name that is known; expected names such as "
-        "conversation_id, speaker, text. Name them with --id, --speaker and --text, or, if the first row names no "
-        "columns, use --no-header and their numbers."
+        f"conversation_id, speaker, text. {way}{header}."
     )

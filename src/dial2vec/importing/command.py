@@ -51,7 +51,7 @@ def import_export(
     from dial2vec.pipeline import add_data, restore_data
 
     require_corpus(corpus)
-    places = Places(root, corpus, source)
+    places = Places(root, corpus, source, redacted=masks is not None)
     export = read_export(source, options)
     redactor = _prepare(export, places, masks, merge_turns=merge_turns)
     if dry_run:

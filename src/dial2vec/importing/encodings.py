@@ -126,6 +126,16 @@ def _given(name: str, path: Path, start: bytes) -> Encoding:
             f"{name!r} is no text encoding that Python knows, given for {path}; expected a name such as utf-8, cp1252 "
             "or utf-16. Correct --encoding, or leave it out."
         ) from error
+    if known.name in ("utf-16", "utf-32") and not any(
+        start.startswith(mark) for mark, name in MARKS if name == known.name
+    ):
+        wide = _wide(start) if known.name == "utf-16" else None
+        if wide is None:
+            raise CorpusError(
+                f"{path} does not begin with the mark of {name}, given by --encoding, so the order of its bytes cannot "
+                f"be told; expected that mark. Name {known.name}-le or {known.name}-be, or leave --encoding out."
+            )
+        return Encoding(wide.name, "as you said")
     utf8_mark = known.name == "utf-8" and start.startswith(codecs.BOM_UTF8)
     return Encoding("utf-8-sig" if utf8_mark else known.name, "as you said")
 

@@ -10,11 +10,13 @@ from typing import Any
 
 from dial2vec.errors import CorpusError
 from dial2vec.importing.captions import ARROW
-from dial2vec.importing.cells import as_turn_list
-from dial2vec.importing.columns import NAMES, by_name, known_names, plain
 from dial2vec.importing.encodings import Encoding, open_bytes, open_text
+from dial2vec.importing.names import NAMES, by_name, known_names, plain
+from dial2vec.importing.options import Options
 from dial2vec.importing.records import BY_ID, lists_of_objects
 from dial2vec.importing.tables import DELIMITERS
+from dial2vec.importing.trees import is_tree
+from dial2vec.importing.turns import holds_texts, holds_turns, is_turn
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
@@ -88,27 +90,53 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def find_list(path: Path, encoding: Encoding) -> tuple[str, ...] | None:
-    """Return the keys that lead to the list of dialogues, or of turns, in a JSON file, as `read_json` takes them.
+def find_list(path: Path, encoding: Encoding, options: Options) -> tuple[str, ...] | None:
+    """Return the keys that lead to the dialogues, or the turns, in a JSON file, as `read_json` takes them.
 
+    :param options: a list that holds the columns named there goes before any guess.
     :raises CorpusError: when the text is no JSON.
     """
     lists = lists_of_objects(path, encoding)
     if () in lists or not lists:
         return () if () in lists else None
+    said = _as_said(lists, options)
+    if said is not None:
+        return said or None
     for keys, first in lists.items():
-        if any(_are_turns(value) for value in first.values()):
+        if not is_turn(first) and any(holds_turns(value) or is_tree(value) for value in first.values()):
             return keys
     for keys, first in lists.items():
-        names = list(first)
-        if by_name("id", names) and by_name("text", names) and by_name("speaker", names):
+        if by_name("id", list(first)) and _is_like_a_turn(first):
             return keys
     # {"call-1": [...], "call-2": [...]}: many keys, and none of them says what it holds.
     known = {name for group in NAMES.values() for name in group}
-    tops = {keys[0] for keys in lists}
-    return BY_ID if len(tops) > 1 and not any(plain(top) in known for top in tops) else None
+    of_turns = [keys for keys, first in lists.items() if _is_like_a_turn(first)]
+    tops = {keys[0] for keys in of_turns or lists}
+    if len(tops) > 1 and not any(plain(top) in known for top in tops):
+        return BY_ID
+    if of_turns:
+        return _around(of_turns[0], list(lists)) or None
+    return next((keys for keys, first in lists.items() if any(map(holds_texts, first.values()))), None)
 
 
-def _are_turns(value: Any) -> bool:
-    found = as_turn_list(value)
-    return bool(found) and any(by_name("text", list(turn)) for turn in found or ())
+def _as_said(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> tuple[str, ...] | None:
+    """Return the keys that lead to the columns a person named; empty for the whole file, None where none was."""
+    around = [_around(keys, list(lists)) for keys in lists if options.turns == keys[-1]]
+    holding = [keys for keys, first in lists.items() if options.turns in first]
+    wanted = {name for name in (options.dialogue_id, *options.labels) if name}
+    rows = [keys for keys, first in lists.items() if wanted and not options.turns and wanted <= first.keys()]
+    return next(iter(around + holding + rows), None)
+
+
+def _around(keys: tuple[str, ...], lists: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the keys that lead to the dialogue around a list of turns; empty for the whole file.
+
+    An object of which the turns are the only list is no more than their wrapping.
+    """
+    alone = sum(other[:-1] == keys[:-1] for other in lists) == 1
+    return keys[:-2] if alone else keys[:-1]
+
+
+def _is_like_a_turn(values: dict[str, Any]) -> bool:
+    """Whether an object has the keys of a turn: the first message of a chat may be blank."""
+    return bool(by_name("speaker", list(values)) and by_name("text", list(values)))

@@ -9,14 +9,31 @@ from pathlib import Path
 
 from dial2vec.dialogue import Turn
 from dial2vec.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.importing.markup import is_html, without_html
 
 CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
 DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
-# "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) "
-PREFIX = re.compile(rf"^\W{{0,3}}(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))")
-NAMED = re.compile(r"^([^:\n]{1,60}?)(?:\s*[\[(](?:[^)\]]*\d:\d[^)\]]*)[\])])?\s*[:：](\s*)(.*)$", re.DOTALL)
+# "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) ", "( 1m 5s ) "
+SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
+STAMP = rf"(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))"
+PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
+# "Anna Smith  0:03", and the lines below are what she says.
+HEADED = re.compile(rf"^(\S.{{0,60}}?)[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
+ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}[\])]?$")
+# Behind a date stands a name, whatever it looks like, up to the first colon with a blank.
+DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
+# A date, a bracket or seconds: nobody speaks like that.
+EXACT = re.compile(r"\d[./-]\d|[\])]|:\d\d:")
+ADDRESSED = re.compile(r"^From\s+(.{1,60}?)\s+to\s+\S.*$", re.IGNORECASE)
+BRACKET = r"\s*[\[(](?:[^)\]]*\d:\d[^)\]]*)[\])]"
+NAMED = re.compile(rf"^([^:\n]{{1,60}}?)(?:{BRACKET})?\s*[:：](\s*)(.*)$", re.DOTALL)
+# "Anna (00:12): Hello"
+CLOCKED = re.compile(rf"^[^:\n]{{1,60}}?{BRACKET}\s*[:：]")
 # What a messenger itself notes, "12/03/2024, 14:05 - Anna left", has a date and no speaker.
 NOTICE = re.compile(rf"^\W{{0,3}}{DATE},?\s+{CLOCK}(?:\]|\s+[-–]\s)")
+# What programs write below a transcript.
+FOOTER = r"Transcribed by https?://|Meeting ended after \d|This editable transcript was computer generated"
+NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER})")
 SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
 ROLES = {
@@ -41,17 +58,44 @@ def split_speaker(line: str) -> tuple[str, str] | None:
     found = NAMED.match(line)
     if not found:
         return None
-    name, space, said = found[1].strip().strip("*").strip(), found[2], found[3]
+    name, space, said = found[1].lstrip("-–•> ").strip().strip("*").strip(), found[2], found[3]
+    # "0:03" is a clock.
+    if not space and name[-1:].isdecimal() and said[:1].isdecimal():
+        return None
     if not space and said and (said.startswith("//") or not re.search(r"[^\W\d_]", name)):
         return None
-    words = name.split()
-    if not 1 <= len(words) <= 5 or re.search(r"[?!;,\"<>{}=]|//", name) or name.lower() in ("http", "https"):
-        return None
-    # A name is one word, or words with capitals: "so here is the thing: ..." is speech.
-    titled = not any(word[0].islower() and word not in ("de", "la", "van", "von", "der", "al", "bin") for word in words)
-    if len(words) > 1 and not titled and not is_role(name):
+    if re.search(r"[?!;,\"<>{}=]|//", name) or name.lower() in ("http", "https") or not is_name(name):
         return None
     return name, said.strip().removeprefix("**").strip()
+
+
+def is_name(name: str, most: int = 5) -> bool:
+    """Whether some words are a name: one word, or words with capitals. "So here is the thing: ..." is speech.
+
+    :param most: the number of words that a name has at most.
+    """
+    words = name.split()
+    small = [word for word in words if word[0].islower() and word.islower()]
+    titled = all(word in ("de", "la", "van", "von", "der", "al", "bin") for word in small)
+    return 1 <= len(words) <= most and (len(words) == 1 or titled or is_role(name))
+
+
+def split_dated(line: str) -> tuple[str, str] | None:
+    """Return speaker and text of a line with a date or a clock before the name or behind it; None when it has none."""
+    found = PREFIX.match(line)
+    if not found:
+        return split_speaker(line) if CLOCKED.match(line) else None
+    named = DATED.match(line[found.end() :])
+    if not named:
+        return split_speaker(line[found.end() :])
+    name = named[1].strip().strip("*").strip()
+    addressed = ADDRESSED.match(name)
+    name = addressed[1] if addressed else name
+    # A messenger's own notices have small words, `Anna changed the group name to: Fun`, and so has "10:30 is fine: ok".
+    known = addressed or is_name(name, 12) or (EXACT.search(found[0]) and len(name.split()) <= 3)
+    if not name or not known or re.search(r"[?!;\"“”„<>{}=]|//", name):
+        return None
+    return name, named[2].strip()
 
 
 def without_time(line: str) -> str:
@@ -61,8 +105,7 @@ def without_time(line: str) -> str:
 
 def is_script(text: str) -> bool:
     """Whether a text is a dialogue in `Speaker: text` lines: at least two, and at least two speakers."""
-    found = [named[0] for line in text.splitlines() if (named := split_speaker(without_time(line.strip())))]
-    return len(found) >= 2 and len(set(found)) >= 2
+    return len({turn.speaker for turn in script_of(text).said()}) >= 2
 
 
 @dataclass
@@ -73,7 +116,7 @@ class Script:
     :param line: on which it begins.
     :param turns: found so far.
     :param problem: why it cannot be used; empty while it can.
-    :param aside: number of lines that belong to no turn: before the first speaker, or a dated notice of the program.
+    :param aside: number of lines that belong to no turn: before the first speaker, a clock, a notice of the program.
     """
 
     name: str = ""
@@ -82,19 +125,35 @@ class Script:
     problem: str = ""
     aside: int = 0
 
-    def add(self, line: str) -> None:
-        """Read one line: a new turn, or more of the last one."""
-        stripped = line.strip()
-        if is_damaged(stripped):
-            self.problem = self.problem or "it holds bytes of no character"
-        bare = without_time(stripped)
-        named = split_speaker(bare)
-        if named:
-            self.turns.append((named[0], [named[1]]))
-        elif self.turns and not NOTICE.match(stripped):
-            self.turns[-1][1].append(stripped)
-        elif stripped:
-            self.aside += 1
+    def read(self, lines: list[str]) -> None:
+        """Read the lines of the dialogue; the way in which most of them name speakers is that of all.
+
+        In a chat with dates a line without one goes on with the message before, even `Note: bring cake`.
+        """
+        lines = [line.strip() for line in lines]
+        if any(map(is_damaged, lines)):
+            self.problem = "it holds bytes of no character"
+        headings = _headings(lines)
+        dated = [split_dated(line) for line in lines]
+        plain = [split_speaker(without_time(line)) if line else None for line in lines]
+        undated = sum(bool(bare) and not stamped for bare, stamped in zip(plain, dated, strict=True))
+        with_date = sum(map(bool, dated))
+        if len(headings) >= max(2, undated + with_date):
+            self._add(lines, [headings.get(at) for at in range(len(lines))], clocks=False)
+        elif with_date >= max(undated, 2 if undated else 1):
+            self._add(lines, dated, clocks=True)
+        else:
+            self._add(lines, plain, clocks=False)
+
+    def _add(self, lines: list[str], named: list[tuple[str, str] | None], *, clocks: bool) -> None:
+        """Put the lines together as turns; a clock on a line of its own is speech only where turns have dates."""
+        for line, found in zip(lines, named, strict=True):
+            if found:
+                self.turns.append((found[0], [found[1]]))
+            elif self.turns and not NO_SPEECH.match(line) and (clocks or not ONLY_CLOCK.match(line)):
+                self.turns[-1][1].append(line)
+            elif line:
+                self.aside += 1
 
     def said(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
@@ -102,11 +161,25 @@ class Script:
         return tuple(Turn(name, text) for name, text in pairs if text)
 
 
+def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
+    """Return the lines that only name who speaks, by their place: with a clock behind, or on the line below.
+
+    Where no blank line is above it, a line over a clock is as likely the end of what was said.
+    """
+    found = {}
+    for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
+        headed = HEADED.match(line) if len(line) <= 100 else None
+        stacked = not above and len(line) <= 60 and ONLY_CLOCK.match(below)
+        name = headed[1].strip() if headed else line if stacked else ""
+        if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
+            found[at] = (name, "")
+    return found
+
+
 def script_of(text: str) -> Script:
     """Read a cell that holds a whole dialogue."""
     script = Script()
-    for line in text.splitlines():
-        script.add(line)
+    script.read((without_html(text) if is_html(text) else text).splitlines())
     return script
 
 
@@ -116,18 +189,20 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
     A blank line parts nothing: exports put them between turns.
     """
     with open_text(path, encoding) as text:
-        script = Script()
+        script, lines = Script(), list[str]()
         for number, line in enumerate(text, start=1):
             line = line.removeprefix("\ufeff")
             heading = HEADING.match(line)
             if heading or SEPARATOR.match(line):
-                yield from _whole(script)
+                yield from _whole(script, lines)
                 script = Script(heading[1].strip() if heading else "", number + (0 if heading else 1))
+                lines = []
             else:
-                script.add(line)
-        yield from _whole(script)
+                lines.append(line)
+        yield from _whole(script, lines)
 
 
-def _whole(script: Script) -> list[Script]:
+def _whole(script: Script, lines: list[str]) -> list[Script]:
     """Return the script in a list if it has anything in it: two separators in a row part nothing."""
+    script.read(lines)
     return [script] if script.turns or script.aside or script.name or script.problem else []

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import chain, islice
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby
 from pathlib import Path
 
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
-from dial2vec.importing.assembling import Outcome, from_records, from_rows, from_scripts
+from dial2vec.importing.assembling import Groups, Outcome, from_records, from_rows, from_scripts, group_rows, merge
 from dial2vec.importing.captions import read_captions
 from dial2vec.importing.columns import Columns, find_columns
-from dial2vec.importing.encodings import find_encoding
+from dial2vec.importing.encodings import Encoding, find_encoding
 from dial2vec.importing.formats import ENDINGS, ending, find_format, find_list, is_parquet, stem
+from dial2vec.importing.mending import Mending
 from dial2vec.importing.options import Options
 from dial2vec.importing.plain_text import read_plain_text
 from dial2vec.importing.records import Record, read_json, read_json_lines
@@ -60,17 +61,19 @@ class Export:
 
 
 def read_export(source: Path, options: Options) -> Export:
-    """Read a file, or every file with a known ending in a folder.
+    """Read a file, or every file with a known ending in a folder and the folders in it.
 
-    In a folder, a file that cannot be read is quarantined whole, and of dialogues that share an id the first counts.
+    A file of a folder that cannot be read is quarantined whole.
 
     :raises CorpusError: when nothing can be read, or an option does not fit.
     """
     export = Export(source)
     if not source.is_dir():
-        export.descriptions[source] = _read_file(source, options, export.outcome)
+        groups: Groups = {}
+        export.descriptions[source] = _read_file(source, options, export.outcome, groups, stem(source))
+        from_rows(groups, export.outcome)
         return export
-    there = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
+    there = sorted(path for path in source.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(source)))
     files = [path for path in there if ending(path) in ENDINGS]
     export.skipped = [path for path in there if path not in set(files)]
     if not files:
@@ -78,43 +81,52 @@ def read_export(source: Path, options: Options) -> Export:
             f"{source} holds no file to import; expected files that end in {', '.join(ENDINGS)}. "
             "Name a file, or another folder."
         )
-    errors = [error for path in files if (error := _read_one_of_many(path, options, export))]
+    errors: list[CorpusError] = []
+    for _, inside in groupby(files, key=lambda path: path.parent):
+        errors += _read_folder(list(inside), options, export)
     if len(errors) == len(files):
         raise errors[0]
     return export
 
 
-def _read_one_of_many(path: Path, options: Options, export: Export) -> CorpusError | None:
-    outcome = Outcome(speakers=export.outcome.speakers)
-    try:
-        export.descriptions[path] = _read_file(path, options, outcome)
-    except CorpusError as error:
-        export.outcome.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
-        return error
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _read_folder(files: list[Path], options: Options, export: Export) -> list[CorpusError]:
+    """Read the files of one folder, whose rows of one dialogue belong together; return why some cannot be read."""
     whole = export.outcome
-    whole.rows += outcome.rows
-    whole.blank += outcome.blank
-    whole.dialogues += outcome.dialogues
-    whole.quarantine += outcome.quarantine
-    return None
+    groups: Groups = {}
+    errors = []
+    for path in files:
+        outcome, found = Outcome(speakers=whole.speakers), Groups()
+        folder = path.parent.relative_to(export.source)
+        try:
+            export.descriptions[path] = _read_file(path, options, outcome, found, str(folder / stem(path)))
+        except CorpusError as error:
+            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
+            errors.append(error)
+            continue
+        whole.rows += outcome.rows
+        whole.blank += outcome.blank
+        whole.dialogues += outcome.dialogues
+        whole.quarantine += outcome.quarantine
+        merge(groups, found, whole)
+    from_rows(groups, whole)
+    return errors
 
 
-def _read_file(path: Path, options: Options, outcome: Outcome) -> Description:
-    name = stem(path)
+def _read_file(path: Path, options: Options, outcome: Outcome, groups: Groups, name: str) -> Description:
+    """Read one file: its dialogues into the outcome, its rows into the groups.
+
+    :param name: begins the ids of dialogues that have none.
+    """
     if options.format == "parquet" or (options.format is None and is_parquet(path)):
-        return _read_records(path, read_parquet(path), options, outcome, Description("parquet"))
+        return _read_records(path, read_parquet(path), options, outcome, groups, Description("parquet"), name)
     encoding = find_encoding(path, given=options.encoding)
     form = options.format or find_format(path, encoding)
     if form in ("text", "vtt", "srt"):
-        if options.named:
-            raise CorpusError(
-                f"{path} is read as {form}, which has no columns, and --{next(iter(options.named))} names one. "
-                "Leave it out, or say by --format what the file is."
-            )
-        scripts = read_plain_text(path, encoding) if form == "text" else iter([read_captions(path, encoding)])
-        aside = from_scripts(scripts, source=str(path), name=name, outcome=outcome)
-        notes = (f"lines that belong to no turn (before the first speaker, or notices) are left out: {aside}",)
-        return Description(form, str(encoding), notes=notes if aside else ())
+        return _read_scripts(path, encoding, form, options, outcome, name)
     delimiter = ""
     if form in ("csv", "tsv"):
         delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
@@ -122,15 +134,36 @@ def _read_file(path: Path, options: Options, outcome: Outcome) -> Description:
     elif form == "jsonl":
         records = read_json_lines(path, encoding)
     else:
-        records = read_json(path, encoding, find_list(path, encoding))
+        records = read_json(path, encoding, find_list(path, encoding, options))
     description = Description(form, str(encoding), DELIMITERS.get(delimiter, repr(delimiter) if delimiter else ""))
-    return _read_records(path, records, options, outcome, description)
+    return _read_records(path, records, options, outcome, groups, description, name)
+
+
+def _read_scripts(
+    path: Path, encoding: Encoding, form: str, options: Options, outcome: Outcome, name: str
+) -> Description:
+    if options.named:
+        raise CorpusError(
+            f"{path} is read as {form}, which has no columns, and --{next(iter(options.named))} names one. "
+            "Leave it out, or say by --format what the file is."
+        )
+    scripts = read_plain_text(path, encoding) if form == "text" else iter([read_captions(path, encoding)])
+    aside = from_scripts(scripts, source=str(path), name=name, outcome=outcome)
+    notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {aside}",)
+    return Description(form, str(encoding), notes=notes if aside else ())
 
 
 def _read_records(
-    path: Path, records: Iterator[Record], options: Options, outcome: Outcome, description: Description
+    path: Path,
+    records: Iterator[Record],
+    options: Options,
+    outcome: Outcome,
+    groups: Groups,
+    description: Description,
+    name: str,
 ) -> Description:
-    sample = list(islice(records, SAMPLE))
+    mending = Mending()
+    sample, rest = mending.all(records, first=SAMPLE)
     usable = [record.values for record in sample if not record.problem]
     if not usable:
         first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
@@ -139,8 +172,12 @@ def _read_records(
             "Export it again, or say how it is to be read by --format, --encoding or --delimiter."
         )
     columns = find_columns(usable, options, path)
-    assemble = from_records if columns.turns else from_rows
-    assemble(chain(sample, records), columns, source=str(path), name=stem(path), outcome=outcome)
+    every = chain(sample, rest)
+    if columns.turns:
+        from_records(every, columns, source=str(path), name=name, outcome=outcome)
+    else:
+        groups.update(group_rows(every, columns, source=str(path), name=name, outcome=outcome))
     names = dict.fromkeys(name for values in usable for name in values)
-    unused = tuple(name for name in names if name not in columns.meanings)
-    return Description(description.format, description.encoding, description.delimiter, columns, unused, columns.notes)
+    inside = columns.meanings
+    unused = tuple(name for name in names if name not in inside)
+    return replace(description, columns=columns, unused=unused, notes=columns.notes + mending.notes())

@@ -164,8 +164,8 @@ class JsonText:
 def read_json(path: Path, encoding: Encoding, under: tuple[str, ...] | None) -> Iterator[Record]:
     """Yield the objects of a JSON file.
 
-    :param under: keys that lead to the list; an empty tuple for a list at the top, None for one object that is the
-        only record, `BY_ID` for an object whose keys are ids.
+    :param under: keys that lead to the list, or to one object that is the only record; an empty tuple for a list at
+        the top, None for an object there, `BY_ID` for an object whose keys are ids.
     :raises CorpusError: where the text is no JSON.
     """
     with open_text(path, encoding) as text:
@@ -188,12 +188,15 @@ def _under_id(line: int, key: str, value: object) -> Record:
 
 
 def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
+    if not keys and source.peek() == "{":
+        yield _checked(source.line, source.value())
+        return
     if not keys:
         for line, value in source.items():
             yield _checked(line, value)
         return
     for key in source.members():
-        if key == keys[0] and source.peek() == ("{" if keys[1:] else "["):
+        if key == keys[0] and source.peek() in ("{" if keys[1:] else "[{"):
             yield from _under(source, keys[1:])
         else:
             source.value()

@@ -40,7 +40,7 @@ def _understood(export: Export) -> Iterator[str]:
     for path, description in export.descriptions.items():
         ways.setdefault(description, []).append(path)
     for description, paths in list(ways.items())[:SHOWN_WAYS]:
-        names = _some([path.name for path in paths], 3)
+        names = _some([_below(path, export.source) for path in paths], 3)
         parts = [
             description.format,
             description.encoding,
@@ -52,7 +52,12 @@ def _understood(export: Export) -> Iterator[str]:
     if len(ways) > SHOWN_WAYS:
         yield f"and files read in {len(ways) - SHOWN_WAYS} more ways"
     if export.skipped:
-        yield f"skipped for their endings: {_some([path.name for path in export.skipped], SHOWN_NAMES)}"
+        skipped = [_below(path, export.source) for path in export.skipped]
+        yield f"skipped for their endings: {_some(skipped, SHOWN_NAMES)}"
+
+
+def _below(path: Path, source: Path) -> str:
+    return path.name if path == source else str(path.relative_to(source))
 
 
 def _columns(description: Description) -> Iterator[str]:
@@ -82,6 +87,10 @@ def _counts(export: Export) -> Iterator[str]:
     yield f"read         {outcome.rows} rows or records"
     yield f"dialogues    {len(outcome.dialogues)} can be used, {len(outcome.quarantine)} quarantined"
     yield f"turns        {turns.total()}{blank}"
+    if outcome.repeated:
+        yield f"repeated     {outcome.repeated} rows that another file has too, left out"
+    if outcome.dialogues and turns.total() == len(outcome.dialogues):
+        yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most(turns)}"
     yield f"labels       {len(labels)}{': ' if labels else ''}{_most(labels)}"
 

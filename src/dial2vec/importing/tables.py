@@ -14,8 +14,8 @@ from itertools import islice
 from pathlib import Path
 
 from dial2vec.errors import CorpusError
-from dial2vec.importing.columns import known_names
 from dial2vec.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.importing.names import known_names
 from dial2vec.importing.records import Record
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}

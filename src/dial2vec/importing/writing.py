@@ -27,11 +27,13 @@ class Places:
     :param root: of the project.
     :param corpus: its name.
     :param source: the imported file or folder.
+    :param redacted: whether this import masks personal data.
     """
 
     root: Path
     corpus: str
     source: Path
+    redacted: bool = False
 
     @property
     def name(self) -> str:
@@ -88,6 +90,8 @@ def foreign(places: Places) -> str:
         return "was changed after it was imported"
     if record.get("source") != str(places.source.resolve()):
         return f"was imported from {record.get('source')}"
+    if record.get("redacted") and not places.redacted:
+        return "was imported with --redact, and this import would put unmasked data in its place"
     return ""
 
 
@@ -99,9 +103,11 @@ def require_own(places: Places, *, replace: bool) -> None:
     """
     why = foreign(places)
     if why and not replace:
+        masked = "--redact" in why
+        way = "Give --redact again" if masked else f"Rename {places.source.name} to add it beside that file"
         raise CorpusError(
-            f"{places.output} is there already and {why}. Rename {places.source.name} to add it beside that file, or "
-            f"use --replace, which keeps that file in {places.folder / 'replaced'}."
+            f"{places.output} is there already and {why}. {way}, or use --replace, which keeps that file in "
+            f"{places.folder / 'replaced'}."
         )
 
 
@@ -147,7 +153,11 @@ def write_import(outcome: Outcome, places: Places) -> Path | None:
                 shutil.copy2(places.output, kept)
         # Written before the output is put in place, and with the digest of the one before: an import that is killed
         # between the two still knows its file.
-        record = {"source": str(places.source.resolve()), "sha256": [_digest(temporary), *own]}
+        record = {
+            "source": str(places.source.resolve()),
+            "redacted": places.redacted,
+            "sha256": [_digest(temporary), *own],
+        }
         write_json(places.record, record)
         aside = [replace(one, origin=one.origin.below(places.root)) for one in outcome.quarantine]
         write_quarantine(places.quarantine, aside)

@@ -1,0 +1,60 @@
+"""Tables of exchanges: what was asked and what was answered stand in two columns of one row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dial2vec.importing.names import by_name, plain
+
+ASKER = {"user", "human", "customer", "client", "visitor", "caller", "patient"}
+ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
+ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
+ANSWERED = {"answer", "response", "output", "completion", "reply"}
+WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
+# A name of a person has fewer words, an answer more.
+WORDY = 3.0
+
+
+def words_per_cell(cells: Sequence[str]) -> float:
+    """Return how many words the cells have on average."""
+    return sum(len(cell.split()) for cell in cells) / max(len(cells), 1)
+
+
+def is_answer(name: str) -> bool:
+    """Whether a column holds what was said, not who says it, by its name: `bot_response`."""
+    return plain(name).rsplit("_", 1)[-1] in WORDS
+
+
+def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
+    """Return the columns of what was asked and of what was answered, where there is one of each and no other text.
+
+    :param cells: by name of the column, those that are not blank.
+    """
+    sides = {name: side for name, values in cells.items() if (side := _side(name)) and _are_texts(name, values)}
+    asked = [name for name, side in sides.items() if side == "asked"]
+    answered = [name for name, side in sides.items() if side == "answered"]
+    if len(asked) != 1 or len(answered) != 1:
+        return None
+    text = by_name("text", list(cells))
+    if text not in (None, *asked, *answered):
+        return None
+    said = [cell for name in (*asked, *answered) for cell in cells[name]]
+    return (asked[0], answered[0]) if any(" " in cell for cell in said) else None
+
+
+def _side(name: str) -> str:
+    """Return the side of an exchange that a name says: who speaks goes before what is said, as in `user_response`."""
+    words = set(plain(name).split("_"))
+    if not words <= ASKER | ANSWERER | WORDS:
+        return ""
+    pairs = (("asked", ASKER), ("answered", ANSWERER), ("asked", ASKED), ("answered", ANSWERED))
+    return next((side for side, known in pairs if words & known), "")
+
+
+def _are_texts(name: str, values: list[Any]) -> bool:
+    """Whether a column holds texts: a column that is called "agent" may hold names, and "input" a count."""
+    if not values or not all(isinstance(value, str) for value in values):
+        return False
+    texts = any(character.isalpha() for value in values for character in value)
+    return texts and (plain(name) not in ASKER | ANSWERER or words_per_cell(values) > WORDY)

@@ -1,0 +1,98 @@
+"""What the names of columns mean, whoever wrote the export."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
+TURN_WORDS = ["turn", "utterance", "message", "sentence", "segment", "line", "row", "event", "comment", "reply"]
+ID_ENDS = ("_id", "_sid", "_ts", "_number", "_no", "_ref", "_key", "")
+# The better name first. A name also counts with words before it, "msg_text", unless it is one of `BARE`.
+NAMES: dict[str, tuple[str, ...]] = {
+    "id": (
+        *(f"{what}{end}" for end in ID_ENDS for what in DIALOGUE_WORDS),
+        *(f"{what}{end}" for end in ("_id", "_sid") for what in ("interaction", "contact", "meeting", "transcript")),
+        *("interaction", "meeting"),
+    ),
+    "own id": ("id", "uuid", "guid", "key", "record_id"),
+    "order": (
+        *(f"{what}{end}" for what in TURN_WORDS for end in ("_index", "_idx", "_number", "_no", "_order")),
+        *("turn_id", "turn", "utterance_id", "sequence_number", "sequence", "seq"),
+    ),
+    "time": (
+        *("timestamp", "created_at", "sent_at", "datetime", "date_time", "ts", "time", "start_time", "start"),
+        *("started_at", "created", "begin", "offset", "date", "message_time", "sent_time", "event_time"),
+    ),
+    "text": (
+        *("text", "utterance", "message", "body", "content", "msg", "comment", "reply", "sentence", "transcript"),
+        *("value", "line", "description", "sentences"),
+    ),
+    "speaker": (
+        *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "from"),
+        *("from_name", "role", "user", "username", "user_name", "speaker_id", "name", "author_id", "user_id"),
+        *("sender_id", "sender_type", "author_type", "participant_name", "participant_role", "participant_id"),
+        *("from_email", "sender_email", "who", "party", "side"),
+    ),
+    "label": (
+        *("label", "labels", "domain", "topic", "category", "queue", "intent", "tag", "tags", "topics", "categories"),
+        *("department", "reason", "queue_name", "topic_name", "category_name", "intent_name"),
+    ),
+    "turns": (
+        *("turns", "messages", "utterances", "transcript", "conversation", "conversations", "dialogue", "dialog"),
+        *("comments", "conversation_parts", "history", "chat", "log", "entries", "thread", "lines", "segments"),
+        *("replies", "events"),
+    ),
+}
+# Words that end the names of other things too: "call" in "previous_call", "time" in "response_time".
+BARE = {
+    *(*DIALOGUE_WORDS, "meeting", "interaction", "ts", "time", "start", "created", "begin", "offset", "date"),
+    *("value", "line", "description", "user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
+    "sentences",
+}
+# A name made of nothing but these is the time of a turn: "Date Sent", "comment_created_at", "start_ms". The words of
+# other times, "response", "updated", "end", are not among them.
+TIME_WORDS = {"time", "date", "datetime", "timestamp", "ts", "start", "begin", "offset", "created"}
+TIME_COMPANY = {"create", "creation", "sent", "send", "received", "posted", "started", "at", "on"}
+TIME_COMPANY |= {*DIALOGUE_WORDS, *TURN_WORDS}
+TIME_AT = re.compile(r"(?:^|_)(?:sent|received|posted|created|started)_(?:at|on)$")
+TIME_UNIT = re.compile(r"_(?:ms|msec|millis|milliseconds|s|sec|secs|seconds|utc|gmt|local|iso|unix|unixtime|epoch)$")
+INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
+
+
+@lru_cache(maxsize=4096)
+def plain(name: str) -> str:
+    """Return a column's name in small letters, its words joined by `_`: `conversationId` is `conversation_id`."""
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
+    return re.sub(r"[\W_]+", "_", words).strip("_").lower()
+
+
+def known_names(names: Sequence[str]) -> int:
+    """Return how many of the names a person could have meant as one of ours."""
+    known = {name for group in NAMES.values() for name in group}
+    return sum(plain(name) in known for name in names)
+
+
+def by_name(meaning: str, names: Sequence[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
+    """Return the column whose name says `meaning` best, among those that `fits` accepts.
+
+    A whole name goes before one with words before it.
+    """
+    found = {name: plain(name) for name in names}
+    whole = [name for wanted in NAMES[meaning] for name in names if found[name] == wanted]
+    ended = [wanted for wanted in NAMES[meaning] if wanted not in BARE and meaning not in ("own id", "order")]
+    longer = [name for wanted in ended for name in names if found[name].endswith(f"_{wanted}")]
+    made = [name for name in names if _is_time(found[name])] if meaning == "time" else []
+    return next((name for name in whole + longer + made if fits(name)), None)
+
+
+def _is_time(name: str) -> bool:
+    bare = TIME_UNIT.sub("", name)
+    words = set(bare.split("_"))
+    return bool(words & TIME_WORDS or TIME_AT.search(bare)) and words <= TIME_WORDS | TIME_COMPANY
+
+
+def is_index(name: str) -> bool:
+    """Whether a column counts something, by its name: `sentence_index`. It tells no dialogues apart."""
+    return bool(INDEX.search(plain(name))) or plain(name) in NAMES["order"]
