@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain mlflow prefect lint clean
+.PHONY: help run test install retrain mlflow prefect bench lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -36,6 +36,9 @@ mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 
 prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 	@$(BIN)/dial2vec page prefect
+
+bench: .venv/installed  ## time and memory of the data stages (docs/benchmarks.md); 12 minutes, 3 GB of disk
+	@$(BIN)/python benchmarks/data.py --sizes 100000 1000000
 
 lint: .venv/installed  ## ruff and mypy
 	@$(BIN)/ruff check src flows tests benchmarks
