@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -26,6 +26,7 @@ class ClusterScores:
     :param nmi: mean normalised mutual information (arithmetic normaliser), in [0, 1].
     :param accuracy: mean share of dialogues in the right cluster under the best one-to-one match, in (0, 1].
     :param purities: purity of each run, in the order of their seeds.
+    :param clusters: cluster of each dialogue in each run, int32 [runs, n].
     """
 
     purity: float
@@ -34,6 +35,7 @@ class ClusterScores:
     nmi: float
     accuracy: float
     purities: tuple[float, ...]
+    clusters: NDArray[np.int32] = field(compare=False)
 
 
 def cluster_scores(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int = 10, seed: int) -> ClusterScores:
@@ -48,17 +50,16 @@ def cluster_scores(vectors: np.ndarray, labels: Sequence[str | int], *, runs: in
     """
     truth = np.unique(np.asarray(labels), return_inverse=True)[1]
     n_labels = int(truth.max()) + 1
-    per_run = []
-    for run in range(runs):
-        clusters = kmeans(vectors, n_labels, seed + run)
-        per_run.append(
-            (
-                purity(truth, clusters),
-                adjusted_rand_score(truth, clusters),
-                normalized_mutual_info_score(truth, clusters),
-                accuracy(truth, clusters),
-            )
+    found = np.stack([kmeans(vectors, n_labels, seed + run) for run in range(runs)]).astype(np.int32)
+    per_run = [
+        (
+            purity(truth, clusters),
+            adjusted_rand_score(truth, clusters),
+            normalized_mutual_info_score(truth, clusters),
+            accuracy(truth, clusters),
         )
+        for clusters in found
+    ]
     means = np.mean(per_run, axis=0)
     purities = tuple(float(figures[0]) for figures in per_run)
     return ClusterScores(
@@ -68,6 +69,7 @@ def cluster_scores(vectors: np.ndarray, labels: Sequence[str | int], *, runs: in
         nmi=float(means[2]),
         accuracy=float(means[3]),
         purities=purities,
+        clusters=found,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from dial2vec.evaluation.distribution import normalised
@@ -25,9 +26,14 @@ def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 2
     :param labels: n labels.
     :param block: queries taken at a time; the memory is some six times `block` x n float64.
     """
+    return float(spearman_of_queries(vectors, labels, block=block).mean())
+
+
+def spearman_of_queries(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> NDArray[np.float64]:
+    """Return what `spearman` is the mean of: the correlation of each query, float64 [n] in [-1, 1]."""
     codes = np.unique(np.asarray(labels), return_inverse=True)[1]
     others = len(codes) - 1
-    total = 0.0
+    found = np.zeros(len(codes))
     for queries, cosines in cosine_blocks(vectors, block=block):
         # The query itself gets the lowest rank alone, so that the others are ranked 1 to n - 1 after subtracting 1.
         cosines[np.arange(len(queries)), queries] = -np.inf
@@ -39,8 +45,9 @@ def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 2
         n_relevant = relevant.sum(axis=1)
         covariance = np.einsum("ij,ij->i", centred, relevant)
         spread = np.einsum("ij,ij->i", centred, centred) * n_relevant * (others - n_relevant) / others
-        total += float((covariance[spread > 0] / np.sqrt(spread[spread > 0])).sum())
-    return total / len(codes)
+        defined = spread > 0
+        found[queries[defined]] = covariance[defined] / np.sqrt(spread[defined])
+    return found
 
 
 def spearman_ceiling(labels: Sequence[str | int]) -> float:

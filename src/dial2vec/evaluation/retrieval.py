@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dial2vec.evaluation.relatedness import COSINE_STEP, cosine_blocks
 
@@ -18,12 +19,14 @@ class RetrievalScores:
     :param mrr: mean of 1 / rank of the first hit, in (0, 1]; NaN without a query.
     :param queries: dialogues that were queries.
     :param left_out: dialogues that could not be queries, because no other has their label.
+    :param precisions: average precision of each dialogue as a query, float64 [n]; NaN where it was left out.
     """
 
     map: float
     mrr: float
     queries: int
     left_out: int
+    precisions: NDArray[np.float64] = field(compare=False)
 
 
 def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> RetrievalScores:
@@ -38,19 +41,21 @@ def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block:
     """
     codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]
     ranks = np.arange(1, len(codes) + 1)
-    precisions = reciprocals = 0.0
+    precisions = np.full(len(codes), np.nan)
+    reciprocals = 0.0
     for queries, cosines in cosine_blocks(vectors, block=block):
         has_hit = counts[codes[queries]] > 1
         hits = _ranked_hits(cosines[has_hit], queries[has_hit], codes)
         found = np.cumsum(hits, axis=1)
-        precisions += float(((found / ranks * hits).sum(axis=1) / found[:, -1]).sum())
+        precisions[queries[has_hit]] = (found / ranks * hits).sum(axis=1) / found[:, -1]
         reciprocals += float((1 / (hits.argmax(axis=1) + 1)).sum())
     n_queries = int(counts[counts > 1].sum())
     return RetrievalScores(
-        map=precisions / n_queries if n_queries else float("nan"),
+        map=float(np.nansum(precisions)) / n_queries if n_queries else float("nan"),
         mrr=reciprocals / n_queries if n_queries else float("nan"),
         queries=n_queries,
         left_out=len(codes) - n_queries,
+        precisions=precisions,
     )
 
 

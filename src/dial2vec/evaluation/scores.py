@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation.clustering import cluster_scores
+from dial2vec.evaluation.clustering import ClusterScores, cluster_scores
 from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity
-from dial2vec.evaluation.relatedness import spearman, spearman_ceiling
-from dial2vec.evaluation.retrieval import retrieval_scores
+from dial2vec.evaluation.relatedness import spearman_ceiling, spearman_of_queries
+from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One set of vectors, judged: the three tasks with what each dialogue adds to them.
+
+    :param relatedness: Spearman's correlation of each dialogue as a query, float64 [n].
+    """
+
+    clusters: ClusterScores
+    relatedness: NDArray[np.float64]
+    retrieval: RetrievalScores
+
+
+def judge(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int) -> Judged:
+    """Judge vectors by the three tasks; parameters and errors are those of `score`."""
+    _check(vectors, labels, runs)
+    return Judged(
+        clusters=cluster_scores(vectors, labels, runs=runs, seed=seed),
+        relatedness=spearman_of_queries(vectors, labels),
+        retrieval=retrieval_scores(vectors, labels),
+    )
 
 
 def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int) -> dict[str, float]:
@@ -25,13 +49,16 @@ def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: 
     :param seed: seed of the first run; run i takes `seed + i`.
     :raises Dial2vecError: when vectors and labels do not fit this.
     """
-    _check(vectors, labels, runs)
-    clusters = cluster_scores(vectors, labels, runs=runs, seed=seed)
-    retrieval = retrieval_scores(vectors, labels)
+    return figures(judge(vectors, labels, runs=runs, seed=seed), vectors, labels)
+
+
+def figures(judged: Judged, vectors: np.ndarray, labels: Sequence[str | int]) -> dict[str, float]:
+    """Return what `score` returns, of vectors that were judged already."""
+    clusters, retrieval = judged.clusters, judged.retrieval
     shares = {
         "purity": clusters.purity,
         "purity_sd": clusters.purity_sd,
-        "spearman": spearman(vectors, labels),
+        "spearman": float(judged.relatedness.mean()),
         "spearman_ceiling": spearman_ceiling(labels),
         "map": retrieval.map,
         "mrr": retrieval.mrr,
