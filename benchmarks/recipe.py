@@ -48,7 +48,7 @@ PAPER = {
     "gradient_accumulation": 1,
     "checkpoint_steps": 20,
 }
-AS_THE_PAPER_READS = {"separators": True}
+AS_THE_PAPER_READS = {"input": "separators"}
 # name -> what differs from params.yaml in the blocks `encoder` and `train`, and how the choice is made.
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "default": ({}, {}, "label_free"),

@@ -33,16 +33,26 @@ def some_dialogues():
     ]
 
 
-def test_models_saved_before_separators_could_be_chosen_keep_theirs(tiny_folder, tmp_path, dialogue):
-    one = dialogue("d", "a: w1 w2", "b: w3")
-    for separators in (True, False):
-        DialogueEncoder.from_pretrained(tiny_folder, separators=separators).save_pretrained(tmp_path / "m")
-        assert DialogueEncoder.from_pretrained(tmp_path / "m").tokens.separators is separators
+@pytest.mark.parametrize(("key", "found"), [(True, "separators"), (False, "text"), (None, "separators")])
+def test_models_saved_before_inputs_had_names_read_as_they_did(tiny_folder, tmp_path, dialogue, key, found):
+    DialogueEncoder.from_pretrained(tiny_folder).save_pretrained(tmp_path / "m")
     settings = json.loads((tmp_path / "m" / "dialogue_encoder.json").read_text())
-    del settings["separators"]
+    del settings["input"], settings["last_turns"]
+    # The oldest models lack the key: when they were saved, separators were no choice.
+    settings |= {} if key is None else {"separators": key}
     (tmp_path / "m" / "dialogue_encoder.json").write_text(json.dumps(settings))
-    assert len(DialogueEncoder.from_pretrained(tmp_path / "m").tokens.dialogues([one])[0].ids) == 5
-    assert len(DialogueEncoder.from_pretrained(tiny_folder).tokens.dialogues([one])[0].ids) == 4
+    encoder = DialogueEncoder.from_pretrained(tmp_path / "m")
+    assert encoder.tokens.input == found
+    assert len(encoder.tokens.dialogues([dialogue("d", "a: w1 w2", "b: w3")])[0].ids) == 4 + (found == "separators")
+
+
+def test_an_encoder_that_was_never_saved_reads_text_unless_told_otherwise(tiny_folder, tmp_path):
+    assert DialogueEncoder.from_pretrained(tiny_folder).tokens.input == "text"
+    told = DialogueEncoder.from_pretrained(tiny_folder, input="separators", last_turns=3)
+    told.save_pretrained(tmp_path / "m")
+    again = DialogueEncoder.from_pretrained(tmp_path / "m")
+    assert (again.tokens.input, again.tokens.style) == ("separators", told.tokens.style)
+    assert DialogueEncoder.from_pretrained(tmp_path / "m", input="text").tokens.input == "text"
 
 
 def test_encode_gives_float32_rows_in_input_order(encoder):

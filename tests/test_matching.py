@@ -40,7 +40,7 @@ def batches(draw):
         turns[d, :length] = turn
         roles[d, :length] = torch.tensor([turn_roles[t] for t in turn])
     seed = draw(st.integers(0, 10**6))
-    hidden = torch.randn(n_dialogues, width, 5, generator=torch.Generator().manual_seed(seed))
+    hidden = torch.randn(n_dialogues, width, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     return hidden, turns, roles
 
 
@@ -49,9 +49,11 @@ def batches(draw):
 def test_linear_matching_equals_the_definition(batch, window):
     hidden, turns, roles = batch
     own, cross, present = self_and_cross(hidden, turns, roles, window=window)
-    expected_own, expected_cross = matched_by_definition(hidden.double(), turns, roles, window)
-    torch.testing.assert_close(own.double(), expected_own, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(cross.double(), expected_cross, atol=1e-4, rtol=1e-4)
+    expected_own, expected_cross = matched_by_definition(hidden, turns, roles, window)
+    torch.testing.assert_close(own, expected_own, atol=1e-10, rtol=1e-10)
+    torch.testing.assert_close(cross, expected_cross, atol=1e-10, rtol=1e-10)
+    in_fp32 = self_and_cross(hidden.float(), turns, roles, window=window)[1]
+    torch.testing.assert_close(in_fp32.double(), expected_cross, atol=1e-4, rtol=1e-4)
     for d in range(len(hidden)):
         speakers = set(roles[d].tolist()) - {-1}
         for role in range(own.shape[1]):

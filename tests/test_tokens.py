@@ -9,7 +9,7 @@ from dial2vec.tokens import DialogueTokenizer
 
 @pytest.fixture
 def tokens(tiny_folder):
-    return DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=64, separators=True)
+    return DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=64, input="separators")
 
 
 def test_input_is_cls_then_turns_with_separators_that_belong_to_the_turn_before(tokens, dialogue):
@@ -22,11 +22,11 @@ def test_input_is_cls_then_turns_with_separators_that_belong_to_the_turn_before(
 
 
 def test_without_separators_the_turns_are_running_text_and_keep_their_turn_and_role(tiny_folder, dialogue):
-    tokens = DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=64, separators=False)
+    tokens = DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=64)
     [sequence] = tokens.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
     assert tokens.tokenizer.convert_ids_to_tokens(sequence.ids) == ["[CLS]", "w0", "w1", "w2", "w3"]
     assert (sequence.turns.tolist(), sequence.roles.tolist()) == ([0, 0, 0, 1, 2], [0, 0, 0, 1, 0])
-    with_separators = DialogueTokenizer(tokens.tokenizer, max_length=64, separators=True)
+    with_separators = DialogueTokenizer(tokens.tokenizer, max_length=64, input="separators")
     assert (tokens.n_special(3), with_separators.n_special(3)) == (1, 3)
 
 
@@ -36,7 +36,7 @@ def test_roles_are_numbered_by_first_appearance(tokens, dialogue):
 
 
 def test_what_does_not_fit_is_cut_at_the_end_and_counted(tiny_folder, dialogue):
-    short = DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=4, separators=True)
+    short = DialogueTokenizer(AutoTokenizer.from_pretrained(tiny_folder), max_length=4, input="separators")
     [sequence] = short.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
     assert (len(sequence.ids), len(sequence.turns), len(sequence.roles), sequence.cut) == (4, 4, 4, 3)
 

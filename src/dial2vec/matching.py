@@ -19,18 +19,18 @@ def self_and_cross(
     and one running sum over turns, O(n d), and no n x n matrix. With more than two roles each stands against
     all others together; with two this is the paper's problem, once per role.
 
-    Computed in fp32, whatever the autocast.
+    Computed in fp32, whatever the autocast; float64 stays what it is.
 
     :param hidden: token vectors [b, n, d].
-    :param turns: turn index of each token [b, n], from 0.
+    :param turns: turn number of each token [b, n], at least 0; only differences matter.
     :param roles: role of each token [b, n], -1 for padding.
     :param window: largest distance in turns at which two tokens meet; None is no limit.
     :return: self sums [b, r, d], cross sums [b, r, d], and a bool mask [b, r] of the roles for which both sides
         have tokens. Sums, not means: they go into a cosine, which has no scale.
     """
     with torch.autocast(hidden.device.type, enabled=False):
-        hidden = hidden.float()
-        masks = role_masks(roles)
+        hidden = hidden.to(torch.promote_types(hidden.dtype, torch.float32))
+        masks = role_masks(roles).to(hidden.dtype)
         own_sum = torch.bmm(masks, hidden)
         everyone = masks.sum(1)
         cross = []

@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import CorpusError
+from dial2vec.errors import CorpusError, ModelError
+from dial2vec.inputs import input_style
 
 PADDING_ROLE = -1
 MAX_TURNS = 512
@@ -43,10 +44,11 @@ class Utterances:
 class TokenSequence:
     """One encoder input. All three arrays are int64 [n].
 
-    :param ids: token ids with the encoder's own special tokens.
-    :param turns: index of the turn that each token belongs to, from 0; the first special token counts to turn 0.
+    :param ids: token ids with the special tokens of the input.
+    :param turns: number of the turn that each token belongs to: from 0 on, or down to 1 where the input counts down.
     :param roles: role of that turn, from 0.
-    :param cut: number of tokens that did not fit and were left out at the end.
+    :param cut: number of tokens that did not fit and were left out. Turns in front of the last ones that an input
+        reads are no part of it, and not counted.
     """
 
     ids: NDArray[np.int64]
@@ -73,30 +75,61 @@ class Batch:
         """Return the batch on `device`."""
         return Batch(*(t.to(device, non_blocking=True) for t in (self.ids, self.attention, self.turns, self.roles)))
 
+    def positions_in_turn(self) -> torch.Tensor:
+        """Return the place of each token in its turn, from 0, int64 [b, n]; 0 for padding."""
+        places = torch.arange(self.turns.shape[1], device=self.turns.device).expand_as(self.turns)
+        begins = torch.nn.functional.pad(self.turns[:, 1:] != self.turns[:, :-1], (1, 0))
+        return (places - (places * begins).cummax(1).values) * self.attention
+
 
 class DialogueTokenizer:
-    """Turns dialogues into encoder inputs, `[CLS] u1 u2 ... ut` or `[CLS] u1 [SEP] u2 [SEP] ... ut`.
+    """Turns dialogues into encoder inputs, `[CLS] u1 u2 ... ut` or another of `dial2vec.inputs.STYLES`.
 
-    The special tokens are the encoder's own. Sentence encoders have seen running text rather than separators; the
-    paper has them (section 3.2). Every utterance is tokenised once and alone, so that negatives can be put together
-    from cached ids.
+    Every utterance is tokenised once and alone, so that negatives can be put together from cached ids.
 
     :param tokenizer: a fast Hugging Face tokenizer.
     :param max_length: longest input in tokens; what does not fit is cut at the end and counted.
-    :param separators: put the encoder's separator between turns.
+    :param input: name of the style.
+    :param last_turns: only so many turns, counted from the end, are read; None is the style's own number.
+    :param max_turn: longest turn in tokens, its special ones included; what does not fit is cut at its end and
+        counted. None is no limit.
+    :raises ModelError: when the tokenizer lacks a token of the style.
     """
 
-    def __init__(self, tokenizer: Any, *, max_length: int, separators: bool) -> None:
+    def __init__(
+        self,
+        tokenizer: Any,
+        *,
+        max_length: int,
+        input: str = "text",
+        last_turns: int | None = None,
+        max_turn: int | None = None,
+    ) -> None:
         self.tokenizer = tokenizer
-        self.separators = separators
-        self.max_length = max_length
+        self.max_length, self.input, self.last_turns = max_length, input, last_turns
+        self.style = style = input_style(input, last_turns)
         start = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         separator = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
-        self._start = [] if start is None else [start]
+        own = [] if separator is None else [separator]
         # RoBERTa and its kin mark a boundary between two texts by two separators.
-        doubled = "roberta" in type(tokenizer).__name__.lower()
-        self._separator = [separator] * (2 if doubled else 1) if separators and separator is not None else []
+        doubled = 2 if "roberta" in type(tokenizer).__name__.lower() else 1
+        after = [] if style.after is None else [self._token(style.after)]
+        self._start = [start] if style.start and start is not None else []
+        self._before = [[self._token(text)] for text in style.before] or [[]]
+        self._between = after + (own * doubled if style.between else [])
+        self._end = after + (own if style.end else [])
+        longest = max(len(self._between), len(self._end)) + len(self._start) + len(self._before[0])
+        self._room = None if max_turn is None else max_turn - longest
         self._padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
+
+    def _token(self, text: str) -> int:
+        found = self.tokenizer.convert_tokens_to_ids(text)
+        if found is None or found == self.tokenizer.unk_token_id:
+            raise ModelError(
+                f"the tokenizer has no token {text}, which input {self.input} puts between turns. Set encoder.input to "
+                "another, or take the encoder that it was made for (docs/encoders.md)."
+            )
+        return int(found)
 
     def utterances(self, texts: Iterable[str]) -> Utterances:
         """Tokenise utterances, each alone and without special tokens."""
@@ -109,23 +142,27 @@ class DialogueTokenizer:
         return Utterances(ids, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
     def assemble(self, turns: Sequence[NDArray[np.int32]], roles: Sequence[int]) -> TokenSequence:
-        """Join tokenised turns into one input; each separator belongs to the turn before it.
+        """Join tokenised turns into one input; each special token belongs to a turn.
 
         :param turns: token ids of each turn.
         :param roles: role of each turn.
         """
-        last = len(turns) - 1
+        turns, roles = turns[self.style.kept], roles[self.style.kept]
+        n = len(turns)
         pieces: list[Any] = [self._start]
         lengths = []
-        for index, turn in enumerate(turns):
-            separator = self._separator if index < last else []
-            pieces += [turn, separator]
-            lengths.append(len(turn) + len(separator) + (len(self._start) if index == 0 else 0))
-        ids = np.concatenate([np.asarray(piece, dtype=np.int64) for piece in pieces])
-        turn_ids = np.repeat(np.arange(len(turns), dtype=np.int64), lengths)
-        role_ids = np.repeat(np.asarray(roles, dtype=np.int64), lengths)
-        limit = self.max_length
-        return TokenSequence(ids[:limit], turn_ids[:limit], role_ids[:limit], max(0, len(ids) - limit))
+        for index, (turn, role) in enumerate(zip(turns, roles, strict=True)):
+            before = self._before[min(role, len(self._before) - 1)]
+            after = self._between if index < n - 1 else self._end
+            said = turn[: self._room]
+            pieces += [before, said, after]
+            lengths.append(len(before) + len(said) + len(after) + (len(self._start) if index == 0 else 0))
+        ids = np.concatenate([np.asarray(piece, dtype=np.int64) for piece in pieces])[: self.max_length]
+        numbers = np.arange(n, 0, -1) if self.style.count_down else np.arange(n)
+        turn_ids = np.repeat(numbers.astype(np.int64), lengths)[: self.max_length]
+        role_ids = np.repeat(np.asarray(roles, dtype=np.int64), lengths)[: self.max_length]
+        whole = sum(map(len, turns)) + self.n_special(n)
+        return TokenSequence(ids, turn_ids, role_ids, whole - len(ids))
 
     def dialogues(self, dialogues: Sequence[Dialogue]) -> list[TokenSequence]:
         """Tokenise whole dialogues.
@@ -144,8 +181,18 @@ class DialogueTokenizer:
         return sequences
 
     def n_special(self, n_turns: int) -> int:
-        """Return how many special tokens a dialogue of `n_turns` turns gets."""
-        return len(self._start) + len(self._separator) * (n_turns - 1)
+        """Return how many special tokens a dialogue gets of which `n_turns` turns are read."""
+        per_turn = len(self._before[0]) + len(self._between)
+        return len(self._start) + n_turns * per_turn - len(self._between) + len(self._end)
+
+    def cuts(self, words: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which dialogues would lose tokens, [m], by the number of tokens in each of their turns.
+
+        :param words: without special tokens, [m, turns].
+        """
+        words = words[:, self.style.kept]
+        too_long = words.sum(1) + self.n_special(words.shape[1]) > self.max_length
+        return too_long if self._room is None else too_long | (words > self._room).any(1)
 
     def pad(self, sequences: Sequence[TokenSequence]) -> Batch:
         """Pad to the longest sequence of the batch."""

@@ -75,6 +75,7 @@ class SelfGuidedSet(Dataset[list[TokenSequence]]):
             n_samples=1 + self.samples.negatives.shape[1],
             temperature=settings.temperature,
             window=settings.window,
+            mean=settings.loss_mean,
         )
 
     def count_cut(self) -> int:
@@ -82,7 +83,7 @@ class SelfGuidedSet(Dataset[list[TokenSequence]]):
         cut = set()
         for index, place in np.unique(self.order, axis=0):
             words = self.tokens.lengths[self.places[self._turn_numbers(index, place)]]
-            if words.sum(1).max() + self.tokenizer.n_special(words.shape[1]) > self.tokenizer.max_length:
+            if self.tokenizer.cuts(words).any():
                 cut.add(place)
         return len(cut)
 

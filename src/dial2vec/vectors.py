@@ -66,7 +66,7 @@ def _owner(folder: Path) -> object:
 
 
 def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
-    read_by = (encoder.tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, encoder.tokens.separators)
+    read_by = (encoder.tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, encoder.tokens.style)
     made_by = (read_by, encoder.pooling, encoder.resolved(precision), encoder.device.type, code_hash())
     digest = hashlib.sha256(repr(made_by).encode())
     for weights in encoder.state_dict().values():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -17,6 +19,7 @@ def dial2vec_loss(
     n_samples: int,
     temperature: float = 0.2,
     window: int | None = 10,
+    mean: Literal["dialogues", "columns"] = "dialogues",
 ) -> Tensor:
     """Let each speaker's side of a dialogue guide the other's.
 
@@ -32,9 +35,11 @@ def dial2vec_loss(
     :param n_samples: N, 1 positive and N - 1 negatives per dialogue.
     :param temperature: τ > 0; the paper names 0.2.
     :param window: largest distance in turns at which tokens are matched; the paper names 10; None is no limit.
-    :return: scalar fp32, `mean over dialogues of Σ_r -log softmax_j(cos(ê_j^r, ẽ_j^r) / τ)[positive]`. A role that
-        the real dialogue lacks adds no term, and a negative that lost a role (cut at the length limit) is left out
-        of that role's sum.
+    :param mean: "dialogues" (the paper), or "columns": over the N samples too, as the published code does. That
+        divides the loss by N, a scale which Adam takes back and `max_gradient_norm` does not.
+    :return: scalar, `mean over dialogues of Σ_r -log softmax_j(cos(ê_j^r, ẽ_j^r) / τ)[positive]`, in fp32, or in the
+        precision of `hidden` where that is higher. A role that the real dialogue lacks adds no term, and a negative
+        that lost a role (cut at the length limit) is left out of that role's sum.
 
     Example::
 
@@ -48,4 +53,5 @@ def dial2vec_loss(
     # Rows of -inf would give NaN gradients even where they are masked afterwards.
     logits = torch.where(counted[:, None, :], logits, torch.zeros_like(logits))
     terms = -functional.log_softmax(logits, dim=1)[:, 0]
-    return torch.where(counted, terms, torch.zeros_like(terms)).sum(1).mean()
+    loss = torch.where(counted, terms, torch.zeros_like(terms)).sum(1).mean()
+    return loss / n_samples if mean == "columns" else loss

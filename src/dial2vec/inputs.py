@@ -1,0 +1,75 @@
+"""What a dialogue looks like to an encoder: special tokens, turns, positions (Liu et al. 2022, section 3.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dial2vec.errors import ModelError, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class InputStyle:
+    """How the turns of a dialogue become one sequence. A special token belongs to a turn and has its number and role.
+
+    :param start: the encoder's own start token, if it has one, in front; it belongs to the first turn.
+    :param before: token in front of every turn, by role; a role beyond the last has the last one's.
+    :param after: token behind every turn.
+    :param between: the encoder's own separator behind every turn but the last.
+    :param end: the encoder's own separator behind the last turn.
+    :param last_turns: only so many turns, counted from the end, are read; None is all.
+    :param restart_positions: positions begin at 0 in every turn instead of once.
+    :param count_down: turns are numbered ..., 3, 2, 1 instead of 0, 1, 2, ...
+    """
+
+    start: bool = True
+    before: tuple[str, ...] = ()
+    after: str | None = None
+    between: bool = False
+    end: bool = False
+    last_turns: int | None = None
+    restart_positions: bool = False
+    count_down: bool = False
+
+    @property
+    def kept(self) -> slice:
+        """The turns that are read."""
+        return slice(-self.last_turns if self.last_turns else None, None)
+
+
+# By their name in `encoder.input`; each on an example: docs/encoders.md.
+STYLES: dict[str, InputStyle] = {
+    "text": InputStyle(),
+    "separators": InputStyle(between=True),
+    "t5": InputStyle(start=False, between=True, end=True),
+    "blender": InputStyle(start=False, between=True, end=True),
+    "tod_bert": InputStyle(before=("[sys]", "[usr]"), end=True),
+    "plato": InputStyle(start=False, after="[unused1]", last_turns=15, restart_positions=True, count_down=True),
+}
+
+
+def input_style(name: str, last_turns: int | None = None) -> InputStyle:
+    """Return the style of a name.
+
+    :param last_turns: takes the place of the style's own number of turns; None keeps that.
+    :raises ModelError: for an unknown name, and for a number below 1.
+    """
+    if name not in STYLES:
+        raise ModelError(f"input is {name!r}.{did_you_mean(str(name), STYLES)} Valid: {', '.join(STYLES)}.")
+    if last_turns is None:
+        return STYLES[name]
+    if last_turns < 1:
+        raise ModelError(f"last_turns is {last_turns}; expected at least 1, or None for the input's own number.")
+    return replace(STYLES[name], last_turns=last_turns)
+
+
+def saved_input(settings: Mapping[str, Any]) -> str | None:
+    """Return the name of the input that a model was saved with, None for what is no saved model.
+
+    :param settings: those saved with it.
+    """
+    if not settings or "input" in settings:
+        return settings.get("input")
+    # Saved when the choice was separators or none, or before there was one: then they were put in.
+    return "separators" if settings.get("separators", True) else "text"
