@@ -196,6 +196,30 @@ def stats(corpora: tuple[str, ...]) -> None:
 
 
 @main.command()
+@click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
+@click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
+@click.option("--seed", "seeds", multiple=True, type=int, default=(1, 2, 3), show_default=True)
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
+def benchmark(corpora: tuple[str, ...], systems: tuple[str, ...], seeds: tuple[int, ...], output: Path | None) -> None:
+    """Fill the paper's tables: every SYSTEM on every CORPUS with every seed, beside the published figures.
+
+    A cell that is there is not computed again, so a run that was killed goes on. Each is a run of MLflow's experiment
+    dial2vec-benchmark.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.benchmark.grid import run_benchmark
+    from dial2vec.config import load_settings
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    folder = output or root / "artifacts" / "benchmark"
+    for path in run_benchmark(
+        root, settings, corpora=corpora, systems=systems, seeds=seeds, output=folder, say=click.echo
+    ):
+        click.echo(f"wrote {path}")
+
+
+@main.command()
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option(
     "--model", required=True, help="Such as models:/dial2vec-calls@champion, a folder, or a Hugging Face name."

@@ -230,8 +230,7 @@ class DialogueEncoder(nn.Module):
     ) -> NDArray[np.float32]:
         """Encode each dialogue once.
 
-        Dialogues longer than the encoder's limit are cut at their end; how many is logged as a warning, and
-        `count_cut` tells beforehand.
+        Dialogues longer than the encoder's limit are cut at their end; a warning says how many, `count_cut` beforehand.
 
         :param dialogues: one dialogue, or any sequence of them.
         :param batch_size: largest number of dialogues encoded at a time; no effect on the vectors beyond rounding.
@@ -246,23 +245,31 @@ class DialogueEncoder(nn.Module):
             log.warning(
                 "%d of %d dialogues are longer than %d tokens and were cut", cut, len(sequences), self.max_length
             )
-        hidden = None if progress else True
-        with tqdm(total=len(sequences), unit="dialogue", disable=hidden, leave=False) as bar:
+        with tqdm(total=len(sequences), unit="dialogue", disable=None if progress else True, leave=False) as bar:
             return self.encode_tokens(sequences, batch_size=batch_size, done=bar.update)
 
     def encode_tokens(
-        self, sequences: Sequence[TokenSequence], *, batch_size: int = 32, done: Callable[[int], object] | None = None
+        self,
+        sequences: Sequence[TokenSequence],
+        *,
+        batch_size: int = 32,
+        done: Callable[[int], object] | None = None,
+        embed: Callable[[Batch], Tensor] | None = None,
     ) -> NDArray[np.float32]:
         """Encode dialogues that `self.tokens` has tokenised; otherwise like `encode`.
 
         :param done: called after each batch with its number of dialogues.
+        :param embed: what to make of a batch, [b, ...]; None is the vector of the dialogue.
         """
         if batch_size < 1:
             raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
-        vectors = np.zeros((len(sequences), self.dimension), dtype=np.float32)
+        vectors = np.zeros((0, self.dimension), dtype=np.float32)
         with self._evaluating():
             for rows, batch in self._batches(sequences, batch_size):
-                vectors[rows] = self(batch).cpu().numpy()
+                found = (embed or self)(batch).cpu().numpy()
+                if not len(vectors):
+                    vectors = np.zeros((len(sequences), *found.shape[1:]), dtype=np.float32)
+                vectors[rows] = found
                 if done is not None:
                     done(len(rows))
         return vectors

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from dial2vec.artifacts import find_root
 from dial2vec.config import Promote
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.files import write_json
 from dial2vec.promotion import Contender, Verdict
 from dial2vec.records import RegisteredVersion, Registration, Scores, TrainingRecord
 from dial2vec.store import (
@@ -154,9 +155,13 @@ def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> N
             final |= {f"{prefix}{key}": value for key, value in (scores.get(encoder) or {}).items()}
     metrics += [Metric(key, float(value), now, 0) for key, value in final.items()]
     sizes = {f"dialogues.{split}": size for split, size in record.split_sizes.items()}
-    params = [Param(key, str(value)) for key, value in {**record.params, **sizes}.items()]
-    for first in range(0, len(params), PARAMS_PER_CALL):
-        client.log_batch(run_id, params=params[first : first + PARAMS_PER_CALL])
+    _log_batches(client, run_id, {**record.params, **sizes}, metrics)
+
+
+def _log_batches(client: MlflowClient, run_id: str, params: Mapping[str, object], metrics: list[Metric]) -> None:
+    found = [Param(key, str(value)) for key, value in params.items()]
+    for first in range(0, len(found), PARAMS_PER_CALL):
+        client.log_batch(run_id, params=found[first : first + PARAMS_PER_CALL])
     for first in range(0, len(metrics), METRICS_PER_CALL):
         client.log_batch(run_id, metrics=metrics[first : first + METRICS_PER_CALL])
 
@@ -268,6 +273,32 @@ def _judge_without_labels(
         not any(found.values()),
         [f"without labels, against version {number}: {reason}" for number, reason in found.items() if reason],
     )
+
+
+def log_run(
+    root: Path,
+    *,
+    area: str,
+    name: str,
+    params: Mapping[str, object],
+    metrics: Mapping[str, float],
+    tags: dict[str, str],
+    record: object,
+) -> str:
+    """Log one finished run that has no model, and return its id.
+
+    :param area: of the experiment `dial2vec-<area>`.
+    :param record: kept with the run, as `record.json`.
+    :raises ModelError: when the store cannot be used.
+    """
+    client, now = open_store(root), int(time.time() * 1000)
+    with one_sentence(store_uri(root)), tempfile.TemporaryDirectory() as folder:
+        run_id: str = client.create_run(experiment(client, root, area), tags=tags, run_name=name).info.run_id
+        _log_batches(client, run_id, params, [Metric(key, float(value), now, 0) for key, value in metrics.items()])
+        write_json(Path(folder) / "record.json", record)
+        client.log_artifact(run_id, str(Path(folder) / "record.json"))
+        client.set_terminated(run_id, "FINISHED")
+    return run_id
 
 
 def local_model(uri: str, *, root: Path | None) -> Path:

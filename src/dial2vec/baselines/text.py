@@ -1,0 +1,37 @@
+"""What the baselines that count words read: one notion of a word and one vocabulary for all of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import CorpusError
+from dial2vec.words import UNSPACED
+
+# Letters and digits; each character alone in scripts that write no blank between words.
+WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
+LEAST_DIALOGUES = 2
+
+
+def words_of(dialogue: Dialogue) -> list[str]:
+    """Return the lower-cased words of all turns in order, without punctuation; who speaks makes no difference."""
+    return [word for turn in dialogue.turns for word in WORD.findall(turn.text.lower())]
+
+
+def vocabulary(train: Sequence[Dialogue], *, at_most: float = 1.0) -> list[str]:
+    """Return the words that occur in at least two of the dialogues, sorted.
+
+    :param at_most: share of the dialogues; a word of more of them says nothing about what they are about.
+    :raises CorpusError: when no word is left.
+    """
+    n_dialogues = Counter(word for dialogue in train for word in set(words_of(dialogue)))
+    most = at_most * len(train)
+    kept = sorted(word for word, n in n_dialogues.items() if LEAST_DIALOGUES <= n <= most)
+    if not kept:
+        raise CorpusError(
+            f"the {len(train)} training dialogues share no word to learn from; expected words that occur in at least "
+            f"{LEAST_DIALOGUES} and at most {at_most:.0%} of them. Bring more dialogues."
+        )
+    return kept

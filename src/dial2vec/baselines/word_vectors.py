@@ -1,0 +1,96 @@
+"""Averaged word vectors that others trained: GloVe (Pennington, Socher & Manning 2014).
+
+The paper's table has a row "GloVe"; which of the published tables it took is not known. Here it is the one of 300
+dimensions from Wikipedia and Gigaword (some 380 MB to fetch once). Where none is at hand, `word2vec` is the same
+average over vectors that are trained on the corpus itself. Cost: reading the table, whatever the corpus.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.baselines.text import words_of
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ModelError
+
+log = logging.getLogger(__name__)
+
+
+def vectors(
+    train: Sequence[Dialogue],
+    judged: Sequence[Dialogue],
+    *,
+    seed: int,
+    table: str | Path = "glove-wiki-gigaword-300",
+) -> NDArray[np.float32]:
+    """Return the mean vector of each dialogue's words, each counted as often as it is said, float32 [judged, d].
+
+    A word that the table lacks is left out; a dialogue of such words alone gets zeros.
+
+    :param train: not used: the vectors come trained.
+    :param seed: not used: nothing is drawn.
+    :param table: a file in GloVe's or word2vec's format (.txt or .bin, may be .gz), or a name of gensim's downloader.
+    :raises ModelError: when neither a file nor a download is at hand, with the ways to get one.
+    """
+    return averaged(load_table(table), judged)
+
+
+def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+    """Return the mean vector of each dialogue's words, float32 [n, d].
+
+    :param table: gensim's `KeyedVectors`.
+    """
+    means = np.zeros((len(dialogues), table.vector_size), dtype=np.float32)
+    said = found = 0
+    for row, dialogue in enumerate(dialogues):
+        words = words_of(dialogue)
+        known = [table.key_to_index[word] for word in words if word in table.key_to_index]
+        if known:
+            means[row] = table.vectors[known].mean(axis=0)
+        said, found = said + len(words), found + len(known)
+    log.info("%d of %d words have a vector", found, said)
+    return means
+
+
+def load_table(table: str | Path) -> Any:
+    """Return gensim's `KeyedVectors` of a file, or of a name that its downloader knows.
+
+    :raises ModelError: when there is neither.
+    """
+    path = Path(table).expanduser()
+    if path.is_file():
+        return _read(path)
+    try:
+        from gensim import downloader
+
+        return downloader.load(str(table))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"the word vectors {str(table)!r} are neither a file nor could gensim fetch them ({error}); expected a "
+            "GloVe or word2vec file, or a network. Run `python -m gensim.downloader --download "
+            "glove-wiki-gigaword-300` where there is one and bring its ~/gensim-data here, give a file as table=, or "
+            'take the baseline "word2vec", which trains its own.'
+        ) from error
+
+
+def _read(path: Path) -> Any:
+    from gensim.models import KeyedVectors
+    from gensim.utils import open as open_plain_or_packed
+
+    binary = ".bin" in path.suffixes
+    try:
+        with open_plain_or_packed(str(path), "rb") as handle:
+            # word2vec's files begin with the two numbers n and d, GloVe's at once with a word and its vector.
+            no_header = not binary and len(handle.readline().split()) > 2
+        return KeyedVectors.load_word2vec_format(str(path), binary=binary, no_header=no_header)
+    except (OSError, EOFError, ValueError) as error:
+        raise ModelError(
+            f"{path} cannot be read as word vectors ({error}); expected a word and its numbers per line, as GloVe and "
+            "word2vec write them. Fetch it again."
+        ) from error

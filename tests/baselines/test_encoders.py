@@ -1,0 +1,112 @@
+"""The baselines that begin with an encoder: its mean, whitening, SimCSE."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dial2vec.baselines import encoder_mean, simcse, whitening
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError, ModelError
+
+
+def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    one = dialogue("d", "a: w1 w2 w3", "b: w4")
+    batch = encoder.tokens.pad(encoder.tokens.dialogues([one])).to(encoder.device)
+    with torch.inference_mode():
+        tokens = encoder.hidden_states(batch)[0].cpu().numpy()
+    np.testing.assert_allclose(
+        encoder_mean.vectors([], [one], seed=1, start=tiny_folder)[0], tokens.mean(axis=0), atol=1e-5
+    )
+
+
+def test_whitening_gives_mean_zero_and_the_identity_as_covariance():
+    draws = np.random.default_rng(0)
+    vectors = (draws.normal(size=(200, 5)) @ draws.normal(size=(5, 5)) + 3).astype(np.float32)
+    found = whitening.whitened(vectors, vectors, dimensions=None)
+    np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-4)
+    np.testing.assert_allclose(np.cov(found.T), np.eye(5), atol=1e-4)
+
+
+def test_whitening_by_hand():
+    # Variances 8 / 3 and 2 / 3 (n - 1 = 3) around the mean (1, 1).
+    fitted = np.array([[3, 1], [-1, 1], [1, 2], [1, 0]], dtype=np.float32)
+    found = whitening.whitened(fitted, np.array([[3, 2]], dtype=np.float32))
+    np.testing.assert_allclose(np.abs(found), [[2 / np.sqrt(8 / 3), 1 / np.sqrt(2 / 3)]], rtol=1e-5)
+
+
+def test_whitening_keeps_only_directions_that_few_dialogues_span():
+    draws = np.random.default_rng(0)
+    few, many = draws.normal(size=(4, 16)).astype(np.float32), draws.normal(size=(9, 16)).astype(np.float32)
+    # Four points span three directions; the fourth would be rounding errors scaled up to variance 1.
+    found = whitening.whitened(few, many)
+    assert found.shape == (9, 3)
+    assert np.abs(found).max() < 20
+    assert whitening.whitened(few, many, dimensions=2).shape == (9, 2)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_whitening_needs_two_different_dialogues(n):
+    with pytest.raises(CorpusError, match=f"found {n} training dialogues"):
+        whitening.whitened(np.ones((n, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32))
+
+
+def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, corpus):
+    def of(seed):
+        return whitening.vectors(*corpus, seed=seed, start=tiny_folder, max_dialogues=20)
+
+    assert of(1).tolist() == of(1).tolist()
+    assert not np.allclose(of(1), of(2))
+
+
+def test_simcse_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, corpus, dialogue):
+    one = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
+    found = simcse.vectors(corpus[0], [one], seed=1, start=tiny_folder, max_steps=0)
+    alone = [dialogue("u", "a: w1 w2 w3"), dialogue("v", "a: w4"), dialogue("v", "a: w4")]
+    # The tokenizer of the library closes with [SEP], so the expectation comes from the library's own pooling.
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(tiny_folder)
+    expected = model.encode([turn.text for part in alone for turn in part.turns], show_progress_bar=False)
+    np.testing.assert_allclose(found[0], expected.mean(axis=0), atol=1e-5)
+
+
+def test_simcse_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone(tiny_folder, corpus):
+    def of(seed, steps=3):
+        return simcse.vectors(*corpus, seed=seed, start=tiny_folder, max_steps=steps, batch_size=8, learning_rate=1e-2)
+
+    torch.manual_seed(5)
+    expected = torch.rand(1)
+    torch.manual_seed(5)
+    start, first, again, other = of(1, steps=0), of(1), of(1), of(2)
+    assert torch.equal(torch.rand(1), expected)
+    assert np.allclose(first, again, atol=1e-6)
+    assert not np.allclose(first, start, atol=1e-3)
+    assert not np.allclose(first, other, atol=1e-3)
+
+
+def test_simcse_lowers_its_own_loss(tiny_folder, corpus):
+    """After training, two dropout views of an utterance are nearer to each other than to other utterances'."""
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    texts = list({turn.text for one in corpus[0] for turn in one.turns})[:32]
+
+    def loss(model):
+        model.train()
+        torch.manual_seed(0)
+        tokens = model.preprocess(texts)
+        with torch.no_grad():
+            return float(MultipleNegativesRankingLoss(model)([dict(tokens), dict(tokens)], None))
+
+    model = simcse._load(tiny_folder, max_length=64)
+    before = loss(model)
+    torch.manual_seed(1)
+    simcse._fit(model, sorted(texts) * 20, batch_size=32, learning_rate=1e-3)
+    assert loss(model) < before
+
+
+def test_an_encoder_that_is_not_there_is_named(corpus):
+    with pytest.raises(ModelError, match="not a folder with a model"):
+        simcse.vectors(*corpus, seed=1, start="/no/such/folder")

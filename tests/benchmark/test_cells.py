@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.benchmark import cells as cells_module
+from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test
+from dial2vec.benchmark.grid import places, run_cells
+from dial2vec.benchmark.systems import SYSTEMS, encoder_views
+from dial2vec.config import settings_from_dict
+from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError, ModelError, SettingsError
+from dial2vec.store import open_store
+
+
+def talk(number: int) -> Dialogue:
+    words = [f"w{10 * (number % 2) + place % 7 + number % 3}" for place in range(6)]
+    return Dialogue(
+        f"d{number}",
+        tuple(Turn("ab"[place % 2], f"{word} {words[0]}") for place, word in enumerate(words)),
+        (f"topic{number % 2}",),
+    )
+
+
+@pytest.fixture
+def project(tmp_path, tiny_folder):
+    artifacts = Artifacts(tmp_path, "calls")
+    artifacts.splits.mkdir(parents=True)
+    for split, numbers in (("train", range(40)), ("dev", range(40, 60)), ("test", range(60, 80))):
+        write_dialogues(artifacts.split(split), [talk(number) for number in numbers])
+    artifacts.split_report.write_text(json.dumps({"split_sizes": {"train": 40, "dev": 20, "test": 20}}))
+    settings = settings_from_dict(
+        {"corpora": ["calls"], "encoder": {"name": tiny_folder}, "evaluate": {"kmeans_runs": 2}}
+    )
+    return tmp_path, settings
+
+
+def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(project, monkeypatch):
+    root, settings = project
+    cell = compute_cell(root, "calls", "tfidf_svd", 1, settings)
+    assert cell.scores["both"]["purity"] == 100.0
+    assert cell.intervals["both"]["purity"] == (100.0, 100.0)
+    run = open_store(root).get_run(cell.run_id)
+    assert run.data.metrics["purity"] == 100.0
+    assert run.data.tags["system"] == "tfidf_svd"
+    assert run.info.status == "FINISHED"
+    monkeypatch.setattr(cells_module, "baseline_vectors", lambda *_: pytest.fail("computed again"))
+    said = []
+    [again] = run_cells(root, settings, places(["calls"], ["tfidf_svd"], [1]), say=said.append)
+    assert again.scores == cell.scores
+    assert "there already, purity 100.00" in said[0]
+
+
+def test_other_settings_other_splits_and_half_written_cells_are_computed_anew(project, monkeypatch):
+    root, settings = project
+    fakes = {"both": np.eye(20, 4, dtype=np.float32)}
+    monkeypatch.setattr(cells_module, "baseline_vectors", lambda *_: fakes)
+    compute_cell(root, "calls", "tfidf_svd", 1, settings)
+    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is not None
+    assert known_cell(root, "calls", "tfidf_svd", 2, settings) is None
+    other = replace(settings, evaluate=replace(settings.evaluate, kmeans_runs=3))
+    assert known_cell(root, "calls", "tfidf_svd", 1, other) is None
+    write_dialogues(Artifacts(root, "calls").split("train"), [talk(0)])
+    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is None
+    cell_path(root, "calls", "tfidf_svd", 1).write_text("{half")
+    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is None
+
+
+def test_what_cannot_be_had_is_left_out_with_the_reason_and_tried_again_next_time(project, monkeypatch):
+    root, settings = project
+
+    def absent(*_):
+        raise ModelError("the word vectors are not at hand")
+
+    monkeypatch.setattr(cells_module, "baseline_vectors", absent)
+    cell = compute_cell(root, "calls", "word_vectors", 1, settings)
+    assert (cell.skipped, cell.scores) == ("the word vectors are not at hand", {})
+    assert known_cell(root, "calls", "word_vectors", 1, settings) is None
+
+
+def test_an_encoder_is_scored_by_both_speakers_each_alone_and_all_tokens(project, tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    judged = [talk(3), talk(8), Dialogue("alone", (Turn("a", "w1 w2"),), ("topic0",))]
+    views = encoder_views(encoder, judged, batch_size=2)
+    assert views["both"] == pytest.approx(encoder.encode(judged), abs=1e-6)
+    assert views["first"] + views["second"] == pytest.approx(views["both"], abs=1e-6)
+    assert not views["second"][2].any()
+    mean = DialogueEncoder.from_pretrained(tiny_folder, pooling="mean")
+    assert views["mean"] == pytest.approx(mean.encode(judged), abs=1e-6)
+
+
+def test_a_trained_system_runs_the_stages_and_cleans_up(project):
+    root, settings = project
+    cell = compute_cell(root, "calls", "default", 3, settings)
+    assert set(cell.scores) == {"both", "first", "second", "mean"}
+    # Of 40 dialogues nothing is learned.
+    assert cell.chosen == "start"
+    assert [path.name for path in cell_path(root, "calls", "default", 3).parent.iterdir()] == ["default-3.json"]
+
+
+def test_a_test_split_without_labels_is_refused(project):
+    root, _ = project
+    artifacts = Artifacts(root, "calls")
+    write_dialogues(artifacts.split("test"), [replace(talk(number), labels=()) for number in range(5)])
+    with pytest.raises(CorpusError, match=r"calls: the test split has 0 dialogues with one label, 0 different ones"):
+        labelled_test(artifacts)
+
+
+def test_a_system_without_seed_has_one_cell_and_an_unknown_one_is_named():
+    grid = places(["a", "b"], ["start", "lda"], [1, 2])
+    assert [(one.corpus, one.system, one.seed) for one in grid] == [
+        (corpus, *rest) for corpus in "ab" for rest in (("start", 1), ("lda", 1), ("lda", 2))
+    ]
+    with pytest.raises(SettingsError, match=r"no system 'strat'. Did you mean 'start'\?"):
+        places(["a"], ["strat"], [1])
+
+
+def test_every_baseline_of_the_registry_exists():
+    from dial2vec.baselines import BASELINES
+
+    assert {one.baseline for one in SYSTEMS.values() if one.baseline} == set(BASELINES)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import csv
+import io
+
+from dial2vec.benchmark.cells import Cell
+from dial2vec.benchmark.published import CORPORA, published
+from dial2vec.benchmark.tables import as_csv, as_markdown
+
+
+def cell(system: str, seed: int, purity: float, *, corpus: str = "sgd", views: tuple[str, ...] = ("both",)) -> Cell:
+    scores = {"purity": purity, "spearman": 38.0, "map": 90.0, "spearman_ceiling": 39.1}
+    ranges = {"purity": (purity - 1, purity + 1), "spearman": (37.0, 39.0), "map": (88.0, 92.0)}
+    named = dict.fromkeys(views, scores)
+    return Cell(corpus, system, seed, "x", named, dict.fromkeys(views, ranges), "", 1.0, f"run{seed}")
+
+
+CELLS = [cell("paper", 2, 92.0), cell("paper", 1, 90.0), cell("doc2vec", 1, 60.0)]
+
+
+def test_a_csv_row_has_mean_sd_seeds_and_the_published_figure():
+    rows = list(csv.DictReader(io.StringIO(as_csv(CELLS))))
+    assert list(rows[0])[:7] == ["model", "corpus", "metric", "mean", "sd", "seeds", "published"]
+    assert [(row["model"], row["metric"]) for row in rows] == [
+        (model, metric) for model in ("doc2vec", "paper") for metric in ("purity", "spearman", "map")
+    ]
+    assert rows[3] == {
+        **{"model": "paper", "corpus": "sgd", "metric": "purity", "mean": "91.00", "sd": "1.41", "seeds": "2"},
+        **{"published": "86.20", "low": "90.00", "high": "92.00", "ceiling": "", "view": "both", "runs": "run1 run2"},
+    }
+    assert (rows[0]["sd"], rows[0]["published"], rows[4]["ceiling"]) == ("", "63.60", "39.10")
+
+
+def test_the_page_has_a_table_per_corpus_with_ceiling_interval_and_published_row():
+    page = as_markdown([*CELLS, cell("start", 1, 70.0, corpus="calls")])
+    assert "## calls" in page
+    assert "Spearman cannot exceed 39.10" in page
+    assert (
+        "| dial2vec, the paper's recipe | 2 | 91.00 ± 1.41 [90.0, 92.0] | 38.00 ± 0.00 [37.0, 39.0] | "
+        "90.00 ± 0.00 [88.0, 92.0] | 86.2 / 36.9 / 82.8 |"
+    ) in page
+    assert "| start | 1 | 70.00 [69.0, 71.0] | 38.00 [37.0, 39.0] | 90.00 [88.0, 92.0] |  |" in page
+
+
+def test_speakers_and_aggregation_stand_beside_the_papers_means():
+    page = as_markdown([cell("start", 1, 70.0, views=("both", "first", "second", "mean"))])
+    assert "| sgd | start | 70.00 / 38.00 / 90.00 |" in page.partition("table 4")[2]
+    assert "| mean of six, published | dial2vec | 83.27 / 47.82 / 75.72 | 82.21 / 46.74 / 74.56 |" in page
+    assert "| mean of six, published | dial2vec | 83.69 / 47.93 / 76.39 | 83.97 / 48.19 / 76.73 |" in page
+    assert "table 4" not in as_markdown(CELLS)
+
+
+def test_a_cell_that_was_left_out_is_in_no_table():
+    skipped = Cell("sgd", "word_vectors", 1, "x", {}, {}, "", 0.0, "r", "not at hand")
+    assert as_csv([skipped]).count("\n") == 1
+    assert as_markdown([skipped]) == ""
+
+
+def test_published_figures_have_the_papers_means():
+    # Liu et al. 2022 print the mean over the six corpora beside each row.
+    means = {
+        task: round(sum(published("dial2vec", corpus)[task] for corpus in CORPORA) / 6, 1)
+        for task in ("purity", "spearman", "map")
+    }
+    assert means == {"purity": 84.0, "spearman": 48.2, "map": 76.7}
+    assert published("LDA", "sgd") == {"purity": 20.2}
+    assert published("dial2vec", "calls") == published("nobody", "sgd") == {}
