@@ -1,7 +1,7 @@
 """LDA (Blei, Ng & Jordan 2003): a dialogue is a mixture of topics, fitted by variational Bayes.
 
-The paper reports purity only, so its clusters are the topics themselves, as many as there are labels: `topics_of`.
-Its other settings are not known. Cost: 13 s with 23 topics.
+The paper reports purity only, so its clusters are the topics themselves, as many as there are labels:
+the largest share of a row. Its other settings are not known. Cost: 13 s with 23 topics.
 """
 
 from __future__ import annotations
@@ -40,11 +40,6 @@ def vectors(
     model = LatentDirichletAllocation(topics or _n_labels(judged), max_iter=passes, random_state=seed)
     model.fit(counts.transform(train))
     return np.asarray(model.transform(counts.transform(judged)), dtype=np.float32)
-
-
-def topics_of(shares: NDArray[np.float32]) -> NDArray[np.int64]:
-    """Return the largest topic of each row of `vectors`, int64 [n]: "topic = cluster" of the paper's purity."""
-    return shares.argmax(axis=1)
 
 
 def _n_labels(judged: Sequence[Dialogue]) -> int:

@@ -86,7 +86,8 @@ def compute_cell(root: Path, corpus: str, system: str, seed: int, settings: Sett
     scores, ranges = {}, {}
     for name, vectors in views.items():
         # The same seeds of k-means and of the bootstrap in all cells: their noise is not the system's.
-        found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
+        topics = vectors.argmax(axis=1) if row.topics else None
+        found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=topics)
         scores[name] = figures(found, vectors, labels)
         ranges[name] = intervals(found, labels, seed=settings.seed)
     seconds = round(time.perf_counter() - began, 1)

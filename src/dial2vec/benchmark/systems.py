@@ -43,6 +43,7 @@ class System:
     :param title: its name there.
     :param published: the model of Liu et al. 2022 that it stands beside, if the paper has it.
     :param baseline: key of `dial2vec.baselines.BASELINES`; empty for an encoder.
+    :param topics: whether its dimensions are topics, the largest of which is a dialogue's cluster, instead of k-means.
     :param seeded: whether another seed gives other vectors. Where not, one cell stands for all seeds.
     :param encoder: what differs from block `encoder` of params.yaml.
     :param train: what differs from block `train`; None where nothing is trained.
@@ -52,6 +53,7 @@ class System:
     title: str
     published: str = ""
     baseline: str = ""
+    topics: bool = False
     seeded: bool = True
     encoder: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] | None = None
@@ -69,7 +71,7 @@ class System:
 
 
 SYSTEMS: dict[str, System] = {
-    "lda": System(title="LDA", published="LDA", baseline="lda"),
+    "lda": System(title="LDA", published="LDA", baseline="lda", topics=True),
     "word_vectors": System(title="GloVe, averaged", published="GloVe", baseline="word_vectors", seeded=False),
     "word2vec": System(title="word2vec of the corpus, averaged", baseline="word2vec"),
     "doc2vec": System(title="Doc2Vec", published="Doc2Vec", baseline="doc2vec"),

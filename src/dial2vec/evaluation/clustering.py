@@ -41,24 +41,33 @@ class ClusterScores:
 def cluster_scores(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int = 10, seed: int) -> ClusterScores:
     """Cluster the raw (not normalised) vectors into as many clusters as there are labels and compare.
 
-    Source: Liu et al. 2022, section 4.2 (domain categorisation).
+    Source: Liu et al. 2022, section 4.2 (domain categorisation). Clusters from elsewhere: `compare_clusters`.
 
     :param vectors: [n, d] float32.
     :param labels: n labels.
     :param runs: how often k-means++ starts anew, at least 1; purity moves by points from start to start.
     :param seed: run i is seeded by `seed + i`.
     """
+    n_labels = len(set(labels))
+    return compare_clusters(np.stack([kmeans(vectors, n_labels, seed + run) for run in range(runs)]), labels)
+
+
+def compare_clusters(clusters: np.ndarray, labels: Sequence[str | int]) -> ClusterScores:
+    """Compare clusters with labels.
+
+    :param clusters: cluster of each dialogue in each run, whole numbers from 0, [runs, n].
+    :param labels: n labels.
+    """
     truth = np.unique(np.asarray(labels), return_inverse=True)[1]
-    n_labels = int(truth.max()) + 1
-    found = np.stack([kmeans(vectors, n_labels, seed + run) for run in range(runs)]).astype(np.int32)
+    found = clusters.astype(np.int32)
     per_run = [
         (
-            purity(truth, clusters),
-            adjusted_rand_score(truth, clusters),
-            normalized_mutual_info_score(truth, clusters),
-            accuracy(truth, clusters),
+            purity(truth, run),
+            adjusted_rand_score(truth, run),
+            normalized_mutual_info_score(truth, run),
+            accuracy(truth, run),
         )
-        for clusters in found
+        for run in found
     ]
     means = np.mean(per_run, axis=0)
     purities = tuple(float(figures[0]) for figures in per_run)

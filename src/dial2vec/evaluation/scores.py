@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation.clustering import ClusterScores, cluster_scores
+from dial2vec.evaluation.clustering import ClusterScores, cluster_scores, compare_clusters
 from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity
 from dial2vec.evaluation.relatedness import spearman_ceiling, spearman_of_queries
 from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_scores
@@ -27,11 +27,18 @@ class Judged:
     retrieval: RetrievalScores
 
 
-def judge(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int) -> Judged:
-    """Judge vectors by the three tasks; parameters and errors are those of `score`."""
+def judge(
+    vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int, clusters: np.ndarray | None = None
+) -> Judged:
+    """Judge vectors by the three tasks; parameters and errors are those of `score`.
+
+    :param clusters: the cluster of each dialogue, [n], where the system has its own; None is k-means.
+    """
     _check(vectors, labels, runs)
     return Judged(
-        clusters=cluster_scores(vectors, labels, runs=runs, seed=seed),
+        clusters=cluster_scores(vectors, labels, runs=runs, seed=seed)
+        if clusters is None
+        else compare_clusters(clusters[None], labels),
         relatedness=spearman_of_queries(vectors, labels),
         retrieval=retrieval_scores(vectors, labels),
     )
