@@ -69,6 +69,8 @@ def load_table(table: str | Path) -> Any:
     try:
         from gensim import downloader
 
+        # It logs a traceback of its own before it raises.
+        logging.getLogger(downloader.__name__).setLevel(logging.CRITICAL)
         return downloader.load(str(table))
     except (OSError, ValueError) as error:
         raise ModelError(
