@@ -198,9 +198,20 @@ def stats(corpora: tuple[str, ...]) -> None:
 @main.command()
 @click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
+@click.option(
+    "--ablation", "settings", metavar="SETTING", multiple=True, help="Change it in the paper's recipe; or: all."
+)
 @click.option("--seed", "seeds", multiple=True, type=int, default=(1, 2, 3), show_default=True)
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
-def benchmark(corpora: tuple[str, ...], systems: tuple[str, ...], seeds: tuple[int, ...], output: Path | None) -> None:
+def benchmark(
+    corpora: tuple[str, ...],
+    systems: tuple[str, ...],
+    settings: tuple[str, ...],
+    seeds: tuple[int, ...],
+    jobs: int,
+    output: Path | None,
+) -> None:
     """Fill the paper's tables: every SYSTEM on every CORPUS with every seed, beside the published figures.
 
     A cell that is there is not computed again, so a run that was killed goes on. Each is a run of MLflow's experiment
@@ -208,14 +219,23 @@ def benchmark(corpora: tuple[str, ...], systems: tuple[str, ...], seeds: tuple[i
     """
     from dial2vec.artifacts import find_root
     from dial2vec.benchmark.grid import run_benchmark
+    from dial2vec.benchmark.systems import ABLATIONS, ablated
     from dial2vec.config import load_settings
 
     root = find_root()
-    settings = load_settings(root / "params.yaml")
-    folder = output or root / "artifacts" / "benchmark"
-    for path in run_benchmark(
-        root, settings, corpora=corpora, systems=systems, seeds=seeds, output=folder, say=click.echo
-    ):
+    changed = ABLATIONS if "all" in settings else settings
+    named = [*systems, *(["paper"] if changed else []), *(system for name in changed for system in ablated(name))]
+    written = run_benchmark(
+        root,
+        load_settings(root / "params.yaml"),
+        corpora=corpora,
+        systems=list(dict.fromkeys(named)),
+        seeds=seeds,
+        jobs=jobs,
+        output=output or root / "artifacts" / "benchmark",
+        say=click.echo,
+    )
+    for path in written:
         click.echo(f"wrote {path}")
 
 

@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
@@ -284,17 +284,22 @@ def log_run(
     metrics: Mapping[str, float],
     tags: dict[str, str],
     record: object,
+    course: Sequence[Mapping[str, float]] = (),
 ) -> str:
     """Log one finished run that has no model, and return its id.
 
     :param area: of the experiment `dial2vec-<area>`.
     :param record: kept with the run, as `record.json`.
+    :param course: points of a training run, each with its "step"; their figures are logged as `course.<name>`.
     :raises ModelError: when the store cannot be used.
     """
     client, now = open_store(root), int(time.time() * 1000)
+    logged = [Metric(key, float(value), now, 0) for key, value in metrics.items()]
+    for point in course:
+        logged += [Metric(f"course.{key}", value, now, int(point["step"])) for key, value in point.items()]
     with one_sentence(store_uri(root)), tempfile.TemporaryDirectory() as folder:
         run_id: str = client.create_run(experiment(client, root, area), tags=tags, run_name=name).info.run_id
-        _log_batches(client, run_id, params, [Metric(key, float(value), now, 0) for key, value in metrics.items()])
+        _log_batches(client, run_id, params, logged)
         write_json(Path(folder) / "record.json", record)
         client.log_artifact(run_id, str(Path(folder) / "record.json"))
         client.set_terminated(run_id, "FINISHED")

@@ -13,7 +13,7 @@ from dial2vec.benchmark.grid import places, run_cells
 from dial2vec.benchmark.systems import SYSTEMS, encoder_views
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import CorpusError, ModelError, SettingsError
+from dial2vec.errors import ArtifactError, CorpusError, ModelError
 from dial2vec.store import open_store
 
 
@@ -30,7 +30,7 @@ def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(proj
     said = []
     [again] = run_cells(root, settings, places(["calls"], ["tfidf_svd"], [1]), say=said.append)
     assert again.scores == cell.scores
-    assert "there already, purity 100.00" in said[0]
+    assert "there already: calls, TF-IDF + SVD, seed 1: purity 100.00" in said[0]
 
 
 def test_other_settings_other_splits_and_half_written_cells_are_computed_anew(project, monkeypatch):
@@ -48,11 +48,12 @@ def test_other_settings_other_splits_and_half_written_cells_are_computed_anew(pr
     assert known_cell(root, "calls", "tfidf_svd", 1, settings) is None
 
 
-def test_what_cannot_be_had_is_left_out_with_the_reason_and_tried_again_next_time(project, monkeypatch):
+@pytest.mark.parametrize("error", [ModelError, ArtifactError])
+def test_what_cannot_be_had_is_left_out_with_the_reason_and_tried_again_next_time(project, monkeypatch, error):
     root, settings = project
 
     def absent(*_):
-        raise ModelError("the word vectors are not at hand")
+        raise error("the word vectors are not at hand")
 
     monkeypatch.setattr(cells_module, "baseline_vectors", absent)
     cell = compute_cell(root, "calls", "word_vectors", 1, settings)
@@ -85,15 +86,6 @@ def test_a_test_split_without_labels_is_refused(project):
     write_dialogues(artifacts.split("test"), [replace(talk(number), labels=()) for number in range(5)])
     with pytest.raises(CorpusError, match=r"calls: the test split has 0 dialogues with one label, 0 different ones"):
         labelled_test(artifacts)
-
-
-def test_a_system_without_seed_has_one_cell_and_an_unknown_one_is_named():
-    grid = places(["a", "b"], ["start", "lda"], [1, 2])
-    assert [(one.corpus, one.system, one.seed) for one in grid] == [
-        (corpus, *rest) for corpus in "ab" for rest in (("start", 1), ("lda", 1), ("lda", 2))
-    ]
-    with pytest.raises(SettingsError, match=r"no system 'strat'. Did you mean 'start'\?"):
-        places(["a"], ["strat"], [1])
 
 
 def test_every_baseline_of_the_registry_exists():

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import shutil
 import time
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from dial2vec.artifacts import Artifacts
-from dial2vec.benchmark.systems import SYSTEMS, System, Views, baseline_vectors, encoder_views, trained_encoder
+from dial2vec.benchmark.course import Choices, course, made_by, trained_encoder
+from dial2vec.benchmark.systems import ALL, System, Views, baseline_vectors, encoder_views
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.errors import ArtifactError, CorpusError, ModelError
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.evaluation.intervals import Interval, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
@@ -33,6 +32,9 @@ class Cell:
     :param seconds: to train, encode and score, in the process that ended it.
     :param run_id: its run in MLflow.
     :param skipped: why it could not be computed, as a sentence; empty where it was.
+    :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
+    :param by_labels: step that the labels of dev would choose, where something was trained.
+    :param label_free: step that the criteria without labels choose, likewise.
     """
 
     corpus: str
@@ -45,15 +47,28 @@ class Cell:
     seconds: float
     run_id: str
     skipped: str = ""
+    course: list[dict[str, float]] = field(default_factory=list)
+    by_labels: int = 0
+    label_free: int = 0
+
+
+def cells_folder(root: Path, corpus: str) -> Path:
+    """Where the cells of a corpus are kept."""
+    return root / "artifacts" / "benchmark" / corpus
 
 
 def cell_path(root: Path, corpus: str, system: str, seed: int) -> Path:
     """Where a cell is kept."""
-    return root / "artifacts" / "benchmark" / corpus / f"{system}-{seed}.json"
+    return cells_folder(root, corpus) / f"{system}-{seed}.json"
 
 
-def known_cell(root: Path, corpus: str, system: str, seed: int, settings: Settings) -> Cell | None:
-    """Return a cell that was computed by today's settings on today's splits, else None."""
+def known_cell(
+    root: Path, corpus: str, system: str, seed: int, settings: Settings, *, with_course: bool = False
+) -> Cell | None:
+    """Return a cell that was computed by today's settings on today's splits, else None.
+
+    :param with_course: one whose course was not scored does not count.
+    """
     path = cell_path(root, corpus, system, seed)
     if not path.is_file():
         return None
@@ -61,27 +76,36 @@ def known_cell(root: Path, corpus: str, system: str, seed: int, settings: Settin
         found = Cell(**read_json(path))
     except (ArtifactError, TypeError):
         return None
-    ours = SYSTEMS[system].settings(settings, seed=seed)
-    return found if found.made_by == made_by(Artifacts(root, corpus), ours) and not found.skipped else None
+    ours = ALL[system].settings(settings, seed=seed)
+    if found.skipped or (with_course and not found.course):
+        return None
+    return found if found.made_by == made_by(Artifacts(root, corpus), ours) else None
 
 
-def compute_cell(root: Path, corpus: str, system: str, seed: int, settings: Settings) -> Cell:
+def compute_cell(
+    root: Path, corpus: str, system: str, seed: int, settings: Settings, *, with_course: bool = False
+) -> Cell:
     """Compute a cell and keep it, with a run in MLflow.
 
-    Killed on its way, it goes on from the last whole checkpoint of its training.
+    Killed on its way, it goes on from the last whole checkpoint of its training. What cannot be computed, such as a
+    baseline whose word vectors are not at hand, is a cell that says why, and is tried again next time.
 
+    :param with_course: score every checkpoint as well.
     :raises CorpusError: when the test split has too few labels to score.
     """
     began = time.perf_counter()
-    artifacts, row = Artifacts(root, corpus), SYSTEMS[system]
+    artifacts, row = Artifacts(root, corpus), ALL[system]
     ours = row.settings(settings, seed=seed)
     judged = labelled_test(artifacts)
     work = cell_path(root, corpus, system, seed).with_suffix(".work")
+    views: Views = {}
+    choices, points, skipped = Choices("", 0, 0), [], ""
     try:
-        views, chosen = _views(row, artifacts, judged, ours, work)
-        skipped = ""
-    except ModelError as error:
-        views, chosen, skipped = {}, "", str(error)
+        views, choices = _views(row, artifacts, judged, ours, work)
+        if with_course:
+            points = course(artifacts, ours, work, judged, seed=settings.seed)
+    except Dial2vecError as error:
+        skipped = str(error)
     labels = [str(dialogue.label) for dialogue in judged]
     scores, ranges = {}, {}
     for name, vectors in views.items():
@@ -90,8 +114,21 @@ def compute_cell(root: Path, corpus: str, system: str, seed: int, settings: Sett
         found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=topics)
         scores[name] = figures(found, vectors, labels)
         ranges[name] = intervals(found, labels, seed=settings.seed)
-    seconds = round(time.perf_counter() - began, 1)
-    cell = Cell(corpus, system, seed, made_by(artifacts, ours), scores, ranges, chosen, seconds, "", skipped)
+    cell = Cell(
+        corpus,
+        system,
+        seed,
+        made_by(artifacts, ours),
+        scores,
+        ranges,
+        choices.chosen,
+        seconds=round(time.perf_counter() - began, 1),
+        run_id="",
+        skipped=skipped,
+        course=points,
+        by_labels=choices.by_labels,
+        label_free=choices.label_free,
+    )
     cell = replace(cell, run_id=_log(root, cell, ours))
     write_json(cell_path(root, corpus, system, seed), asdict(cell))
     shutil.rmtree(work, ignore_errors=True)
@@ -112,6 +149,7 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
         name=f"{cell.corpus} {cell.system} {cell.seed}",
         params=flat(settings),
         metrics=metrics | {"seconds": cell.seconds},
+        course=cell.course,
         tags={"corpus": cell.corpus, "system": cell.system, "made_by": cell.made_by},
         record=asdict(cell),
     )
@@ -119,17 +157,18 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
 
 def _views(
     row: System, artifacts: Artifacts, judged: list[Dialogue], settings: Settings, work: Path
-) -> tuple[Views, str]:
+) -> tuple[Views, Choices]:
+    nothing = Choices("", 0, 0)
     if row.baseline:
-        return baseline_vectors(row, artifacts, judged, settings), ""
+        return baseline_vectors(row, artifacts, judged, settings), nothing
     from dial2vec.encoder import DialogueEncoder
 
     if row.train is None:
-        encoder, chosen = DialogueEncoder.start(settings.encoder), ""
+        encoder, choices = DialogueEncoder.start(settings.encoder), nothing
     else:
-        encoder, chosen = trained_encoder(artifacts, settings, work)
+        encoder, choices = trained_encoder(artifacts, settings, work)
     with encoder.autocast("auto"):
-        return encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size), chosen
+        return encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size), choices
 
 
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
@@ -145,13 +184,3 @@ def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
             " expected at least two, one of them twice. The benchmark needs labels: take it out of `corpora`."
         )
     return found
-
-
-def made_by(artifacts: Artifacts, settings: Settings) -> str:
-    """Identify what a cell's figures depend on: settings, and what is in the splits."""
-    blocks = [settings.seed, *(asdict(getattr(settings, name)) for name in ("sample", "encoder", "train", "select"))]
-    digest = hashlib.sha256(json.dumps([*blocks, settings.evaluate.kmeans_runs]).encode())
-    for name in ("train", "dev", "test"):
-        with artifacts.split(name).open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()[:16]

@@ -1,69 +1,142 @@
-"""Curves of training as PNG, for the docs."""
+"""Courses of training as pictures and as a page: figure 3 of Liu et al. 2022, the choice, the ablations."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dial2vec.benchmark.curves import Curve
+from dial2vec.benchmark.cells import Cell
+from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
 from dial2vec.evaluation.pictures import COLOURS
 from dial2vec.files import atomic_path
+from dial2vec.html import templates
 
 WIDTH, HEIGHT, DPI = 4.2, 3.2, 130
+CHOICES = (("by_labels", "s", "chosen by purity on dev"), ("label_free", "o", "chosen without labels"))
+TITLES = {"purity": "purity", "spearman": "Spearman", "map": "MAP"}
+SHOWN = ("step", *TITLES, "uniformity", "adjusted_alignment")
 
 
-def draw_curves(curves: Sequence[Curve], path: Path, *, task: str = "map") -> None:
-    """Draw a figure over the steps of training, one panel per corpus and setting, with the two choices marked.
-
-    :param curves: at least one. In a panel stand those whose names begin with the same word, beside the recipe itself.
-    :param task: which figure.
-    """
-    panels: dict[tuple[str, str], list[Curve]] = {}
-    for one in curves:
-        panels.setdefault((one.corpus, one.name.split(" ")[0]), []).append(one)
-    recipes = {corpus: panels.pop((corpus, word)) for corpus, word in list(panels) if word == "the"}
-    shown = {key: [*recipes.get(key[0], []), *group] for key, group in panels.items()} or {
-        (corpus, "recipe"): group for corpus, group in recipes.items()
-    }
-    figure, axes = _panels(len(shown))
-    for panel, ((corpus, word), group) in zip(axes, shown.items(), strict=True):
-        for place, one in enumerate(group):
-            steps = [point["step"] for point in one.points]
-            values = [point[task] for point in one.points]
-            panel.plot(steps, values, color=COLOURS[place], linewidth=1.4, label=one.name)
-            for step, marker in ((one.by_labels, "s"), (one.label_free, "o")):
-                panel.plot(step, values[steps.index(step)], marker, color=COLOURS[place], fillstyle="none")
-        panel.set_title(f"{corpus}: {word}", fontsize=9)
-        panel.set_xlabel("step (□ chosen by labels of dev, ○ without labels)", fontsize=8)
-        panel.set_ylabel(task.upper() if task == "map" else task, fontsize=8)
-        panel.legend(fontsize=7, frameon=False)
-    _save(figure, path)
+def write_drawings(cells: Sequence[Cell], folder: Path) -> list[Path]:
+    """Draw all cells that have a course, and return the files; none without such a cell."""
+    courses = sorted(
+        (cell for cell in cells if cell.course), key=lambda cell: (cell.corpus, list(ALL).index(cell.system))
+    )
+    recipes = [cell for cell in courses if cell.system in SYSTEMS]
+    drawn = []
+    if recipes:
+        drawn += [folder / "alignment-uniformity.png", folder / "course.png"]
+        draw_paths(recipes, drawn[0])
+        draw_courses(recipes, drawn[1])
+    if any(cell.system not in SYSTEMS for cell in courses):
+        drawn.append(folder / "ablations.png")
+        draw_ablations(courses, drawn[-1])
+    if courses:
+        drawn.append(folder / "curves.html")
+        with atomic_path(drawn[-1]) as temporary:
+            temporary.write_text(render_curves(courses), encoding="utf-8")
+    return drawn
 
 
-def draw_paths(curves: Sequence[Curve], path: Path) -> None:
-    """Draw uniformity (x) against alignment (y) over training, one panel per corpus (Liu et al. 2022, figure 3).
-
-    :param curves: at least one.
-    """
-    figure, axes = _panels(len(curves))
-    for panel, one in zip(axes, curves, strict=True):
-        x, y = ([point[name] for point in one.points] for name in ("uniformity", "adjusted_alignment"))
+def draw_paths(cells: Sequence[Cell], path: Path) -> None:
+    """Draw uniformity (x) against alignment (y) over training, one panel per cell (Liu et al. 2022, figure 3)."""
+    figure, axes = _panels(len(cells), columns=3)
+    for panel, cell in zip(axes, cells, strict=True):
+        x, y = ([point[name] for point in cell.course] for name in ("uniformity", "adjusted_alignment"))
         panel.plot(x, y, color=COLOURS[0], linewidth=1, marker="o", markersize=3)
         panel.plot(x[0], y[0], "s", color=COLOURS[1], label="start")
-        for point in one.points[:: max(1, len(one.points) // 5)]:
-            panel.annotate(f"{point['step']:.0f}", (point["uniformity"], point["adjusted_alignment"]), fontsize=7)
-        panel.set_title(one.corpus, fontsize=9)
+        for point in cell.course[1:]:
+            place = (point["uniformity"], point["adjusted_alignment"])
+            panel.annotate(f"{point['step']:.0f}", place, (4, 4), textcoords="offset points", fontsize=7)
+        panel.margins(0.15)
+        panel.set_title(cell.corpus, fontsize=9)
         panel.set_xlabel("uniformity (lower is better)", fontsize=8)
         panel.set_ylabel("adjusted alignment (lower is better)", fontsize=8)
         panel.legend(fontsize=7, frameon=False)
     _save(figure, path)
 
 
-def _panels(count: int) -> tuple[Any, list[Any]]:
+def draw_courses(cells: Sequence[Cell], path: Path) -> None:
+    """Draw the three tasks over the steps, a row per cell, with what labels and criteria choose."""
+    figure, axes = _panels(len(cells) * len(TITLES), columns=len(TITLES))
+    for place, panel in enumerate(axes):
+        cell, task = cells[place // len(TITLES)], list(TITLES)[place % len(TITLES)]
+        _curve(panel, cell, task, COLOURS[0], "")
+        panel.set_title(f"{cell.corpus}: {TITLES[task]}", fontsize=9)
+        panel.set_xlabel("step", fontsize=8)
+        if place == 0:
+            panel.legend(fontsize=7, frameon=False)
+    _save(figure, path)
+
+
+def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> None:
+    """Draw one task over the steps, a panel per corpus and setting, the paper's recipe in each.
+
+    :param cells: with a course, at least one of `ABLATIONS`.
+    """
+    by_place = {(cell.corpus, cell.system): cell for cell in cells}
+    panels: dict[str, list[Cell]] = {}
+    for corpus in dict.fromkeys(cell.corpus for cell in cells):
+        for setting in ABLATIONS:
+            found = [by_place[corpus, system] for system in ablated(setting) if (corpus, system) in by_place]
+            recipe = [by_place[corpus, "paper"]] if found and (corpus, "paper") in by_place else []
+            if found:
+                panels[f"{corpus}: {setting}"] = recipe + found
+    figure, axes = _panels(len(panels), columns=3)
+    for panel, (title, group) in zip(axes, panels.items(), strict=True):
+        for place, cell in enumerate(group):
+            _curve(panel, cell, task, COLOURS[place], ALL[cell.system].title)
+        panel.set_title(title, fontsize=9)
+        panel.set_xlabel("step (□ by purity on dev, ○ without labels)", fontsize=8)
+        panel.set_ylabel(TITLES[task], fontsize=8)
+        panel.legend(fontsize=7, frameon=False)
+    _save(figure, path)
+
+
+def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:
+    """Draw a task over the steps with both choices marked; without a label the marks have labels."""
+    steps = [point["step"] for point in cell.course]
+    values = [point[task] for point in cell.course]
+    panel.plot(steps, values, color=colour, linewidth=1.4, marker=".", label=label or None)
+    for name, marker, words in CHOICES:
+        # Circles are larger: both choices may be one point.
+        size, step = (11 if marker == "o" else 7), getattr(cell, name)
+        panel.plot(
+            step,
+            values[steps.index(step)],
+            marker,
+            markersize=size,
+            color=colour,
+            fillstyle="none",
+            linestyle="none",
+            label=None if label else words,
+        )
+
+
+def render_curves(cells: Sequence[Cell]) -> str:
+    """Return the interactive page: every course as a path and over its steps. It needs no network."""
+    courses = [
+        {
+            "corpus": cell.corpus,
+            "title": ALL[cell.system].title,
+            "points": [[point[name] for name in SHOWN] for point in cell.course],
+            "chosen": [cell.by_labels, cell.label_free],
+            "run": cell.run_id,
+        }
+        for cell in cells
+    ]
+    # "</" would end the script that holds the data, wherever it stands.
+    data = json.dumps({"courses": courses, "colours": COLOURS}).replace("</", "<\\/")
+    page: str = templates("dial2vec.benchmark").get_template("curves.html").render(data=data, courses=courses)
+    return page
+
+
+def _panels(count: int, *, columns: int) -> tuple[Any, list[Any]]:
     from matplotlib.figure import Figure
 
-    columns = min(3, count)
+    columns = min(columns, count)
     rows = -(-count // columns)
     figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).ravel())

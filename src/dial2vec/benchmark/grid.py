@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
-from dial2vec.benchmark.cells import Cell, compute_cell, known_cell
-from dial2vec.benchmark.systems import SYSTEMS
-from dial2vec.benchmark.tables import as_csv, as_markdown
+from dial2vec import telemetry
+from dial2vec.artifacts import Artifacts
+from dial2vec.benchmark.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test
+from dial2vec.benchmark.drawing import write_drawings
+from dial2vec.benchmark.systems import ALL, SYSTEMS
+from dial2vec.benchmark.tables import write_tables
 from dial2vec.config import Settings
-from dial2vec.errors import SettingsError, did_you_mean
-from dial2vec.files import atomic_path, checkout_lock
+from dial2vec.errors import Dial2vecError, SettingsError, did_you_mean
+from dial2vec.files import checkout_lock, ending_with
 from dial2vec.pipeline import dvc, ensure_data, targets
+
+THREADS = "OMP_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a cell is in the grid."""
+    """Where a cell is in the grid.
+
+    :param with_course: whether every checkpoint of its training is scored, too.
+    """
 
     corpus: str
     system: str
     seed: int
+    with_course: bool = False
 
     def __str__(self) -> str:
-        return f"{self.corpus}, {SYSTEMS[self.system].title}, seed {self.seed}"
+        return f"{self.corpus}, {ALL[self.system].title}, seed {self.seed}"
 
 
 def run_benchmark(
@@ -34,13 +48,17 @@ def run_benchmark(
     corpora: Sequence[str] = (),
     systems: Sequence[str] = (),
     seeds: Sequence[int] = (1, 2, 3),
+    jobs: int = 1,
     output: Path,
     say: Callable[[str], None],
 ) -> list[Path]:
-    """Compute what is missing of the grid, and return the tables that were written.
+    """Compute what is missing of the grid, and return the tables and plots that were written.
+
+    They show every cell that was ever computed with today's settings on today's splits.
 
     :param corpora: those of `settings` where none is named.
-    :param systems: all of `SYSTEMS` where none is named.
+    :param systems: of `ALL`; all of `SYSTEMS` where none is named.
+    :param jobs: cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
     :param say: shows lines to the user.
     :raises Dial2vecError: for a corpus or a system that is not known, and where a corpus cannot be scored.
@@ -53,50 +71,113 @@ def run_benchmark(
     with checkout_lock(root, "benchmark"):
         ensure_data(root, names)
         dvc(root, "repro", *targets(names, ("validate", "prepare")))
-        cells = list(run_cells(root, settings, grid, say=say))
-    return write_tables(cells, output)
+        for name in names:
+            labelled_test(Artifacts(root, name))
+        for _ in run_cells(root, settings, grid, jobs=jobs, say=say):
+            write_tables(all_known(root, settings), output)
+        cells = all_known(root, settings)
+        return write_tables(cells, output) + write_drawings(cells, output)
 
 
 def places(corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int]) -> list[Place]:
-    """Return the cells to compute, corpus by corpus; a system without a seed of its own has one cell.
+    """Return the cells to compute, seed by seed, so that a whole table stands after the first.
+
+    A system without a seed of its own has one cell.
 
     :raises SettingsError: for a system that is none.
     """
     for name in systems:
-        if name not in SYSTEMS:
-            raise SettingsError(
-                f"there is no system {name!r}.{did_you_mean(name, SYSTEMS)} Valid: {', '.join(SYSTEMS)}."
-            )
+        if name not in ALL:
+            raise SettingsError(f"there is no system {name!r}.{did_you_mean(name, ALL)} Valid: {', '.join(SYSTEMS)}.")
     return [
-        Place(corpus, system, seed)
+        Place(corpus, system, seed, with_course=number == 0 and ALL[system].course)
+        for number, seed in enumerate(seeds)
         for corpus in corpora
         for system in systems
-        for seed in (seeds if SYSTEMS[system].seeded else seeds[:1])
+        if number == 0 or ALL[system].seeded
     ]
 
 
-def run_cells(root: Path, settings: Settings, grid: Sequence[Place], *, say: Callable[[str], None]) -> Iterator[Cell]:
-    """Yield every cell of the grid, computing those that are not there."""
-    for number, place in enumerate(grid, start=1):
-        head = f"[{number}/{len(grid)}] {place}"
-        cell = known_cell(root, place.corpus, place.system, place.seed, settings)
+def all_known(root: Path, settings: Settings) -> list[Cell]:
+    """Return every cell of the corpora of `settings` that today's settings would give again."""
+    found = []
+    for corpus in settings.corpora:
+        for path in sorted(cells_folder(root, corpus).glob("*-*.json")):
+            system, _, seed = path.stem.rpartition("-")
+            if system in ALL and seed.isdigit():
+                cell = known_cell(root, corpus, system, int(seed), settings)
+                found += [cell] if cell else []
+    return found
+
+
+def run_cells(
+    root: Path, settings: Settings, grid: Sequence[Place], *, jobs: int = 1, say: Callable[[str], None]
+) -> Iterator[Cell]:
+    """Yield every cell of the grid, computing those that are not there.
+
+    :raises Dial2vecError: when a process of `jobs` was killed.
+    """
+    missing = []
+    for place in grid:
+        cell = known_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
         if cell is None:
-            say(f"{head} ...")
-            cell = compute_cell(root, place.corpus, place.system, place.seed, settings)
-            say(f"{head}: {_in_words(cell)}")
+            missing.append(place)
         else:
-            say(f"{head}: there already, {_in_words(cell)}")
+            say(f"there already: {place}: {_in_words(cell)}")
+            yield cell
+    say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
+    for number, (place, cell) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
+        say(f"[{number}/{len(missing)}] {place}: {_in_words(cell)}")
         yield cell
 
 
-def write_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Write `results.csv` and `results.md`, and return where they are."""
-    paths = []
-    for name, text in (("results.csv", as_csv(cells)), ("results.md", as_markdown(cells))):
-        with atomic_path(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        paths.append(folder / name)
-    return paths
+def _computed(
+    root: Path, settings: Settings, missing: Sequence[Place], jobs: int, say: Callable[[str], None]
+) -> Iterator[tuple[Place, Cell]]:
+    if jobs == 1:
+        for place in missing:
+            say(f"{place} ...")
+            yield place, _compute(root, settings, place)
+        return
+    with (
+        _threads(max(1, (os.cpu_count() or 1) // jobs)),
+        # Spawned, since a forked process would share the threads' locks of the libraries that are loaded here.
+        ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)) as pool,
+    ):
+        waiting = {pool.submit(_compute, root, settings, place): place for place in missing}
+        try:
+            for done in as_completed(waiting):
+                yield waiting[done], done.result()
+        except BrokenProcessPool as error:
+            raise Dial2vecError(
+                "a process that computed cells was killed, perhaps for lack of memory. Cells that were finished are "
+                "kept: run the same command again, with a smaller --jobs."
+            ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin(parent: int) -> None:
+    telemetry.switch_off()
+    ending_with(parent)()
+
+
+def _compute(root: Path, settings: Settings, place: Place) -> Cell:
+    return compute_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let processes that begin meanwhile use so many threads."""
+    before = os.environ.get(THREADS)
+    os.environ[THREADS] = str(count)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[THREADS]
+        else:
+            os.environ[THREADS] = before
 
 
 def _in_words(cell: Cell) -> str:

@@ -6,7 +6,7 @@ CORPORA = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd")
 TASKS = ("purity", "spearman", "map")
 
 # model -> purity, Spearman and MAP, each in the order of CORPORA. The paper gives LDA no vectors, so purity only.
-_MODELS: dict[str, tuple[tuple[float, ...], ...]] = {
+MODELS: dict[str, tuple[tuple[float, ...], ...]] = {
     "LDA": ((44.7, 35.2, 19.3, 45.9, 24.7, 20.2),),
     "GloVe": (
         (64.3, 54.7, 40.5, 79.0, 35.0, 51.6),
@@ -76,7 +76,7 @@ AGGREGATION: dict[str, dict[str, tuple[float, float, float]]] = {
 
 def published(model: str, corpus: str) -> dict[str, float]:
     """Return the paper's figures of a model on a corpus by task; empty where it has none."""
-    if model not in _MODELS or corpus not in CORPORA:
+    if model not in MODELS or corpus not in CORPORA:
         return {}
     place = CORPORA.index(corpus)
-    return {task: figures[place] for task, figures in zip(TASKS, _MODELS[model], strict=False)}
+    return {task: figures[place] for task, figures in zip(TASKS, MODELS[model], strict=False)}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.files import read_json
+from dial2vec.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,7 +30,7 @@ PAPER = {
     "max_dialogues": 200,
     "batch_size": 5,
     "gradient_accumulation": 1,
-    "checkpoint_steps": 20,
+    "checkpoint_steps": 10,
 }
 
 
@@ -46,8 +44,10 @@ class System:
     :param topics: whether its dimensions are topics, the largest of which is a dialogue's cluster, instead of k-means.
     :param seeded: whether another seed gives other vectors. Where not, one cell stands for all seeds.
     :param encoder: what differs from block `encoder` of params.yaml.
+    :param sample: what differs from block `sample`.
     :param train: what differs from block `train`; None where nothing is trained.
     :param selection: how the checkpoint is chosen.
+    :param course: whether every checkpoint of the first seed is scored, for figure 3.
     """
 
     title: str
@@ -56,8 +56,10 @@ class System:
     topics: bool = False
     seeded: bool = True
     encoder: Mapping[str, Any] = field(default_factory=dict)
+    sample: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] | None = None
-    selection: Literal["label_free", "dev_purity", "last"] = "label_free"
+    selection: Literal["label_free", "last"] = "label_free"
+    course: bool = False
 
     def settings(self, settings: Settings, *, seed: int) -> Settings:
         """Return the settings of a cell."""
@@ -65,6 +67,7 @@ class System:
             settings,
             seed=seed,
             encoder=replace(settings.encoder, **self.encoder),
+            sample=replace(settings.sample, **self.sample),
             train=replace(settings.train, **(self.train or {})),
             select=replace(settings.select, selection=self.selection),
         )
@@ -87,9 +90,49 @@ SYSTEMS: dict[str, System] = {
         encoder=AS_THE_PAPER_READS,
         train=PAPER,
         selection="last",
+        course=True,
     ),
     "default": System(title="default", train={}),
 }
+# What the paper leaves open: setting -> its block in params.yaml, and the values beside the recipe's own.
+ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
+    "negatives": ("sample", (1, 4, 19)),
+    "window": ("train", (0, 2, None)),
+    "temperature": ("train", (0.05, 0.1, 0.5)),
+    "frozen_share": ("train", (0.0, 0.8)),
+    "keep_role": ("sample", ("first", "second")),
+    "passes": ("sample", (2,)),
+    "max_dialogues": ("train", (600,)),
+}
+
+
+def _ablated(setting: str, value: Any) -> System:
+    block, recipe = ABLATIONS[setting][0], SYSTEMS["paper"]
+    changed: dict[str, Any] = {block: {**(getattr(recipe, block) or {}), setting: value}}
+    shown = "no limit" if value is None else value
+    return replace(recipe, title=f"{setting} {shown}", published="", **changed)
+
+
+def _key(setting: str, value: Any) -> str:
+    return f"{setting}_{'none' if value is None else value}"
+
+
+# All that can be computed: the rows of the tables, then those of the ablations.
+ALL: dict[str, System] = SYSTEMS | {
+    _key(setting, value): _ablated(setting, value) for setting, (_, values) in ABLATIONS.items() for value in values
+}
+
+
+def ablated(setting: str) -> list[str]:
+    """Return the systems that differ from the paper's recipe in one setting.
+
+    :raises SettingsError: for a setting that is none of `ABLATIONS`.
+    """
+    if setting not in ABLATIONS:
+        raise SettingsError(
+            f"there is no ablation of {setting!r}.{did_you_mean(setting, ABLATIONS)} Valid: {', '.join(ABLATIONS)}."
+        )
+    return [_key(setting, value) for value in ABLATIONS[setting][1]]
 
 
 def baseline_vectors(system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings) -> Views:
@@ -123,23 +166,3 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
 
     vectors = encoder.encode_tokens(encoder.tokens.dialogues(judged), batch_size=batch_size, embed=embed)
     return {view: vectors[:, place] for place, view in enumerate(("both", "first", "second", "mean"))}
-
-
-def trained_encoder(artifacts: Artifacts, settings: Settings, work: Path) -> tuple[DialogueEncoder, str]:
-    """Run the stages sample, train and select in a folder of the cell's own, and return the encoder and the choice.
-
-    A killed run goes on in that folder; whoever has the scores may remove it.
-    """
-    from dial2vec.encoder import DialogueEncoder
-    from dial2vec.stages.sample import sample
-    from dial2vec.stages.select import select
-    from dial2vec.stages.train import train_encoder
-
-    scratch = Artifacts(work, artifacts.corpus)
-    scratch.splits.mkdir(parents=True, exist_ok=True)
-    for name in ("train", "dev"):
-        shutil.copyfile(artifacts.split(name), scratch.split(name))
-    shutil.copyfile(artifacts.split_report, scratch.split_report)
-    for stage in (sample, train_encoder, select):
-        stage(scratch, settings)
-    return DialogueEncoder.from_pretrained(scratch.model), str(read_json(scratch.selection)["chosen"])

@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.published import AGGREGATION, SPEAKERS, TASKS, published
-from dial2vec.benchmark.systems import SYSTEMS
+from dial2vec.benchmark.published import AGGREGATION, MODELS, SPEAKERS, TASKS, published
+from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
+from dial2vec.files import atomic_path
 
-TITLES = {"purity": "purity", "spearman": "Spearman", "map": "MAP"}
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
+
+
+Groups = dict[tuple[str, str], list[Cell]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
     points = [cell.scores[view][task] for cell in cells]
     ranges = np.mean([cell.intervals[view][task] for cell in cells], axis=0)
     system, corpus = cells[0].system, cells[0].corpus
-    beside = published(SYSTEMS[system].published, corpus) if view == "both" else {}
+    beside = published(ALL[system].published, corpus) if view == "both" else {}
     return Figure(
         mean=float(np.mean(points)),
         sd=float(np.std(points, ddof=1)) if len(points) > 1 else math.nan,
@@ -55,10 +59,10 @@ def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
     )
 
 
-def grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
+def grouped(cells: Iterable[Cell]) -> Groups:
     """Return the computed cells by corpus and system, systems in the order of the registry, seeds ascending."""
-    order = list(SYSTEMS)
-    found: dict[tuple[str, str], list[Cell]] = {}
+    order = list(ALL)
+    found: Groups = {}
     for cell in sorted(cells, key=lambda cell: (cell.corpus, order.index(cell.system), cell.seed)):
         if not cell.skipped:
             found.setdefault((cell.corpus, cell.system), []).append(cell)
@@ -66,18 +70,35 @@ def grouped(cells: Iterable[Cell]) -> dict[tuple[str, str], list[Cell]]:
 
 
 def as_csv(cells: Iterable[Cell]) -> str:
-    """Return every figure as a row: `model, corpus, metric, mean, sd, seeds, published`, then what stands behind it."""
+    """Return every figure as a row: `model, corpus, metric, mean, sd, seeds, published`, then what stands behind it.
+
+    Models that only the paper has follow their corpus, without a mean.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for (corpus, system), group in grouped(cells).items():
-        for view, scores in group[0].scores.items():
-            for task in TASKS:
-                found = figure(group, view, task)
-                ceiling = scores["spearman_ceiling"] if task == "spearman" else math.nan
-                plain = (found.mean, found.sd, len(group), found.published, found.low, found.high, ceiling)
-                writer.writerow([system, corpus, task, *map(_cell, plain), view, " ".join(found.runs)])
+    groups = grouped(cells)
+    for corpus in dict.fromkeys(corpus for corpus, _ in groups):
+        for (_, system), group in _of(corpus, groups).items():
+            for view, scores in group[0].scores.items():
+                for task in TASKS:
+                    found = figure(group, view, task)
+                    ceiling = scores["spearman_ceiling"] if task == "spearman" else math.nan
+                    plain = (found.mean, found.sd, len(group), found.published, found.low, found.high, ceiling)
+                    writer.writerow([system, corpus, task, *map(_cell, plain), view, " ".join(found.runs)])
+        for model in _only_published(groups):
+            for task, points in published(model, corpus).items():
+                writer.writerow([model, corpus, task, "", "", "", _cell(points), "", "", "", "both", ""])
     return out.getvalue()
+
+
+def _of(corpus: str, groups: Groups) -> Groups:
+    return {key: group for key, group in groups.items() if key[0] == corpus}
+
+
+def _only_published(groups: Groups) -> list[str]:
+    """Return the models of the paper that no system stands beside."""
+    return [model for model in MODELS if model not in {ALL[system].published for _, system in groups}]
 
 
 def _cell(value: float) -> str:
@@ -85,17 +106,19 @@ def _cell(value: float) -> str:
 
 
 def as_markdown(cells: Iterable[Cell]) -> str:
-    """Return the tables as a page: the three tasks per corpus, single speakers, aggregation."""
+    """Return the tables as a page: the three tasks per corpus, speakers, aggregation, checkpoints, ablations."""
     groups = grouped(cells)
-    corpora = list(dict.fromkeys(corpus for corpus, _ in groups))
-    parts = [_tasks(corpus, groups) for corpus in corpora]
-    parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), groups, SPEAKERS))
-    parts.append(_views("Aggregation (table 5)", ("mean", "both"), groups, AGGREGATION))
+    rows = {key: group for key, group in groups.items() if key[1] in SYSTEMS}
+    parts = [_tasks(corpus, rows) for corpus in dict.fromkeys(corpus for corpus, _ in rows)]
+    parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, SPEAKERS))
+    parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
+    parts.append(_checkpoints(groups))
+    parts += [_ablation(corpus, groups) for corpus in dict.fromkeys(corpus for corpus, _ in groups)]
     return "\n".join(part for part in parts if part)
 
 
-def _tasks(corpus: str, groups: dict[tuple[str, str], list[Cell]]) -> str:
-    mine = {system: group for (name, system), group in groups.items() if name == corpus}
+def _tasks(corpus: str, groups: Groups) -> str:
+    mine = _of(corpus, groups)
     ceiling = next(iter(mine.values()))[0].scores["both"]["spearman_ceiling"]
     lines = [
         f"## {corpus}",
@@ -105,11 +128,17 @@ def _tasks(corpus: str, groups: dict[tuple[str, str], list[Cell]]) -> str:
         "| system | seeds | purity | Spearman | MAP | published |",
         "|---|---|---|---|---|---|",
     ]
-    for system, group in mine.items():
+    for (_, system), group in mine.items():
         found = [figure(group, "both", task) for task in TASKS]
         beside = " / ".join(f"{one.published:.1f}" for one in found if not math.isnan(one.published))
         figures = " | ".join(_in_words(one) for one in found)
-        lines.append(f"| {SYSTEMS[system].title} | {len(group)} | {figures} | {beside} |")
+        lines.append(f"| {ALL[system].title} | {len(group)} | {figures} | {beside} |")
+    for model in _only_published(groups):
+        points = published(model, corpus)
+        if points:
+            lines.append(
+                f"| {model}, in the paper only | | | | | {' / '.join(f'{one:.1f}' for one in points.values())} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -119,10 +148,7 @@ def _in_words(found: Figure) -> str:
 
 
 def _views(
-    title: str,
-    views: Sequence[str],
-    groups: dict[tuple[str, str], list[Cell]],
-    beside: dict[str, dict[str, tuple[float, float, float]]],
+    title: str, views: Sequence[str], groups: Groups, beside: dict[str, dict[str, tuple[float, float, float]]]
 ) -> str:
     """Return a table of what the ways to pool the same encoder give, as purity / Spearman / MAP."""
     rows = {key: group for key, group in groups.items() if set(views) <= set(group[0].scores)}
@@ -130,9 +156,66 @@ def _views(
         return ""
     lines = [f"## {title}", "", f"| corpus | system | {' | '.join(views)} |", "|---" * (len(views) + 2) + "|"]
     for (corpus, system), group in rows.items():
-        cells = (" / ".join(f"{figure(group, view, task).mean:.2f}" for task in TASKS) for view in views)
-        lines.append(f"| {corpus} | {SYSTEMS[system].title} | {' | '.join(cells)} |")
+        cells = (_triple({task: figure(group, view, task).mean for task in TASKS}) for view in views)
+        lines.append(f"| {corpus} | {ALL[system].title} | {' | '.join(cells)} |")
     for model, figures in beside.items():
-        cells = (" / ".join(f"{points:.2f}" for points in figures[view]) for view in views)
+        cells = (_triple(dict(zip(TASKS, figures[view], strict=True))) for view in views)
         lines.append(f"| mean of six, published | {model} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def _triple(scores: Mapping[str, float]) -> str:
+    return " / ".join(f"{scores[task]:.2f}" for task in TASKS)
+
+
+def _checkpoints(groups: Groups) -> str:
+    """Return what every choice of the checkpoint gives on the test split, for trainings whose course was scored."""
+    courses = [cell for group in groups.values() for cell in group if cell.course]
+    if not courses:
+        return ""
+    lines = [
+        "## Which checkpoint",
+        "",
+        "On the test split, with its step. The best has the highest MAP on that split itself, seen in hindsight.",
+        "",
+        "| corpus | system | seed | start | best | last | chosen by purity on dev | chosen without labels |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for cell in courses:
+        by_step = {int(point["step"]): point for point in cell.course}
+        best = max(by_step, key=lambda step: by_step[step]["map"])
+        shown = (0, best, max(by_step), cell.by_labels, cell.label_free)
+        figures = " | ".join(f"{_triple(by_step[step])}, step {step}" for step in shown)
+        lines.append(f"| {cell.corpus} | {ALL[cell.system].title} | {cell.seed} | {figures} |")
+    return "\n".join(lines) + "\n"
+
+
+def _ablation(corpus: str, groups: Groups) -> str:
+    """Return the paper's recipe with one setting changed, at the last checkpoint."""
+    mine = {system: group for (name, system), group in groups.items() if name == corpus}
+    rows = [system for setting in ABLATIONS for system in ablated(setting) if system in mine]
+    if not rows:
+        return ""
+    lines = [
+        f"## Ablations, {corpus}",
+        "",
+        "The paper's recipe with one setting changed, at its last checkpoint.",
+        "",
+        "| changed | seeds | purity | Spearman | MAP |",
+        "|---|---|---|---|---|",
+    ]
+    for system in ["start_separators", "paper", *rows]:
+        if system in mine:
+            figures = " | ".join(_in_words(figure(mine[system], "both", task)) for task in TASKS)
+            lines.append(f"| {ALL[system].title} | {len(mine[system])} | {figures} |")
+    return "\n".join(lines) + "\n"
+
+
+def write_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
+    """Write `results.csv` and `results.md`, and return where they are."""
+    paths = []
+    for name, text in (("results.csv", as_csv(cells)), ("results.md", as_markdown(cells))):
+        with atomic_path(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        paths.append(folder / name)
+    return paths

@@ -1,0 +1,116 @@
+"""Training of a cell, and its course: the test split at every checkpoint (Liu et al. 2022, figure 3)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.candidates import become, read_candidates
+from dial2vec.config import Settings
+from dial2vec.dialogue import Dialogue
+from dial2vec.evaluation.scores import score
+from dial2vec.files import atomic_path, code_hash, read_json, write_json
+
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The steps at which training could have ended.
+
+    :param chosen: name of the candidate that the cell is scored with.
+    :param by_labels: step with the best purity on dev, which is how the paper chooses; 0 where dev has no labels.
+    :param label_free: step that the criteria without labels choose.
+    """
+
+    chosen: str
+    by_labels: int
+    label_free: int
+
+
+def trained_encoder(artifacts: Artifacts, settings: Settings, work: Path) -> tuple[DialogueEncoder, Choices]:
+    """Run the stages sample, train and select in a folder of the cell's own, and return the encoder and the choices.
+
+    A killed run goes on in that folder; whoever has the scores may remove it.
+
+    :param settings: `select.selection` is "label_free" or "last".
+    """
+    from dial2vec.encoder import DialogueEncoder
+    from dial2vec.stages.sample import sample
+    from dial2vec.stages.select import select
+    from dial2vec.stages.train import train_encoder
+
+    scratch = _prepared(artifacts, work, mark=made_by(artifacts, settings) + code_hash())
+    # The criteria choose in any case, since the course shows their choice beside the others.
+    ours = replace(settings, select=replace(settings.select, selection="label_free"))
+    stages = ((sample, scratch.samples), (train_encoder, scratch.training), (select, scratch.selection))
+    for stage, written_last in stages:
+        if not written_last.is_file():
+            stage(scratch, ours)
+    selection = read_json(scratch.selection)
+    listed = selection["candidates"]
+    steps = {one["name"]: int(one["step"]) for one in listed}
+    best = max(listed, key=lambda one: one["dev"]["purity"] if one["dev"] else 0.0)
+    last = settings.select.selection == "last"
+    chosen = str(listed[-1]["name"] if last else selection["chosen"])
+    choices = Choices(chosen, int(best["step"]), steps[selection["chosen"]])
+    if not last:
+        return DialogueEncoder.from_pretrained(scratch.model), choices
+    start = DialogueEncoder.start(settings.encoder)
+    return become(start, read_candidates(scratch.candidates)[-1], scratch.candidates), choices
+
+
+def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
+    """Return a folder with the splits; what it holds of other settings, splits or code is thrown away."""
+    scratch, marked = Artifacts(work, artifacts.corpus), work / "mark"
+    if not marked.is_file() or marked.read_text() != mark:
+        shutil.rmtree(work, ignore_errors=True)
+        scratch.splits.mkdir(parents=True)
+        for name in ("train", "dev"):
+            shutil.copyfile(artifacts.split(name), scratch.split(name))
+        shutil.copyfile(artifacts.split_report, scratch.split_report)
+        with atomic_path(marked) as temporary:
+            temporary.write_text(mark)
+    return scratch
+
+
+def course(
+    artifacts: Artifacts, settings: Settings, work: Path, judged: Sequence[Dialogue], *, seed: int
+) -> list[dict[str, float]]:
+    """Score the start and every checkpoint that `trained_encoder` left in a folder on the judged dialogues.
+
+    :param judged: dialogues with one label each.
+    :param seed: of k-means.
+    :return: one point per checkpoint, the start first: "step", and the figures of `evaluation.scores.score`.
+    """
+    from dial2vec.encoder import DialogueEncoder
+
+    folder = Artifacts(work, artifacts.corpus).candidates
+    labels = [str(dialogue.label) for dialogue in judged]
+    kept = work / "course.json"
+    points: list[dict[str, float]] = read_json(kept) if kept.is_file() else []
+    for candidate in read_candidates(folder)[len(points) :]:
+        encoder = become(DialogueEncoder.start(settings.encoder), candidate, folder)
+        with encoder.autocast("auto"):
+            vectors = encoder.encode(judged, batch_size=settings.evaluate.batch_size)
+        scores = score(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=seed)
+        points.append({"step": float(candidate.step)} | scores)
+        write_json(kept, points)
+    return points
+
+
+def made_by(artifacts: Artifacts, settings: Settings) -> str:
+    """Identify what a cell's figures depend on: settings, and what is in the splits."""
+    blocks = [settings.seed, *(asdict(getattr(settings, name)) for name in ("sample", "encoder", "train", "select"))]
+    digest = hashlib.sha256(json.dumps([*blocks, settings.evaluate.kmeans_runs]).encode())
+    for name in ("train", "dev", "test"):
+        with artifacts.split(name).open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()[:16]

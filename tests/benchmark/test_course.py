@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.benchmark import course as course_module
+from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
+from dial2vec.benchmark.course import trained_encoder
+from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
+from dial2vec.errors import SettingsError
+from dial2vec.store import open_store
+
+SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
+
+
+@pytest.fixture
+def short(project, monkeypatch):
+    monkeypatch.setitem(
+        ALL, "paper", replace(SYSTEMS["paper"], encoder={}, train=SHORT, sample={"negatives": 2, "passes": 1})
+    )
+    return project
+
+
+def test_every_checkpoint_is_scored_the_start_first_and_logged_by_its_step(short):
+    root, settings = short
+    cell = compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+    assert [point["step"] for point in cell.course] == [0, 1, 2, 3]
+    assert {"purity", "map", "uniformity", "adjusted_alignment"} <= cell.course[0].keys()
+    assert {cell.by_labels, cell.label_free} <= {0, 1, 2, 3}
+    assert cell.chosen == "checkpoint of step 3"
+    assert cell.course[-1]["map"] == pytest.approx(cell.scores["both"]["map"], abs=0.01)
+    logged = open_store(root).get_metric_history(cell.run_id, "course.map")
+    assert [(one.step, one.value) for one in logged] == [(point["step"], point["map"]) for point in cell.course]
+
+
+def test_a_cell_without_its_course_counts_where_none_is_asked_for(short):
+    root, settings = short
+    cell = compute_cell(root, "calls", "paper", 2, settings)
+    known = known_cell(root, "calls", "paper", 2, settings)
+    assert known is not None
+    assert known.run_id == cell.run_id
+    assert known_cell(root, "calls", "paper", 2, settings, with_course=True) is None
+
+
+def test_a_cell_that_was_killed_goes_on_behind_its_last_stage_and_its_last_point(short, monkeypatch):
+    root, settings = short
+    scored = []
+
+    def killed(vectors, labels, **options):
+        if len(scored) == 2:
+            raise KeyboardInterrupt
+        scored.append(len(vectors))
+        return {"map": float(len(scored))}
+
+    monkeypatch.setattr(course_module, "score", killed)
+    with pytest.raises(KeyboardInterrupt):
+        compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+    monkeypatch.setattr("dial2vec.stages.train.train_encoder", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr(course_module, "score", lambda *_, **__: {"map": 7.0})
+    cell = compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+    assert [point["map"] for point in cell.course] == [1.0, 2.0, 7.0, 7.0]
+    assert not cell_path(root, "calls", "paper", 1).with_suffix(".work").exists()
+
+
+def test_what_a_killed_run_of_other_settings_left_is_thrown_away(short):
+    root, settings = short
+    work = root / "work"
+    ours = ALL["paper"].settings(settings, seed=1)
+    trained_encoder(Artifacts(root, "calls"), ours, work)
+    (work / "course.json").write_text("[]")
+    trained_encoder(Artifacts(root, "calls"), replace(ours, seed=2), work)
+    assert not (work / "course.json").exists()
+
+
+def test_an_ablation_changes_one_setting_of_the_paper_s_recipe():
+    assert ablated("temperature") == ["temperature_0.05", "temperature_0.1", "temperature_0.5"]
+    assert "window_none" in ablated("window")
+    for setting, (block, _) in ABLATIONS.items():
+        for name in ablated(setting):
+            ours, recipe = ALL[name], SYSTEMS["paper"]
+            changed = {**(getattr(ours, block) or {})}
+            changed.pop(setting)
+            assert changed == {key: value for key, value in (getattr(recipe, block) or {}).items() if key != setting}
+            assert ours.course
+            assert not ours.published
+    with pytest.raises(SettingsError, match=r"no ablation of 'tau'.+Valid: negatives, window"):
+        ablated("tau")

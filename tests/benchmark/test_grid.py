@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from small import talk
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.benchmark import grid as grid_module
+from dial2vec.benchmark.cells import cell_path
+from dial2vec.benchmark.grid import Place, all_known, places, run_benchmark, run_cells
+from dial2vec.dialogue import write_dialogues
+from dial2vec.errors import CorpusError, SettingsError
+from dial2vec.store import open_store
+
+
+def test_seed_by_seed_and_a_system_without_seed_has_one_cell_and_an_unknown_one_is_named():
+    grid = places(["a", "b"], ["start", "lda", "paper"], [1, 2])
+    assert grid == [
+        *(Place(corpus, *rest) for corpus in "ab" for rest in (("start", 1), ("lda", 1), ("paper", 1, True))),
+        *(Place(corpus, *rest) for corpus in "ab" for rest in (("lda", 2), ("paper", 2))),
+    ]
+    with pytest.raises(SettingsError, match=r"no system 'strat'. Did you mean 'start'\?"):
+        places(["a"], ["strat"], [1])
+
+
+def test_two_processes_compute_what_one_does(project):
+    root, settings = project
+    said = []
+    cells = list(run_cells(root, settings, places(["calls"], ["tfidf_svd", "lda"], [1, 2]), jobs=2, say=said.append))
+    assert len(cells) == 4
+    assert len({cell.run_id for cell in cells}) == 4
+    assert {open_store(root).get_run(cell.run_id).info.status for cell in cells} == {"FINISHED"}
+    assert said[0] == "0 of 4 cells are there, 4 to compute"
+    assert said[-1].startswith("[4/4] calls, ")
+    kept = cell_path(root, "calls", "lda", 2).read_bytes()
+    cell_path(root, "calls", "lda", 2).unlink()
+    [again] = run_cells(root, settings, [Place("calls", "lda", 2)], say=said.append)
+    assert again.scores == next(cell for cell in cells if (cell.system, cell.seed) == ("lda", 2)).scores
+    assert b'"lda"' in kept
+
+
+def test_tables_show_what_was_computed_before_as_well(project, monkeypatch):
+    root, settings = project
+    monkeypatch.setattr(grid_module, "dvc", lambda *_: None)
+    monkeypatch.setattr(grid_module, "ensure_data", lambda *_: None)
+    for system in ("tfidf_svd", "lda"):
+        written = run_benchmark(root, settings, systems=[system], seeds=[1], output=root / "out", say=lambda line: None)
+    assert [path.name for path in written] == ["results.csv", "results.md"]
+    (cell_path(root, "calls", "lda", 1).parent / "notes-old.json").write_text("[]")
+    assert [cell.system for cell in all_known(root, settings)] == ["lda", "tfidf_svd"]
+    models = {line.split(",")[0] for line in (root / "out" / "results.csv").read_text().splitlines()}
+    assert models == {"model", "lda", "tfidf_svd"}
+
+
+def test_what_cannot_be_scored_is_refused_before_anything_is_computed(project, monkeypatch):
+    root, settings = project
+    monkeypatch.setattr(grid_module, "dvc", lambda *_: None)
+    monkeypatch.setattr(grid_module, "ensure_data", lambda *_: None)
+    monkeypatch.setattr(grid_module, "run_cells", lambda *_, **__: pytest.fail("computed"))
+    write_dialogues(Artifacts(root, "calls").split("test"), [replace(talk(1), labels=())])
+    with pytest.raises(CorpusError, match="calls: the test split has 0 dialogues with one label"):
+        run_benchmark(root, settings, output=root / "out", say=lambda line: None)
+    with pytest.raises(SettingsError, match=r"no stages for chats: put them into `corpora`"):
+        run_benchmark(root, settings, corpora=["chats"], output=root / "out", say=lambda line: None)
