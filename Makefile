@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain mlflow prefect bench lint clean
+.PHONY: help run test install retrain benchmark mlflow prefect bench lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -30,6 +30,9 @@ test: .venv/installed  ## run the tests
 
 retrain: .venv/installed  ## the same as a Prefect flow, then promotion
 	@$(BIN)/python flows/retrain.py
+
+benchmark: .venv/installed  ## the paper's tables as a Prefect flow (docs/benchmark.md)
+	@$(BIN)/python flows/benchmark.py
 
 mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 	@$(BIN)/dial2vec page mlflow

@@ -63,20 +63,34 @@ def run_benchmark(
     :param say: shows lines to the user.
     :raises Dial2vecError: for a corpus or a system that is not known, and where a corpus cannot be scored.
     """
-    unknown = [name for name in corpora if name not in settings.corpora]
-    if unknown:
-        raise SettingsError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
     names = list(corpora or settings.corpora)
     grid = places(names, list(systems or SYSTEMS), seeds)
     with checkout_lock(root, "benchmark"):
-        ensure_data(root, names)
-        dvc(root, "repro", *targets(names, ("validate", "prepare")))
-        for name in names:
-            labelled_test(Artifacts(root, name))
+        bring_splits(root, settings, names)
         for _ in run_cells(root, settings, grid, jobs=jobs, say=say):
             write_tables(all_known(root, settings), output)
-        cells = all_known(root, settings)
-        return write_tables(cells, output) + write_drawings(cells, output)
+        return write_all(root, settings, output)
+
+
+def bring_splits(root: Path, settings: Settings, corpora: Sequence[str]) -> None:
+    """Run the stages that cut the corpora into splits, where they have not been run.
+
+    :raises SettingsError: for a corpus that `settings` does not name.
+    :raises CorpusError: where the test split of one cannot be scored.
+    """
+    unknown = [name for name in corpora if name not in settings.corpora]
+    if unknown:
+        raise SettingsError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
+    ensure_data(root, corpora)
+    dvc(root, "repro", *targets(corpora, ("validate", "prepare")))
+    for name in corpora:
+        labelled_test(Artifacts(root, name))
+
+
+def write_all(root: Path, settings: Settings, output: Path) -> list[Path]:
+    """Write tables, pictures and the page of every cell that is known, and return where they are."""
+    cells = all_known(root, settings)
+    return write_tables(cells, output) + write_drawings(cells, output)
 
 
 def places(corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int]) -> list[Place]:

@@ -42,7 +42,7 @@ class System:
     :param published: the model of Liu et al. 2022 that it stands beside, if the paper has it.
     :param baseline: key of `dial2vec.baselines.BASELINES`; empty for an encoder.
     :param topics: whether its dimensions are topics, the largest of which is a dialogue's cluster, instead of k-means.
-    :param seeded: whether another seed gives other vectors. Where not, one cell stands for all seeds.
+    :param seeded: whether it is trained with every seed; what only encodes, or counts, has one cell.
     :param encoder: what differs from block `encoder` of params.yaml.
     :param sample: what differs from block `sample`.
     :param train: what differs from block `train`; None where nothing is trained.

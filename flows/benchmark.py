@@ -1,0 +1,72 @@
+"""Prefect flow: every cell of the benchmark as a task, then the tables. Run it by `make benchmark`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from dial2vec import telemetry
+from dial2vec.artifacts import find_root
+from dial2vec.benchmark.cells import Cell
+from dial2vec.benchmark.grid import Place, bring_splits, places, run_cells, write_all
+from dial2vec.benchmark.systems import ALL, SYSTEMS
+from dial2vec.config import load_settings
+from dial2vec.errors import Dial2vecError
+from dial2vec.evaluation import TASKS
+from dial2vec.files import checkout_lock
+from dial2vec.pages import prefect_environment
+
+ROOT = find_root(Path(__file__).parent)
+# Prefect reads its environment while it is imported.
+telemetry.switch_off()
+for name, value in prefect_environment(ROOT).items():
+    os.environ.setdefault(name, value)
+
+from prefect import flow, get_run_logger, task  # noqa: E402
+from prefect.artifacts import create_table_artifact  # noqa: E402
+
+
+@task(task_run_name="{place}", retries=1, retry_delay_seconds=10)
+def cell(place: Place) -> Cell:
+    """Compute a cell, unless it is there; its lines go to the run's log."""
+    settings = load_settings(ROOT / "params.yaml")
+    [found] = run_cells(ROOT, settings, [place], say=get_run_logger().info)
+    return found
+
+
+@flow(name="benchmark")
+def benchmark(
+    corpora: list[str] | None = None, systems: list[str] | None = None, seeds: tuple[int, ...] = (1, 2, 3)
+) -> list[str]:
+    """Fill the tables (default: all corpora of params.yaml, all systems), and return the files that were written.
+
+    What is there is not computed again, so a flow that was stopped goes on when it is run again.
+    """
+    settings = load_settings(ROOT / "params.yaml")
+    names = corpora or list(settings.corpora)
+    grid = places(names, systems or list(SYSTEMS), seeds)
+    with checkout_lock(ROOT, "flow benchmark"):
+        bring_splits(ROOT, settings, names)
+        rows = [_row(cell(place)) for place in grid]
+        written = write_all(ROOT, settings, ROOT / "artifacts" / "benchmark")
+    create_table_artifact(key="benchmark", table=rows, description="Test splits, in points")
+    for path in written:
+        get_run_logger().info("wrote %s", path)
+    return [str(path) for path in written]
+
+
+def _row(found: Cell) -> dict[str, Any]:
+    scores = found.scores.get("both", {})
+    place = {"corpus": found.corpus, "system": ALL[found.system].title, "seed": found.seed}
+    return place | {task: scores.get(task) for task in TASKS} | {"left out": found.skipped}
+
+
+if __name__ == "__main__":
+    try:
+        # Taken here already, so that a second benchmark ends with one sentence before Prefect starts its server.
+        with checkout_lock(ROOT, "flow benchmark"):
+            benchmark()
+    except Dial2vecError as error:
+        sys.exit(f"benchmark: {error}")
