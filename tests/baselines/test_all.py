@@ -66,10 +66,6 @@ def test_two_topics_without_a_common_word_are_told_apart(baseline, corpus):
     assert cluster_scores(baseline[2], [one.label for one in corpus[1]], runs=3, seed=0).purity == 1
 
 
-def test_every_title_is_its_own():
-    assert len({one.title for one in BASELINES.values()}) == len(BASELINES)
-
-
 def test_the_registry_imports_nothing_heavy():
     script = (
         "import sys, dial2vec.baselines;"

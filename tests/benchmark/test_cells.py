@@ -7,10 +7,11 @@ import pytest
 from small import talk
 
 from dial2vec.artifacts import Artifacts
+from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import cells as cells_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test
 from dial2vec.benchmark.grid import places, run_cells
-from dial2vec.benchmark.systems import SYSTEMS, encoder_views
+from dial2vec.benchmark.systems import ALL, SYSTEMS, baseline_vectors, encoder_views
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, ModelError
@@ -88,7 +89,12 @@ def test_a_test_split_without_labels_is_refused(project):
         labelled_test(artifacts)
 
 
-def test_every_baseline_of_the_registry_exists():
-    from dial2vec.baselines import BASELINES
-
+def test_every_baseline_has_a_row_and_every_row_a_title_of_its_own():
     assert {one.baseline for one in SYSTEMS.values() if one.baseline} == set(BASELINES)
+    assert len({one.title for one in ALL.values()}) == len(ALL)
+
+
+def test_baselines_that_encode_begin_with_the_encoder_of_the_settings(project, tiny_folder):
+    root, settings = project
+    found = baseline_vectors(SYSTEMS["encoder_mean"], Artifacts(root, "calls"), [talk(1)], settings)
+    assert found["both"].shape == (1, DialogueEncoder.from_pretrained(tiny_folder).dimension)

@@ -24,21 +24,21 @@ from dial2vec.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, wh
 class Baseline(NamedTuple):
     """One row of the table.
 
-    :param title: its name in the table.
     :param vectors: `vectors(train, judged, *, seed, ...)`, float32 [judged, d].
+    :param encodes: whether it begins with an encoder, and takes its name or folder as `start`.
     """
 
-    title: str
     vectors: Callable[..., NDArray[np.float32]]
+    encodes: bool = False
 
 
 BASELINES: dict[str, Baseline] = {
-    "lda": Baseline("LDA", lda.vectors),
-    "tfidf_svd": Baseline("TF-IDF + SVD", tfidf_svd.vectors),
-    "word_vectors": Baseline("GloVe, averaged", word_vectors.vectors),
-    "word2vec": Baseline("word2vec (own corpus), averaged", word2vec.vectors),
-    "doc2vec": Baseline("Doc2Vec", doc2vec.vectors),
-    "encoder_mean": Baseline("encoder, mean of tokens", encoder_mean.vectors),
-    "simcse": Baseline("SimCSE, unsupervised", simcse.vectors),
-    "whitening": Baseline("encoder, whitened", whitening.vectors),
+    "lda": Baseline(lda.vectors),
+    "tfidf_svd": Baseline(tfidf_svd.vectors),
+    "word_vectors": Baseline(word_vectors.vectors),
+    "word2vec": Baseline(word2vec.vectors),
+    "doc2vec": Baseline(doc2vec.vectors),
+    "encoder_mean": Baseline(encoder_mean.vectors, encodes=True),
+    "simcse": Baseline(simcse.vectors, encodes=True),
+    "whitening": Baseline(whitening.vectors, encodes=True),
 }

@@ -140,7 +140,9 @@ def baseline_vectors(system: System, artifacts: Artifacts, judged: Sequence[Dial
     from dial2vec.baselines import BASELINES
 
     train = list(read_dialogues(artifacts.split("train")))
-    return {"both": BASELINES[system.baseline].vectors(train, judged, seed=settings.seed)}
+    baseline = BASELINES[system.baseline]
+    start = {"start": settings.encoder.name} if baseline.encodes else {}
+    return {"both": baseline.vectors(train, judged, seed=settings.seed, **start)}
 
 
 def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> Views:

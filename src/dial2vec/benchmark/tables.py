@@ -19,6 +19,11 @@ from dial2vec.files import atomic_path
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
 
 
+HEADING = """# Results
+
+Written by `dial2vec benchmark`, which also leaves the figures as `results.csv`, with the MLflow run behind each. Test
+splits, in points; published are the figures of Liu et al. 2022 on their own splits, purity / Spearman / MAP.
+"""
 Groups = dict[tuple[str, str], list[Cell]]
 
 
@@ -114,7 +119,7 @@ def as_markdown(cells: Iterable[Cell]) -> str:
     parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
     parts.append(_checkpoints(groups))
     parts += [_ablation(corpus, groups) for corpus in dict.fromkeys(corpus for corpus, _ in groups)]
-    return "\n".join(part for part in parts if part)
+    return "\n".join([HEADING, *(part for part in parts if part)]) if groups else ""
 
 
 def _tasks(corpus: str, groups: Groups) -> str:
@@ -123,7 +128,7 @@ def _tasks(corpus: str, groups: Groups) -> str:
     lines = [
         f"## {corpus}",
         "",
-        f"Spearman cannot exceed {ceiling:.2f} here. Points, ± sd over seeds, [95 % interval over dialogues].",
+        f"Spearman cannot exceed {ceiling:.2f} here. ± sd over seeds, [95 % interval over dialogues].",
         "",
         "| system | seeds | purity | Spearman | MAP | published |",
         "|---|---|---|---|---|---|",
