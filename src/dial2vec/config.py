@@ -120,7 +120,7 @@ class Select:
 class Evaluate:
     """The three tasks (block `evaluate`)."""
 
-    kmeans_runs: int = 30
+    kmeans_runs: int | None = 30
     batch_size: int = 32
 
 

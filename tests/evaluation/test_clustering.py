@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.evaluation.clustering import accuracy, cluster_scores, purity
+from dial2vec.evaluation.clustering import accuracy, cluster_scores, published_runs, purity
 
 ASSIGNMENTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
 
@@ -65,6 +65,13 @@ def test_each_dialogue_a_cluster_is_pure_but_not_accurate():
 
 def test_separate_islands_are_found_by_the_best_run(islands):
     assert max(cluster_scores(*islands, runs=5, seed=0).purities) == 1
+
+
+def test_the_published_code_runs_less_often_the_more_dialogues_there_are():
+    assert [published_runs(n) for n in (2, 499, 500, 1331, 3499, 3500, 10**6)] == [10, 10, 9, 8, 4, 3, 3]
+    vectors = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
+    labels = [place % 3 for place in range(40)]
+    assert cluster_scores(vectors, labels, runs=None, seed=0) == cluster_scores(vectors, labels, runs=10, seed=0)
 
 
 def test_figures_are_the_mean_and_population_deviation_of_the_runs():

@@ -38,18 +38,28 @@ class ClusterScores:
     clusters: NDArray[np.int32] = field(compare=False)
 
 
-def cluster_scores(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int = 10, seed: int) -> ClusterScores:
+def cluster_scores(
+    vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None = 10, seed: int
+) -> ClusterScores:
     """Cluster the raw (not normalised) vectors into as many clusters as there are labels and compare.
 
     Source: Liu et al. 2022, section 4.2 (domain categorisation). Clusters from elsewhere: `compare_clusters`.
 
     :param vectors: [n, d] float32.
     :param labels: n labels.
-    :param runs: how often k-means++ starts anew, at least 1; purity moves by points from start to start.
+    :param runs: how often k-means++ starts anew, at least 1; purity moves by points from start to start. None is
+        what the paper's published code takes for n dialogues, `published_runs`.
     :param seed: run i is seeded by `seed + i`.
     """
     n_labels = len(set(labels))
+    if runs is None:
+        runs = published_runs(len(labels))
     return compare_clusters(np.stack([kmeans(vectors, n_labels, seed + run) for run in range(runs)]), labels)
+
+
+def published_runs(n: int) -> int:
+    """Return how often the published code of Liu et al. 2022 clusters n dialogues: one less for each 500, at least 3."""
+    return max(3, 10 - n // 500)
 
 
 def compare_clusters(clusters: np.ndarray, labels: Sequence[str | int]) -> ClusterScores:

@@ -36,14 +36,14 @@ def measure(
     encoder: DialogueEncoder,
     dialogues: Sequence[Dialogue],
     *,
-    runs: int,
+    runs: int | None,
     seed: int,
     batch_size: int,
     progress: bool = True,
 ) -> Measured:
     """Encode the dialogues that have exactly one label and score their vectors (methods: Liu et al. 2022, section 4).
 
-    :param runs: seeded k-means runs.
+    :param runs: seeded k-means runs; None as in `clustering.cluster_scores`.
     :param seed: seed of the first run.
     """
     labelled = [dialogue for dialogue in dialogues if dialogue.label is not None]
@@ -55,7 +55,7 @@ def measure(
 
 
 def measure_vectors(
-    vectors: NDArray[np.float32], labels: Sequence[str | None], *, runs: int, seed: int
+    vectors: NDArray[np.float32], labels: Sequence[str | None], *, runs: int | None, seed: int
 ) -> dict[str, float] | None:
     """Score vectors that are there already; None where the labels leave nothing to score.
 
@@ -67,7 +67,7 @@ def measure_vectors(
     return score(vectors[rows], known, runs=runs, seed=seed) if 2 <= len(set(known)) < len(known) else None
 
 
-def measurement_hash(dialogues: Sequence[Dialogue], *, runs: int, seed: int) -> str:
+def measurement_hash(dialogues: Sequence[Dialogue], *, runs: int | None, seed: int) -> str:
     """Identify a split, by what is said in it and how it is labelled, and the way it is measured.
 
     Figures with different hashes must not be compared.

@@ -28,7 +28,7 @@ class Judged:
 
 
 def judge(
-    vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int, clusters: np.ndarray | None = None
+    vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None, seed: int, clusters: np.ndarray | None = None
 ) -> Judged:
     """Judge vectors by the three tasks; parameters and errors are those of `score`.
 
@@ -44,7 +44,7 @@ def judge(
     )
 
 
-def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: int) -> dict[str, float]:
+def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None, seed: int) -> dict[str, float]:
     """Return every figure by its name, rounded to 4 decimals.
 
     On the scale 0 to 100: purity, purity_sd (population standard deviation over the runs of k-means), spearman,
@@ -52,7 +52,7 @@ def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int, seed: 
 
     :param vectors: [n, d] float32, finite; a zero vector has cosine 0 to everything.
     :param labels: n labels, at least two different ones, at least one of them twice.
-    :param runs: runs of k-means, at least 1.
+    :param runs: runs of k-means, at least 1; None as in `cluster_scores`.
     :param seed: seed of the first run; run i takes `seed + i`.
     :raises Dial2vecError: when vectors and labels do not fit this.
     """
@@ -83,7 +83,7 @@ def figures(judged: Judged, vectors: np.ndarray, labels: Sequence[str | int]) ->
     }
 
 
-def _check(vectors: np.ndarray, labels: Sequence[str | int], runs: int) -> None:
+def _check(vectors: np.ndarray, labels: Sequence[str | int], runs: int | None) -> None:
     if vectors.ndim != 2 or len(vectors) != len(labels):
         raise Dial2vecError(
             f"found vectors of shape {list(vectors.shape)} for {len(labels)} labels; expected one row per label. "
@@ -101,5 +101,5 @@ def _check(vectors: np.ndarray, labels: Sequence[str | int], runs: int) -> None:
             f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, first in row {broken[0]}; expected finite"
             " numbers. The training diverged or the file is damaged: lower the learning rate or encode again."
         )
-    if runs < 1:
+    if runs is not None and runs < 1:
         raise Dial2vecError(f"found {runs} runs of k-means; expected at least 1. Raise evaluate.kmeans_runs.")
