@@ -140,6 +140,8 @@ def _panels(count: int, *, columns: int) -> tuple[Any, list[Any]]:
     rows = -(-count // columns)
     figure = Figure(figsize=(WIDTH * columns, HEIGHT * rows), layout="constrained")
     axes = list(figure.subplots(rows, columns, squeeze=False).ravel())
+    for panel in axes:
+        panel.tick_params(labelsize=7)
     for spare in axes[count:]:
         spare.set_visible(False)
     return figure, axes[:count]
