@@ -12,7 +12,7 @@ from dial2vec.artifacts import find_root
 from dial2vec.benchmark.cells import Cell
 from dial2vec.benchmark.grid import Place, bring_splits, places, run_cells, write_all
 from dial2vec.benchmark.systems import ALL, SYSTEMS
-from dial2vec.config import load_settings
+from dial2vec.config import Settings, load_settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import checkout_lock
@@ -29,9 +29,8 @@ from prefect.artifacts import create_table_artifact  # noqa: E402
 
 
 @task(task_run_name="{place}", retries=1, retry_delay_seconds=10)
-def cell(place: Place) -> Cell:
+def cell(place: Place, settings: Settings) -> Cell:
     """Compute a cell, unless it is there; its lines go to the run's log."""
-    settings = load_settings(ROOT / "params.yaml")
     [found] = run_cells(ROOT, settings, [place], say=get_run_logger().info)
     return found
 
@@ -49,7 +48,7 @@ def benchmark(
     grid = places(names, systems or list(SYSTEMS), seeds)
     with checkout_lock(ROOT, "flow benchmark"):
         bring_splits(ROOT, settings, names)
-        rows = [_row(cell(place)) for place in grid]
+        rows = [_row(cell(place, settings)) for place in grid]
         written = write_all(ROOT, settings, ROOT / "artifacts" / "benchmark")
     create_table_artifact(key="benchmark", table=rows, description="Test splits, in points")
     for path in written:
@@ -60,7 +59,7 @@ def benchmark(
 def _row(found: Cell) -> dict[str, Any]:
     scores = found.scores.get("both", {})
     place = {"corpus": found.corpus, "system": ALL[found.system].title, "seed": found.seed}
-    return place | {task: scores.get(task) for task in TASKS} | {"left out": found.skipped}
+    return place | {task: scores.get(task) for task in TASKS} | {"left out": found.left_out}
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ def resolve(name: str | Path) -> str:
     :raises ModelError: for a folder that does not exist or holds no model.
     """
     name = str(name)
-    if name in SHORT_NAMES:
+    if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
         name = SHORT_NAMES[name].source
     if name.startswith("models:/"):
         from dial2vec.tracking import local_model
@@ -89,7 +89,7 @@ def own_input(name: str | Path, folder: str) -> str:
     """
     if is_plato(folder):
         return "plato"
-    return SHORT_NAMES[str(name)].input if str(name) in SHORT_NAMES else "text"
+    return SHORT_NAMES[str(name)].input if str(name) in SHORT_NAMES and folder != str(name) else "text"
 
 
 def load_backbone(folder: str) -> tuple[Any, Any]:

@@ -199,15 +199,15 @@ def stats(corpora: tuple[str, ...]) -> None:
 @click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
 @click.option(
-    "--ablation", "settings", metavar="SETTING", multiple=True, help="Change it in the paper's recipe; or: all."
+    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Change it in the paper's recipe; or: all."
 )
-@click.option("--seed", "seeds", multiple=True, type=int, default=(1, 2, 3), show_default=True)
+@click.option("--seed", "seeds", multiple=True, type=click.IntRange(0, 2**31), default=(1, 2, 3), show_default=True)
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 def benchmark(
     corpora: tuple[str, ...],
     systems: tuple[str, ...],
-    settings: tuple[str, ...],
+    ablations: tuple[str, ...],
     seeds: tuple[int, ...],
     jobs: int,
     output: Path | None,
@@ -223,7 +223,7 @@ def benchmark(
     from dial2vec.config import load_settings
 
     root = find_root()
-    changed = ABLATIONS if "all" in settings else settings
+    changed = ABLATIONS if "all" in ablations else ablations
     named = [*systems, *(["paper"] if changed else []), *(system for name in changed for system in ablated(name))]
     written = run_benchmark(
         root,

@@ -111,7 +111,7 @@ class DialogueEncoder(nn.Module):
         :param max_length: tokens; None keeps what the folder was saved with, else 512.
         :param input: a name of `dial2vec.inputs.STYLES`; "auto" keeps what was saved, else is what the paper gives
             the encoder of a short name, else "text".
-        :param last_turns: None keeps what was saved, else is the input's own number.
+        :param last_turns: None keeps what was saved where `input` is "auto", else is the input's own number.
         :param pooling: "role" or "mean"; None keeps what was saved, else "role".
         :param turn_embeddings: None keeps what was saved, else False.
         :param role_embeddings: likewise.
@@ -123,7 +123,7 @@ class DialogueEncoder(nn.Module):
         options: dict[str, Any] = {
             "max_length": saved.get("max_length", 512) if max_length is None else max_length,
             "input": (saved_input(saved) or own_input(name, folder)) if input == "auto" else input,
-            "last_turns": saved.get("last_turns") if last_turns is None else last_turns,
+            "last_turns": saved.get("last_turns") if last_turns is None and input == "auto" else last_turns,
             "pooling": saved.get("pooling", "role") if pooling is None else pooling,
             "turn_embeddings": saved.get("turn_embeddings", False) if turn_embeddings is None else turn_embeddings,
             "role_embeddings": saved.get("role_embeddings", False) if role_embeddings is None else role_embeddings,

@@ -299,10 +299,14 @@ def log_run(
         logged += [Metric(f"course.{key}", value, now, int(point["step"])) for key, value in point.items()]
     with one_sentence(store_uri(root)), tempfile.TemporaryDirectory() as folder:
         run_id: str = client.create_run(experiment(client, root, area), tags=tags, run_name=name).info.run_id
-        _log_batches(client, run_id, params, logged)
-        write_json(Path(folder) / "record.json", record)
-        client.log_artifact(run_id, str(Path(folder) / "record.json"))
-        client.set_terminated(run_id, "FINISHED")
+        ended = "FAILED"
+        try:
+            _log_batches(client, run_id, params, logged)
+            write_json(Path(folder) / "record.json", record)
+            client.log_artifact(run_id, str(Path(folder) / "record.json"))
+            ended = "FINISHED"
+        finally:
+            client.set_terminated(run_id, ended)
     return run_id
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -9,12 +10,12 @@ from small import talk
 from dial2vec.artifacts import Artifacts
 from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import cells as cells_module
-from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test
-from dial2vec.benchmark.grid import places, run_cells
+from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
+from dial2vec.benchmark.grid import Place, places, run_cells
 from dial2vec.benchmark.systems import ALL, SYSTEMS, baseline_vectors, encoder_views
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError, CorpusError, ModelError
+from dial2vec.errors import CorpusError, ModelError
 from dial2vec.store import open_store
 
 
@@ -49,17 +50,37 @@ def test_other_settings_other_splits_and_half_written_cells_are_computed_anew(pr
     assert known_cell(root, "calls", "tfidf_svd", 1, settings) is None
 
 
-@pytest.mark.parametrize("error", [ModelError, ArtifactError])
-def test_what_cannot_be_had_is_left_out_with_the_reason_and_tried_again_next_time(project, monkeypatch, error):
+def test_what_is_not_at_hand_is_left_out_with_the_reason_and_tried_again_next_time(project, monkeypatch):
     root, settings = project
 
     def absent(*_):
-        raise error("the word vectors are not at hand")
+        raise ModelError("the word vectors are not at hand")
 
     monkeypatch.setattr(cells_module, "baseline_vectors", absent)
-    cell = compute_cell(root, "calls", "word_vectors", 1, settings)
-    assert (cell.skipped, cell.scores) == ("the word vectors are not at hand", {})
-    assert known_cell(root, "calls", "word_vectors", 1, settings) is None
+    [cell] = run_cells(root, settings, [Place("calls", "word_vectors", 0)], say=lambda line: None)
+    assert (cell.left_out, cell.scores, cell.run_id) == ("the word vectors are not at hand", {}, "")
+    known = known_cell(root, "calls", "word_vectors", 0, settings)
+    assert known is not None
+    assert known.left_out == cell.left_out
+    monkeypatch.setattr(cells_module, "baseline_vectors", lambda *_: {"both": np.eye(20, 4, dtype=np.float32)})
+    [cell] = run_cells(root, settings, [Place("calls", "word_vectors", 0)], say=lambda line: None)
+    assert (cell.left_out, set(cell.scores)) == ("", {"both"})
+
+
+def test_a_library_that_is_not_installed_is_named(project, monkeypatch):
+    root, settings = project
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(ModelError, match=r"word2vec of the corpus, averaged needs .+ Install `dial2vec\[baselines\]`"):
+        baseline_vectors(SYSTEMS["word2vec"], Artifacts(root, "calls"), [talk(1)], settings)
+
+
+def test_another_project_seed_or_version_of_the_code_computes_anew(project, monkeypatch):
+    root, settings = project
+    artifacts = Artifacts(root, "calls")
+    known = made_by(artifacts, "lda", settings, seed=1)
+    assert made_by(artifacts, "lda", replace(settings, seed=7), seed=1) != known
+    monkeypatch.setitem(ALL, "lda", replace(ALL["lda"], version=2))
+    assert made_by(artifacts, "lda", settings, seed=1) != known
 
 
 def test_an_encoder_is_scored_by_both_speakers_each_alone_and_all_tokens(project, tiny_folder):

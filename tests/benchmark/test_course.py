@@ -8,7 +8,8 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark import course as course_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
 from dial2vec.benchmark.course import trained_encoder
-from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
+from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
+from dial2vec.config import settings_from_dict
 from dial2vec.errors import SettingsError
 from dial2vec.store import open_store
 
@@ -18,7 +19,7 @@ SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_ac
 @pytest.fixture
 def short(project, monkeypatch):
     monkeypatch.setitem(
-        ALL, "paper", replace(SYSTEMS["paper"], encoder={}, train=SHORT, sample={"negatives": 2, "passes": 1})
+        ALL, "paper", replace(SYSTEMS["paper"], as_the_paper=False, encoder={}, train=SHORT, sample={"negatives": 2})
     )
     return project
 
@@ -64,13 +65,15 @@ def test_a_cell_that_was_killed_goes_on_behind_its_last_stage_and_its_last_point
     assert not cell_path(root, "calls", "paper", 1).with_suffix(".work").exists()
 
 
-def test_what_a_killed_run_of_other_settings_left_is_thrown_away(short):
+def test_what_a_killed_run_of_another_mark_left_is_thrown_away(short):
     root, settings = short
     work = root / "work"
     ours = ALL["paper"].settings(settings, seed=1)
-    trained_encoder(Artifacts(root, "calls"), ours, work)
+    trained_encoder(Artifacts(root, "calls"), ours, work, mark="a")
     (work / "course.json").write_text("[]")
-    trained_encoder(Artifacts(root, "calls"), replace(ours, seed=2), work)
+    trained_encoder(Artifacts(root, "calls"), ours, work, mark="a")
+    assert (work / "course.json").exists()
+    trained_encoder(Artifacts(root, "calls"), ours, work, mark="b")
     assert not (work / "course.json").exists()
 
 
@@ -84,6 +87,21 @@ def test_an_ablation_changes_one_setting_of_the_paper_s_recipe():
             changed.pop(setting)
             assert changed == {key: value for key, value in (getattr(recipe, block) or {}).items() if key != setting}
             assert ours.course
+            assert ours.as_the_paper
             assert not ours.published
     with pytest.raises(SettingsError, match=r"no ablation of 'tau'.+Valid: negatives, window"):
         ablated("tau")
+
+
+def test_the_paper_reads_its_own_encoders_in_their_own_ways(tmp_path):
+    assert [paper_input(name) for name in ("bert", "t5", "blender", "tod-bert", "plato")] == [
+        *("separators", "t5", "blender", "tod_bert", "plato")
+    ]
+    assert paper_input("all-MiniLM-L6-v2") == "separators"
+    (tmp_path / "config.json").write_text('{"model_type": "plato"}')
+    assert paper_input(str(tmp_path)) == "plato"
+
+
+def test_the_paper_s_recipe_does_not_depend_on_what_params_say():
+    ours = SYSTEMS["paper"].settings(settings_from_dict({"train": {"temperature": 0.7, "window": 3}}), seed=1)
+    assert (ours.train.temperature, ours.train.window, ours.sample.negatives) == (0.2, 10, 9)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 from dial2vec.benchmark.cells import Cell
 from dial2vec.benchmark.drawing import render_curves, write_drawings
@@ -15,8 +16,18 @@ def cell(system: str, *, corpus: str = "calls", course: bool = True) -> Cell:
     ]
     scores = {"purity": 50.0, "spearman": 30.0, "map": 59.0, "spearman_ceiling": 40.0}
     ranges = {"purity": (49.0, 51.0), "spearman": (29.0, 31.0), "map": (58.0, 60.0)}
-    known = points if course else []
-    return Cell(corpus, system, 1, "x", {"both": scores}, {"both": ranges}, "", 1.0, "run</script>", "", known, 20, 10)
+    return Cell(
+        corpus,
+        system,
+        1,
+        "x",
+        {"both": scores},
+        {"both": ranges},
+        by_labels=20,
+        label_free=10,
+        course=points if course else [],
+        run_id="run</script>",
+    )
 
 
 def test_pictures_and_the_page_are_written_for_what_has_a_course(tmp_path):
@@ -26,6 +37,15 @@ def test_pictures_and_the_page_are_written_for_what_has_a_course(tmp_path):
     names = [path.name for path in write_drawings([cell("paper"), cell("window_2")], tmp_path)]
     assert names == ["alignment-uniformity.png", "course.png", "ablations.png", "curves.html"]
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in names[:3])
+    assert write_drawings([], tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_labels_on_dev_nothing_is_chosen_by_them(tmp_path):
+    unlabelled = replace(cell("paper"), by_labels=None)
+    assert len(write_drawings([unlabelled], tmp_path)) == 3
+    assert "59.00, step 20 |  | 50.00 / 30.00 / 62.00, step 10 |" in as_markdown([unlabelled])
+    assert "□ by labels" not in render_curves([unlabelled])
 
 
 def test_the_page_holds_its_data_and_asks_for_nothing_from_a_network():
@@ -35,7 +55,7 @@ def test_the_page_holds_its_data_and_asks_for_nothing_from_a_network():
     assert data["courses"][0]["points"][1] == [10, 50, 30, 62, -1, 0.5]
     assert data["courses"][0]["chosen"] == [20, 10]
     assert not re.findall(r"(?:src|href)=|https?://(?!www\.w3\.org)", page)
-    assert "20 □" in page
+    assert "20 □ by labels" in page
 
 
 def test_the_tables_say_what_every_choice_of_the_checkpoint_gives_and_what_ablations_change():

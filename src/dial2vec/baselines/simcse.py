@@ -100,8 +100,9 @@ def _load(start: str, *, max_length: int) -> Any:
     try:
         model = SentenceTransformer(folder)
     except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(
-            f"{folder} cannot be loaded by sentence-transformers ({str(error).splitlines()[0]}). Give a folder made by "
+            f"{folder} cannot be loaded by sentence-transformers ({reason}). Give a folder made by "
             "save_pretrained, or a Hugging Face name that this machine can reach."
         ) from error
     model.max_seq_length = min(max_length, model.max_seq_length or max_length)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import logging
+import hashlib
+import json
 import shutil
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from dial2vec.artifacts import Artifacts
-from dial2vec.benchmark.course import Choices, course, made_by, trained_encoder
+from dial2vec.benchmark.course import Choices, course, trained_encoder
 from dial2vec.benchmark.systems import ALL, System, Views, baseline_vectors, encoder_views
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.errors import ArtifactError, CorpusError, ModelError
 from dial2vec.evaluation.intervals import Interval, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
 
-log = logging.getLogger(__name__)
+# To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.
+SCORES_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +30,28 @@ class Cell:
     :param made_by: identifies settings and splits; a cell that was made by others does not count.
     :param scores: view -> figures, as `evaluation.scores.score` gives them. Baselines have the view "both" only.
     :param intervals: view -> task -> 95 % interval over dialogues.
-    :param chosen: the candidate that was chosen, where something was trained.
+    :param chosen: the candidate that was chosen; empty where nothing was trained.
+    :param by_labels: step that the labels of dev would choose; None without labels or training.
+    :param label_free: step that the criteria without labels choose; None without training.
+    :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
     :param seconds: to train, encode and score, in the process that ended it.
     :param run_id: its run in MLflow.
-    :param skipped: why it could not be computed, as a sentence; empty where it was.
-    :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
-    :param by_labels: step that the labels of dev would choose, where something was trained.
-    :param label_free: step that the criteria without labels choose, likewise.
+    :param left_out: why it could not be had, as a sentence, and then nothing else is filled; empty where it was.
     """
 
     corpus: str
     system: str
     seed: int
     made_by: str
-    scores: dict[str, dict[str, float]]
-    intervals: dict[str, dict[str, Interval]]
-    chosen: str
-    seconds: float
-    run_id: str
-    skipped: str = ""
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    intervals: dict[str, dict[str, Interval]] = field(default_factory=dict)
+    chosen: str = ""
+    by_labels: int | None = None
+    label_free: int | None = None
     course: list[dict[str, float]] = field(default_factory=list)
-    by_labels: int = 0
-    label_free: int = 0
+    seconds: float = 0.0
+    run_id: str = ""
+    left_out: str = ""
 
 
 def cells_folder(root: Path, corpus: str) -> Path:
@@ -62,24 +64,28 @@ def cell_path(root: Path, corpus: str, system: str, seed: int) -> Path:
     return cells_folder(root, corpus) / f"{system}-{seed}.json"
 
 
+def work_folder(root: Path, corpus: str, system: str, seed: int) -> Path:
+    """Where a cell is trained; of no use any more when it is kept."""
+    return cell_path(root, corpus, system, seed).with_suffix(".work")
+
+
 def known_cell(
     root: Path, corpus: str, system: str, seed: int, settings: Settings, *, with_course: bool = False
 ) -> Cell | None:
-    """Return a cell that was computed by today's settings on today's splits, else None.
+    """Return a cell that was computed, or left out, by today's settings on today's splits, else None.
 
     :param with_course: one whose course was not scored does not count.
     """
-    path = cell_path(root, corpus, system, seed)
-    if not path.is_file():
+    path, artifacts = cell_path(root, corpus, system, seed), Artifacts(root, corpus)
+    if not path.is_file() or not artifacts.split("test").is_file():
         return None
     try:
         found = Cell(**read_json(path))
     except (ArtifactError, TypeError):
         return None
-    ours = ALL[system].settings(settings, seed=seed)
-    if found.skipped or (with_course and not found.course):
+    if with_course and not found.course:
         return None
-    return found if found.made_by == made_by(Artifacts(root, corpus), ours) else None
+    return found if found.made_by == made_by(artifacts, system, settings, seed=seed) else None
 
 
 def compute_cell(
@@ -87,8 +93,8 @@ def compute_cell(
 ) -> Cell:
     """Compute a cell and keep it, with a run in MLflow.
 
-    Killed on its way, it goes on from the last whole checkpoint of its training. What cannot be computed, such as a
-    baseline whose word vectors are not at hand, is a cell that says why, and is tried again next time.
+    Killed on its way, it goes on from the last whole checkpoint of its training. What is not at hand, such as the word
+    vectors of a baseline, makes a cell that says so, and has to be tried again.
 
     :param with_course: score every checkpoint as well.
     :raises CorpusError: when the test split has too few labels to score.
@@ -96,43 +102,50 @@ def compute_cell(
     began = time.perf_counter()
     artifacts, row = Artifacts(root, corpus), ALL[system]
     ours = row.settings(settings, seed=seed)
+    cell = Cell(corpus, system, seed, made_by(artifacts, system, settings, seed=seed))
     judged = labelled_test(artifacts)
-    work = cell_path(root, corpus, system, seed).with_suffix(".work")
-    views: Views = {}
-    choices, points, skipped = Choices("", 0, 0), [], ""
+    work = work_folder(root, corpus, system, seed)
     try:
-        views, choices = _views(row, artifacts, judged, ours, work)
-        if with_course:
-            points = course(artifacts, ours, work, judged, seed=settings.seed)
-    except Dial2vecError as error:
-        skipped = str(error)
+        views, choices = _views(row, artifacts, judged, ours, work, mark=cell.made_by)
+    except ModelError as error:
+        return _kept(root, replace(cell, left_out=str(error)))
+    points = course(artifacts, ours, work, judged, seed=settings.seed) if with_course else []
+    scores, ranges = _scored(views, judged, settings, topics=row.topics)
+    cell = replace(
+        cell,
+        scores=scores,
+        intervals=ranges,
+        chosen=choices.chosen,
+        by_labels=choices.by_labels,
+        label_free=choices.label_free,
+        course=points,
+        seconds=round(time.perf_counter() - began, 1),
+    )
+    cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
+    shutil.rmtree(work, ignore_errors=True)
+    return cell
+
+
+def _kept(root: Path, cell: Cell) -> Cell:
+    write_json(cell_path(root, cell.corpus, cell.system, cell.seed), asdict(cell))
+    return cell
+
+
+def _scored(
+    views: Views, judged: list[Dialogue], settings: Settings, *, topics: bool
+) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Interval]]]:
+    """Score every view; the seed of k-means and bootstrap is that of `settings` in all cells.
+
+    Their noise is not the system's.
+    """
     labels = [str(dialogue.label) for dialogue in judged]
     scores, ranges = {}, {}
     for name, vectors in views.items():
-        # The same seeds of k-means and of the bootstrap in all cells: their noise is not the system's.
-        topics = vectors.argmax(axis=1) if row.topics else None
-        found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=topics)
+        clusters = vectors.argmax(axis=1) if topics else None
+        found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
         scores[name] = figures(found, vectors, labels)
         ranges[name] = intervals(found, labels, seed=settings.seed)
-    cell = Cell(
-        corpus,
-        system,
-        seed,
-        made_by(artifacts, ours),
-        scores,
-        ranges,
-        choices.chosen,
-        seconds=round(time.perf_counter() - began, 1),
-        run_id="",
-        skipped=skipped,
-        course=points,
-        by_labels=choices.by_labels,
-        label_free=choices.label_free,
-    )
-    cell = replace(cell, run_id=_log(root, cell, ours))
-    write_json(cell_path(root, corpus, system, seed), asdict(cell))
-    shutil.rmtree(work, ignore_errors=True)
-    return cell
+    return scores, ranges
 
 
 def _log(root: Path, cell: Cell, settings: Settings) -> str:
@@ -151,14 +164,14 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
         metrics=metrics | {"seconds": cell.seconds},
         course=cell.course,
         tags={"corpus": cell.corpus, "system": cell.system, "made_by": cell.made_by},
-        record=asdict(cell),
+        record={name: value for name, value in asdict(cell).items() if name != "run_id"},
     )
 
 
 def _views(
-    row: System, artifacts: Artifacts, judged: list[Dialogue], settings: Settings, work: Path
+    row: System, artifacts: Artifacts, judged: list[Dialogue], settings: Settings, work: Path, *, mark: str
 ) -> tuple[Views, Choices]:
-    nothing = Choices("", 0, 0)
+    nothing = Choices("", None, None)
     if row.baseline:
         return baseline_vectors(row, artifacts, judged, settings), nothing
     from dial2vec.encoder import DialogueEncoder
@@ -166,7 +179,7 @@ def _views(
     if row.train is None:
         encoder, choices = DialogueEncoder.start(settings.encoder), nothing
     else:
-        encoder, choices = trained_encoder(artifacts, settings, work)
+        encoder, choices = trained_encoder(artifacts, settings, work, mark=mark)
     with encoder.autocast("auto"):
         return encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size), choices
 
@@ -184,3 +197,20 @@ def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
             " expected at least two, one of them twice. The benchmark needs labels: take it out of `corpora`."
         )
     return found
+
+
+def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int) -> str:
+    """Identify what a cell's figures depend on: settings and seeds, versions of the code, and what is in the splits.
+
+    :param settings: those of the project, not yet those of the cell.
+    :param seed: of the cell.
+    """
+    row = ALL[system]
+    ours = row.settings(settings, seed=seed)
+    blocks = [asdict(getattr(ours, name)) for name in ("sample", "encoder", "train", "select")]
+    versions = [SCORES_VERSION, row.version, row.baseline, row.topics, settings.evaluate.kmeans_runs]
+    digest = hashlib.sha256(json.dumps([settings.seed, seed, versions, blocks]).encode())
+    for name in ("train", "dev", "test"):
+        with artifacts.split(name).open("rb") as handle:
+            digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()[:16]

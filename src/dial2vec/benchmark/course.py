@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,19 +24,21 @@ class Choices:
     """The steps at which training could have ended.
 
     :param chosen: name of the candidate that the cell is scored with.
-    :param by_labels: step with the best purity on dev, which is how the paper chooses; 0 where dev has no labels.
+    :param by_labels: step with the best purity on dev, which is how the paper chooses; None where dev has no labels.
     :param label_free: step that the criteria without labels choose.
     """
 
     chosen: str
-    by_labels: int
-    label_free: int
+    by_labels: int | None
+    label_free: int | None
 
 
-def trained_encoder(artifacts: Artifacts, settings: Settings, work: Path) -> tuple[DialogueEncoder, Choices]:
+def trained_encoder(
+    artifacts: Artifacts, settings: Settings, work: Path, *, mark: str
+) -> tuple[DialogueEncoder, Choices]:
     """Run the stages sample, train and select in a folder of the cell's own, and return the encoder and the choices.
 
-    A killed run goes on in that folder; whoever has the scores may remove it.
+    A killed run goes on in that folder, where it has the same mark and code; whoever has the scores may remove it.
 
     :param settings: `select.selection` is "label_free" or "last".
     """
@@ -47,7 +47,7 @@ def trained_encoder(artifacts: Artifacts, settings: Settings, work: Path) -> tup
     from dial2vec.stages.select import select
     from dial2vec.stages.train import train_encoder
 
-    scratch = _prepared(artifacts, work, mark=made_by(artifacts, settings) + code_hash())
+    scratch = _prepared(artifacts, work, mark=mark + code_hash())
     # The criteria choose in any case, since the course shows their choice beside the others.
     ours = replace(settings, select=replace(settings.select, selection="label_free"))
     stages = ((sample, scratch.samples), (train_encoder, scratch.training), (select, scratch.selection))
@@ -57,10 +57,11 @@ def trained_encoder(artifacts: Artifacts, settings: Settings, work: Path) -> tup
     selection = read_json(scratch.selection)
     listed = selection["candidates"]
     steps = {one["name"]: int(one["step"]) for one in listed}
-    best = max(listed, key=lambda one: one["dev"]["purity"] if one["dev"] else 0.0)
+    labelled = [one for one in listed if one["dev"]]
+    best = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
     last = settings.select.selection == "last"
     chosen = str(listed[-1]["name"] if last else selection["chosen"])
-    choices = Choices(chosen, int(best["step"]), steps[selection["chosen"]])
+    choices = Choices(chosen, best["step"], steps[selection["chosen"]])
     if not last:
         return DialogueEncoder.from_pretrained(scratch.model), choices
     start = DialogueEncoder.start(settings.encoder)
@@ -104,13 +105,3 @@ def course(
         points.append({"step": float(candidate.step)} | scores)
         write_json(kept, points)
     return points
-
-
-def made_by(artifacts: Artifacts, settings: Settings) -> str:
-    """Identify what a cell's figures depend on: settings, and what is in the splits."""
-    blocks = [settings.seed, *(asdict(getattr(settings, name)) for name in ("sample", "encoder", "train", "select"))]
-    digest = hashlib.sha256(json.dumps([*blocks, settings.evaluate.kmeans_runs]).encode())
-    for name in ("train", "dev", "test"):
-        with artifacts.split(name).open("rb") as handle:
-            digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()[:16]

@@ -19,16 +19,19 @@
   const mine = () => courses.filter((course) => course.corpus === corpus.value);
   const visible = () => mine().filter((course) => !hidden.has(course.title));
   const colour = (course) => colours[mine().indexOf(course) % colours.length];
+  // Where the colours begin anew, dashes tell the courses apart.
+  const dashes = (course) => ["none", "7 4", "2 4"][Math.floor(mine().indexOf(course) / colours.length) % 3];
 
   // A scale from the values to pixels with a margin, and round numbers for its ticks.
-  function scale(values, from, to) {
+  function scale(values, from, to, least = 0) {
     let low = Math.min(...values), high = Math.max(...values);
     const margin = (high - low) * 0.08 || Math.abs(high) * 0.01 || 1;
     [low, high] = [low - margin, high + margin];
     const rough = (high - low) / 5, power = 10 ** Math.floor(Math.log10(rough));
-    const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
+    const step = Math.max(least, power * [1, 2, 5, 10].find((factor) => factor * power >= rough));
     const ticks = [];
-    for (let tick = Math.ceil(low / step) * step; tick <= high; tick += step) ticks.push(tick);
+    // Whole multiples: adding up steps ends beside zero, and "-0.0".
+    for (let times = Math.ceil(low / step); times * step <= high; times += 1) ticks.push(times * step + 0);
     const digits = Math.max(0, -Math.floor(Math.log10(step)));
     return { at: (value) => from + ((value - low) / (high - low)) * (to - from), ticks, digits };
   }
@@ -47,11 +50,11 @@
       plot.marks = [];
       const shown = visible(), [across, up] = plot.of(), points = shown.flatMap((course) => course.points);
       if (!points.length) continue;
-      const x = scale(points.map((point) => point[across]), LEFT, RIGHT), y = scale(points.map((point) => point[up]), BOTTOM, TOP);
+      const x = scale(points.map((point) => point[across]), LEFT, RIGHT, across ? 0 : 1), y = scale(points.map((point) => point[up]), BOTTOM, TOP);
       axes(plot, x, y, [NAMES[across], NAMES[up]]);
       for (const course of shown) {
         const stroke = colour(course), places = course.points.map((point) => [x.at(point[across]), y.at(point[up])]);
-        draw("polyline", { points: places.map((place) => place.join(",")).join(" "), stroke }, plot.svg);
+        draw("polyline", { points: places.map((place) => place.join(",")).join(" "), stroke, "stroke-dasharray": dashes(course) }, plot.svg);
         places.forEach(([px, py], index) => {
           const step = course.points[index][0];
           if (index) draw("circle", { cx: px, cy: py, r: 2.5, fill: stroke }, plot.svg);
@@ -111,7 +114,7 @@
       const button = legend.appendChild(document.createElement("li")).appendChild(document.createElement("button"));
       const swatch = button.appendChild(document.createElement("span"));
       swatch.className = "swatch";
-      swatch.style.background = colour(course);
+      swatch.style.background = `repeating-linear-gradient(90deg, ${colour(course)} 0 ${dashes(course).split(" ")[0].replace("none", "9")}px, transparent 0 ${dashes(course) === "none" ? 9 : 11}px)`;
       button.append(course.title);
       button.type = "button";
       button.setAttribute("aria-pressed", String(!hidden.has(course.title)));
@@ -126,7 +129,11 @@
 
   for (const name of new Set(courses.map((course) => course.corpus))) corpus.add(new Option(name));
   for (const plot of plots) {
-    plot.svg.addEventListener("pointermove", (event) => { const mark = nearest(plot, event); if (mark) pick(mark); });
+    plot.svg.addEventListener("pointermove", (event) => {
+      // A finger that moves scrolls the page.
+      const mark = event.pointerType === "touch" ? null : nearest(plot, event);
+      if (mark && (mark.course !== current?.course || mark.index !== current.index)) pick(mark);
+    });
     plot.svg.addEventListener("pointerdown", (event) => { const mark = nearest(plot, event); if (mark) pick(mark); });
     plot.svg.addEventListener("keydown", step);
   }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +20,24 @@ SHOWN = ("step", *TITLES, "uniformity", "adjusted_alignment")
 
 
 def write_drawings(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Draw all cells that have a course, and return the files; none without such a cell."""
+    """Draw all cells that have a course, and return the files; those of an earlier run that have no cell now go."""
     courses = sorted(
         (cell for cell in cells if cell.course), key=lambda cell: (cell.corpus, list(ALL).index(cell.system))
     )
     recipes = [cell for cell in courses if cell.system in SYSTEMS]
-    drawn = []
-    if recipes:
-        drawn += [folder / "alignment-uniformity.png", folder / "course.png"]
-        draw_paths(recipes, drawn[0])
-        draw_courses(recipes, drawn[1])
-    if any(cell.system not in SYSTEMS for cell in courses):
-        drawn.append(folder / "ablations.png")
-        draw_ablations(courses, drawn[-1])
-    if courses:
-        drawn.append(folder / "curves.html")
-        with atomic_path(drawn[-1]) as temporary:
-            temporary.write_text(render_curves(courses), encoding="utf-8")
-    return drawn
+    changed = [cell for cell in courses if cell.system not in SYSTEMS]
+    files: dict[str, tuple[Sequence[Cell], Callable[[Sequence[Cell], Path], None]]] = {
+        "alignment-uniformity.png": (recipes, draw_paths),
+        "course.png": (recipes, draw_courses),
+        "ablations.png": (courses if changed else [], draw_ablations),
+        "curves.html": (courses, write_curves),
+    }
+    for name, (shown, draw) in files.items():
+        if shown:
+            draw(shown, folder / name)
+        else:
+            (folder / name).unlink(missing_ok=True)
+    return [folder / name for name, (shown, _) in files.items() if shown]
 
 
 def draw_paths(cells: Sequence[Cell], path: Path) -> None:
@@ -103,6 +103,8 @@ def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:
     for name, marker, words in CHOICES:
         # Circles are larger: both choices may be one point.
         size, step = (11 if marker == "o" else 7), getattr(cell, name)
+        if step is None:
+            continue
         panel.plot(
             step,
             values[steps.index(step)],
@@ -113,6 +115,12 @@ def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:
             linestyle="none",
             label=None if label else words,
         )
+
+
+def write_curves(cells: Sequence[Cell], path: Path) -> None:
+    """Write the interactive page."""
+    with atomic_path(path) as temporary:
+        temporary.write_text(render_curves(cells), encoding="utf-8")
 
 
 def render_curves(cells: Sequence[Cell]) -> str:
@@ -128,7 +136,7 @@ def render_curves(cells: Sequence[Cell]) -> str:
         for cell in cells
     ]
     # "</" would end the script that holds the data, wherever it stands.
-    data = json.dumps({"courses": courses, "colours": COLOURS}).replace("</", "<\\/")
+    data = json.dumps({"courses": courses, "colours": COLOURS}, allow_nan=False).replace("</", "<\\/")
     page: str = templates("dial2vec.benchmark").get_template("curves.html").render(data=data, courses=courses)
     return page
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -13,14 +15,16 @@ from pathlib import Path
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts
-from dial2vec.benchmark.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test
+from dial2vec.benchmark.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
 from dial2vec.benchmark.drawing import write_drawings
-from dial2vec.benchmark.systems import ALL, SYSTEMS
+from dial2vec.benchmark.systems import ALL, COURSE_SEED, NO_SEED, SYSTEMS
 from dial2vec.benchmark.tables import write_tables
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError, SettingsError, did_you_mean
-from dial2vec.files import checkout_lock, ending_with
+from dial2vec.files import checkout_lock, ending_with, write_errors
 from dial2vec.pipeline import dvc, ensure_data, targets
+
+log = logging.getLogger(__name__)
 
 THREADS = "OMP_NUM_THREADS"
 
@@ -38,7 +42,8 @@ class Place:
     with_course: bool = False
 
     def __str__(self) -> str:
-        return f"{self.corpus}, {ALL[self.system].title}, seed {self.seed}"
+        seed = f", seed {self.seed}" if ALL[self.system].seeded else ""
+        return f"{self.corpus}, {ALL[self.system].title}{seed}"
 
 
 def run_benchmark(
@@ -61,12 +66,15 @@ def run_benchmark(
     :param jobs: cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
     :param say: shows lines to the user.
-    :raises Dial2vecError: for a corpus or a system that is not known, and where a corpus cannot be scored.
+    :raises Dial2vecError: for a corpus or a system that is not known, where a corpus cannot be scored, and at the end,
+        when cells failed.
     """
-    names = list(corpora or settings.corpora)
-    grid = places(names, list(systems or SYSTEMS), seeds)
+    names = list(dict.fromkeys(corpora or settings.corpora))
+    grid = places(names, systems or list(SYSTEMS), seeds)
     with checkout_lock(root, "benchmark"):
         bring_splits(root, settings, names)
+        with write_errors(output):
+            output.mkdir(parents=True, exist_ok=True)
         for _ in run_cells(root, settings, grid, jobs=jobs, say=say):
             write_tables(all_known(root, settings), output)
         return write_all(root, settings, output)
@@ -94,22 +102,22 @@ def write_all(root: Path, settings: Settings, output: Path) -> list[Path]:
 
 
 def places(corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int]) -> list[Place]:
-    """Return the cells to compute, seed by seed, so that a whole table stands after the first.
-
-    A system without a seed of its own has one cell.
+    """Return the cells to compute, each once, seed by seed, so that a whole table stands after the first.
 
     :raises SettingsError: for a system that is none.
     """
     for name in systems:
         if name not in ALL:
-            raise SettingsError(f"there is no system {name!r}.{did_you_mean(name, ALL)} Valid: {', '.join(SYSTEMS)}.")
-    return [
-        Place(corpus, system, seed, with_course=number == 0 and ALL[system].course)
-        for number, seed in enumerate(seeds)
+            raise SettingsError(f"there is no system {name!r}.{did_you_mean(name, ALL)} Valid: {', '.join(ALL)}.")
+    found = [
+        Place(corpus, system, seed, seed == COURSE_SEED and ALL[system].course)
+        if ALL[system].seeded
+        else Place(corpus, system, NO_SEED)
+        for seed in seeds
         for corpus in corpora
         for system in systems
-        if number == 0 or ALL[system].seeded
     ]
+    return list(dict.fromkeys(found))
 
 
 def all_known(root: Path, settings: Settings) -> list[Cell]:
@@ -129,37 +137,51 @@ def run_cells(
 ) -> Iterator[Cell]:
     """Yield every cell of the grid, computing those that are not there.
 
-    :raises Dial2vecError: when a process of `jobs` was killed.
+    A cell that fails does not keep the others from being computed.
+
+    :raises Dial2vecError: at the end, when cells failed.
     """
-    missing = []
+    missing, failed = [], 0
     for place in grid:
         cell = known_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
-        if cell is None:
+        if cell is None or cell.left_out:
             missing.append(place)
         else:
+            # A process that was killed between the two leaves both.
+            shutil.rmtree(work_folder(root, place.corpus, place.system, place.seed), ignore_errors=True)
             say(f"there already: {place}: {_in_words(cell)}")
             yield cell
     say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
-    for number, (place, cell) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
-        say(f"[{number}/{len(missing)}] {place}: {_in_words(cell)}")
-        yield cell
+    for number, (place, found) in enumerate(_computed(root, settings, missing, jobs), start=1):
+        head = f"[{number}/{len(missing)}] {place}"
+        if isinstance(found, Cell):
+            say(f"{head}: {_in_words(found)}")
+            yield found
+        else:
+            failed += 1
+            say(f"{head}: failed: {found}")
+    if failed:
+        raise Dial2vecError(
+            f"{failed} of {len(missing)} cells failed, for the reasons above; the others are kept. "
+            "Run the same command again, which computes what is missing."
+        )
 
 
 def _computed(
-    root: Path, settings: Settings, missing: Sequence[Place], jobs: int, say: Callable[[str], None]
-) -> Iterator[tuple[Place, Cell]]:
+    root: Path, settings: Settings, missing: Sequence[Place], jobs: int
+) -> Iterator[tuple[Place, Cell | str]]:
+    """Compute cells, and yield each, or the reason why it failed."""
     if jobs == 1:
         for place in missing:
-            say(f"{place} ...")
             yield place, _compute(root, settings, place)
         return
     with (
-        _threads(max(1, (os.cpu_count() or 1) // jobs)),
+        _threads(jobs),
         # Spawned, since a forked process would share the threads' locks of the libraries that are loaded here.
         ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)) as pool,
     ):
-        waiting = {pool.submit(_compute, root, settings, place): place for place in missing}
         try:
+            waiting = {pool.submit(_compute, root, settings, place): place for place in missing}
             for done in as_completed(waiting):
                 yield waiting[done], done.result()
         except BrokenProcessPool as error:
@@ -176,15 +198,22 @@ def _begin(parent: int) -> None:
     ending_with(parent)()
 
 
-def _compute(root: Path, settings: Settings, place: Place) -> Cell:
-    return compute_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
+def _compute(root: Path, settings: Settings, place: Place) -> Cell | str:
+    try:
+        return compute_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
+    except Dial2vecError as error:
+        return str(error)
+    except Exception as error:
+        # Hours of other cells shall not be lost to whatever a library raises in one.
+        log.info("%s", place, exc_info=True)
+        return f"{type(error).__name__}: {error}"
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Let processes that begin meanwhile use so many threads."""
+def _threads(jobs: int) -> Iterator[None]:
+    """Let each of so many processes that begin meanwhile use its share of the processors, or what is set already."""
     before = os.environ.get(THREADS)
-    os.environ[THREADS] = str(count)
+    os.environ[THREADS] = before or str(max(1, len(os.sched_getaffinity(0)) // jobs))
     try:
         yield
     finally:
@@ -195,8 +224,8 @@ def _threads(count: int) -> Iterator[None]:
 
 
 def _in_words(cell: Cell) -> str:
-    if cell.skipped:
-        return f"left out: {cell.skipped}"
+    if cell.left_out:
+        return f"left out: {cell.left_out}"
     found = cell.scores["both"]
     return (
         f"purity {found['purity']:.2f}, Spearman {found['spearman']:.2f}, MAP {found['map']:.2f} "

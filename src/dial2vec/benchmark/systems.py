@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.errors import SettingsError, did_you_mean
+from dial2vec.errors import ModelError, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,16 +22,25 @@ if TYPE_CHECKING:
 
 Views = dict[str, NDArray[np.float32]]
 
-AS_THE_PAPER_READS = {"input": "separators"}
-# Its batches, rate and lack of a choice; 200 dialogues, since more are only worse from today's sentence encoders.
-PAPER = {
+# The paper's settings, whatever params.yaml says, but for 200 dialogues in one epoch instead of thousands in five.
+PAPER_ENCODER = {"pooling": "role", "turn_embeddings": False, "role_embeddings": False, "last_turns": None}
+PAPER_SAMPLES = {"negatives": 9, "passes": 1, "keep_role": "random", "min_turns": 5, "among": "all"}
+PAPER_TRAINING = {
     "method": "dial2vec",
+    "temperature": 0.2,
+    "window": 10,
+    "loss_mean": "dialogues",
     "learning_rate": 1e-5,
+    "epochs": 1,
     "max_dialogues": 200,
     "batch_size": 5,
     "gradient_accumulation": 1,
+    "frozen_share": 0.5,
+    "warmup_share": 0.1,
     "checkpoint_steps": 10,
 }
+# The seed with which the course of a training is scored, and the one of systems that have none.
+COURSE_SEED, NO_SEED = 1, 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +51,14 @@ class System:
     :param published: the model of Liu et al. 2022 that it stands beside, if the paper has it.
     :param baseline: key of `dial2vec.baselines.BASELINES`; empty for an encoder.
     :param topics: whether its dimensions are topics, the largest of which is a dialogue's cluster, instead of k-means.
-    :param seeded: whether it is trained with every seed; what only encodes, or counts, has one cell.
+    :param seeded: whether a seed changes its vectors; where not, it has one cell, of seed 0.
+    :param version: to be raised when the code behind it gives other vectors, so that its cells are computed anew.
+    :param as_the_paper: whether it reads as the paper does: `input` of its encoders, separators for any other.
     :param encoder: what differs from block `encoder` of params.yaml.
     :param sample: what differs from block `sample`.
     :param train: what differs from block `train`; None where nothing is trained.
     :param selection: how the checkpoint is chosen.
-    :param course: whether every checkpoint of the first seed is scored, for figure 3.
+    :param course: whether every checkpoint is scored, with seed 1, for figure 3.
     """
 
     title: str
@@ -55,6 +66,8 @@ class System:
     baseline: str = ""
     topics: bool = False
     seeded: bool = True
+    version: int = 1
+    as_the_paper: bool = False
     encoder: Mapping[str, Any] = field(default_factory=dict)
     sample: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] | None = None
@@ -63,14 +76,25 @@ class System:
 
     def settings(self, settings: Settings, *, seed: int) -> Settings:
         """Return the settings of a cell."""
+        reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
         return replace(
             settings,
             seed=seed,
-            encoder=replace(settings.encoder, **self.encoder),
+            encoder=replace(settings.encoder, **self.encoder, **reading),
             sample=replace(settings.sample, **self.sample),
             train=replace(settings.train, **(self.train or {})),
             select=replace(settings.select, selection=self.selection),
         )
+
+
+def paper_input(encoder: str) -> str:
+    """Return the input that the paper gives an encoder: BERT's for any that it does not have."""
+    from dial2vec.backbone import SHORT_NAMES
+    from dial2vec.plato import is_plato
+
+    if encoder in SHORT_NAMES:
+        return SHORT_NAMES[encoder].input
+    return "plato" if is_plato(encoder) else "separators"
 
 
 SYSTEMS: dict[str, System] = {
@@ -81,14 +105,16 @@ SYSTEMS: dict[str, System] = {
     "tfidf_svd": System(title="TF-IDF + SVD", baseline="tfidf_svd"),
     "simcse": System(title="SimCSE on the utterances", published="SimCSE", baseline="simcse"),
     "encoder_mean": System(title="start, mean of tokens", baseline="encoder_mean", seeded=False),
-    "whitening": System(title="start, whitened", baseline="whitening", seeded=False),
+    "whitening": System(title="start, whitened", baseline="whitening"),
     "start": System(title="start", seeded=False),
-    "start_separators": System(title="start, read as in the paper", seeded=False, encoder=AS_THE_PAPER_READS),
+    "start_separators": System(title="start, read as in the paper", seeded=False, as_the_paper=True),
     "paper": System(
         title="dial2vec, the paper's recipe",
         published="dial2vec",
-        encoder=AS_THE_PAPER_READS,
-        train=PAPER,
+        as_the_paper=True,
+        encoder=PAPER_ENCODER,
+        sample=PAPER_SAMPLES,
+        train=PAPER_TRAINING,
         selection="last",
         course=True,
     ),
@@ -136,13 +162,21 @@ def ablated(setting: str) -> list[str]:
 
 
 def baseline_vectors(system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings) -> Views:
-    """Return the vectors of a baseline, as the only view."""
+    """Return the vectors of a baseline, as the only view.
+
+    :raises ModelError: when its library or its model is not at hand.
+    """
     from dial2vec.baselines import BASELINES
 
     train = list(read_dialogues(artifacts.split("train")))
     baseline = BASELINES[system.baseline]
     start = {"start": settings.encoder.name} if baseline.encodes else {}
-    return {"both": baseline.vectors(train, judged, seed=settings.seed, **start)}
+    try:
+        return {"both": baseline.vectors(train, judged, seed=settings.seed, **start)}
+    except ImportError as error:
+        raise ModelError(
+            f"{system.title} needs the library {error.name}, which is not installed. Install `dial2vec[baselines]`."
+        ) from error
 
 
 def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> Views:
@@ -167,4 +201,6 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
         return encoder.through_head(torch.stack(ways, dim=1))
 
     vectors = encoder.encode_tokens(encoder.tokens.dialogues(judged), batch_size=batch_size, embed=embed)
+    # A head would move the zeros of a side that does not exist.
+    vectors[[dialogue.n_speakers < 2 for dialogue in judged], 2] = 0
     return {view: vectors[:, place] for place, view in enumerate(("both", "first", "second", "mean"))}

@@ -69,7 +69,7 @@ def grouped(cells: Iterable[Cell]) -> Groups:
     order = list(ALL)
     found: Groups = {}
     for cell in sorted(cells, key=lambda cell: (cell.corpus, order.index(cell.system), cell.seed)):
-        if not cell.skipped:
+        if not cell.left_out:
             found.setdefault((cell.corpus, cell.system), []).append(cell)
     return found
 
@@ -90,10 +90,10 @@ def as_csv(cells: Iterable[Cell]) -> str:
                     found = figure(group, view, task)
                     ceiling = scores["spearman_ceiling"] if task == "spearman" else math.nan
                     plain = (found.mean, found.sd, len(group), found.published, found.low, found.high, ceiling)
-                    writer.writerow([system, corpus, task, *map(_cell, plain), view, " ".join(found.runs)])
-        for model in _only_published(groups):
+                    writer.writerow([system, corpus, task, *map(_number, plain), view, " ".join(found.runs)])
+        for model in _only_published(_of(corpus, groups)):
             for task, points in published(model, corpus).items():
-                writer.writerow([model, corpus, task, "", "", "", _cell(points), "", "", "", "both", ""])
+                writer.writerow([model, corpus, task, "", "", "", _number(points), "", "", "", "both", ""])
     return out.getvalue()
 
 
@@ -106,12 +106,17 @@ def _only_published(groups: Groups) -> list[str]:
     return [model for model in MODELS if model not in {ALL[system].published for _, system in groups}]
 
 
-def _cell(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:g}" if isinstance(value, int) else f"{value:.2f}"
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    return "" if math.isnan(value) else f"{value:.2f}"
 
 
-def as_markdown(cells: Iterable[Cell]) -> str:
-    """Return the tables as a page: the three tasks per corpus, speakers, aggregation, checkpoints, ablations."""
+def as_markdown(cells: Sequence[Cell]) -> str:
+    """Return the tables as a page: the three tasks per corpus, speakers, aggregation, checkpoints, ablations.
+
+    At its end it says which systems were left out, and why.
+    """
     groups = grouped(cells)
     rows = {key: group for key, group in groups.items() if key[1] in SYSTEMS}
     parts = [_tasks(corpus, rows) for corpus in dict.fromkeys(corpus for corpus, _ in rows)]
@@ -119,7 +124,8 @@ def as_markdown(cells: Iterable[Cell]) -> str:
     parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
     parts.append(_checkpoints(groups))
     parts += [_ablation(corpus, groups) for corpus in dict.fromkeys(corpus for corpus, _ in groups)]
-    return "\n".join([HEADING, *(part for part in parts if part)]) if groups else ""
+    parts.append(_left_out(cells))
+    return "\n".join([HEADING, *(part for part in parts if part)])
 
 
 def _tasks(corpus: str, groups: Groups) -> str:
@@ -138,7 +144,7 @@ def _tasks(corpus: str, groups: Groups) -> str:
         beside = " / ".join(f"{one.published:.1f}" for one in found if not math.isnan(one.published))
         figures = " | ".join(_in_words(one) for one in found)
         lines.append(f"| {ALL[system].title} | {len(group)} | {figures} | {beside} |")
-    for model in _only_published(groups):
+    for model in _only_published(mine):
         points = published(model, corpus)
         if points:
             lines.append(
@@ -190,7 +196,7 @@ def _checkpoints(groups: Groups) -> str:
         by_step = {int(point["step"]): point for point in cell.course}
         best = max(by_step, key=lambda step: by_step[step]["map"])
         shown = (0, best, max(by_step), cell.by_labels, cell.label_free)
-        figures = " | ".join(f"{_triple(by_step[step])}, step {step}" for step in shown)
+        figures = " | ".join("" if step is None else f"{_triple(by_step[step])}, step {step}" for step in shown)
         lines.append(f"| {cell.corpus} | {ALL[cell.system].title} | {cell.seed} | {figures} |")
     return "\n".join(lines) + "\n"
 
@@ -214,6 +220,11 @@ def _ablation(corpus: str, groups: Groups) -> str:
             figures = " | ".join(_in_words(figure(mine[system], "both", task)) for task in TASKS)
             lines.append(f"| {ALL[system].title} | {len(mine[system])} | {figures} |")
     return "\n".join(lines) + "\n"
+
+
+def _left_out(cells: Iterable[Cell]) -> str:
+    lines = dict.fromkeys(f"- {ALL[cell.system].title}: {cell.left_out}" for cell in cells if cell.left_out)
+    return "\n".join(["## Left out", "", *lines]) + "\n" if lines else ""
 
 
 def write_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:

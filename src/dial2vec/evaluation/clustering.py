@@ -58,7 +58,7 @@ def cluster_scores(
 
 
 def published_runs(n: int) -> int:
-    """Return how often the published code of Liu et al. 2022 clusters n dialogues: one less for each 500, at least 3."""
+    """Return how often the code of Liu et al. 2022 clusters n dialogues: 10, one less for each 500, at least 3."""
     return max(3, 10 - n // 500)
 
 
