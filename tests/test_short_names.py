@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import typing
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ import torch
 
 from conftest import make_dialogue
 from dial2vec import backbone
+from dial2vec.candidates import become, read_candidates, write_candidates
 from dial2vec.config import Encoder, Train
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
@@ -163,6 +165,11 @@ def test_each_trains_by_the_self_guided_task_and_its_checkpoint_is_whole(name, t
     assert result.steps == len(order) // 2 + len(order) % 2
     assert all(np.isfinite(entry["loss"]) for entry in result.history)
     assert any(not torch.equal(before[key], value) for key, value in encoder.named_parameters())
+    write_candidates(tmp_path / "candidates", checkpoints=tmp_path / "c")
+    last = read_candidates(tmp_path / "candidates")[-1]
+    again = become(DialogueEncoder.from_pretrained(name), last, tmp_path / "candidates")
+    assert last.step == result.steps
+    assert all(torch.equal(again.state_dict()[key], value) for key, value in encoder.state_dict().items())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -277,6 +284,19 @@ def test_bert_can_read_as_plato_does(folders):
 def test_an_input_that_an_encoder_cannot_read_is_refused_in_a_sentence(name, options, message):
     with pytest.raises(ModelError, match=message):
         DialogueEncoder.from_pretrained(name, **options)
+
+
+def test_a_folder_of_that_name_comes_before_the_short_name(folders, monkeypatch, tmp_path):
+    shutil.copytree(folders["bert"], tmp_path / "t5")
+    monkeypatch.chdir(tmp_path)
+    encoder = DialogueEncoder.from_pretrained("t5")
+    assert (type(encoder.backbone).__name__, encoder.tokens.input) == ("BertModel", "text")
+
+
+def test_another_input_than_the_saved_one_reads_as_many_turns_as_it_says_itself(tmp_path):
+    DialogueEncoder.from_pretrained("bert", last_turns=2).save_pretrained(tmp_path / "saved")
+    assert DialogueEncoder.from_pretrained(tmp_path / "saved").tokens.last_turns == 2
+    assert DialogueEncoder.from_pretrained(tmp_path / "saved", input="text").tokens.last_turns is None
 
 
 def test_plato_without_a_folder_says_that_no_hub_holds_it(monkeypatch, tmp_path):
