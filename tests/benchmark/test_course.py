@@ -39,6 +39,7 @@ def test_every_checkpoint_is_scored_the_start_first_and_logged_by_its_step(short
 def test_a_cell_without_its_course_counts_where_none_is_asked_for(short):
     root, settings = short
     cell = compute_cell(root, "calls", "paper", 2, settings)
+    assert (cell.chosen, cell.by_labels, cell.label_free) == ("checkpoint of step 3", None, None)
     known = known_cell(root, "calls", "paper", 2, settings)
     assert known is not None
     assert known.run_id == cell.run_id
@@ -69,11 +70,11 @@ def test_what_a_killed_run_of_another_mark_left_is_thrown_away(short):
     root, settings = short
     work = root / "work"
     ours = ALL["paper"].settings(settings, seed=1)
-    trained_encoder(Artifacts(root, "calls"), ours, work, mark="a")
+    trained_encoder(Artifacts(root, "calls"), ours, work, mark="a", with_choices=True)
     (work / "course.json").write_text("[]")
-    trained_encoder(Artifacts(root, "calls"), ours, work, mark="a")
+    trained_encoder(Artifacts(root, "calls"), ours, work, mark="a", with_choices=True)
     assert (work / "course.json").exists()
-    trained_encoder(Artifacts(root, "calls"), ours, work, mark="b")
+    trained_encoder(Artifacts(root, "calls"), ours, work, mark="b", with_choices=True)
     assert not (work / "course.json").exists()
 
 

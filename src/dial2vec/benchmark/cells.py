@@ -32,7 +32,7 @@ class Cell:
     :param intervals: view -> task -> 95 % interval over dialogues.
     :param chosen: the candidate that was chosen; empty where nothing was trained.
     :param by_labels: step that the labels of dev would choose; None without labels or training.
-    :param label_free: step that the criteria without labels choose; None without training.
+    :param label_free: step that the criteria without labels choose; None where they were not asked.
     :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
     :param seconds: to train, encode and score, in the process that ended it.
     :param run_id: its run in MLflow.
@@ -106,7 +106,7 @@ def compute_cell(
     judged = labelled_test(artifacts)
     work = work_folder(root, corpus, system, seed)
     try:
-        views, choices = _views(row, artifacts, judged, ours, work, mark=cell.made_by)
+        views, choices = _views(row, artifacts, judged, ours, work, mark=cell.made_by, with_choices=with_course)
     except ModelError as error:
         return _kept(root, replace(cell, left_out=str(error)))
     points = course(artifacts, ours, work, judged, seed=settings.seed) if with_course else []
@@ -169,9 +169,16 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
 
 
 def _views(
-    row: System, artifacts: Artifacts, judged: list[Dialogue], settings: Settings, work: Path, *, mark: str
+    row: System,
+    artifacts: Artifacts,
+    judged: list[Dialogue],
+    settings: Settings,
+    work: Path,
+    *,
+    mark: str,
+    with_choices: bool,
 ) -> tuple[Views, Choices]:
-    nothing = Choices("", None, None)
+    nothing = Choices("")
     if row.baseline:
         return baseline_vectors(row, artifacts, judged, settings), nothing
     from dial2vec.encoder import DialogueEncoder
@@ -179,7 +186,7 @@ def _views(
     if row.train is None:
         encoder, choices = DialogueEncoder.start(settings.encoder), nothing
     else:
-        encoder, choices = trained_encoder(artifacts, settings, work, mark=mark)
+        encoder, choices = trained_encoder(artifacts, settings, work, mark=mark, with_choices=with_choices)
     with encoder.autocast("auto"):
         return encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size), choices
 

@@ -25,22 +25,23 @@ class Choices:
 
     :param chosen: name of the candidate that the cell is scored with.
     :param by_labels: step with the best purity on dev, which is how the paper chooses; None where dev has no labels.
-    :param label_free: step that the criteria without labels choose.
+    :param label_free: step that the criteria without labels choose; None where they were not asked.
     """
 
     chosen: str
-    by_labels: int | None
-    label_free: int | None
+    by_labels: int | None = None
+    label_free: int | None = None
 
 
 def trained_encoder(
-    artifacts: Artifacts, settings: Settings, work: Path, *, mark: str
+    artifacts: Artifacts, settings: Settings, work: Path, *, mark: str, with_choices: bool
 ) -> tuple[DialogueEncoder, Choices]:
     """Run the stages sample, train and select in a folder of the cell's own, and return the encoder and the choices.
 
     A killed run goes on in that folder, where it has the same mark and code; whoever has the scores may remove it.
 
     :param settings: `select.selection` is "label_free" or "last".
+    :param with_choices: whether labels and criteria are asked for their choice even where the last candidate is taken.
     """
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.stages.sample import sample
@@ -48,24 +49,26 @@ def trained_encoder(
     from dial2vec.stages.train import train_encoder
 
     scratch = _prepared(artifacts, work, mark=mark + code_hash())
-    # The criteria choose in any case, since the course shows their choice beside the others.
+    last = settings.select.selection == "last"
     ours = replace(settings, select=replace(settings.select, selection="label_free"))
-    stages = ((sample, scratch.samples), (train_encoder, scratch.training), (select, scratch.selection))
-    for stage, written_last in stages:
+    stages = [(sample, scratch.samples), (train_encoder, scratch.training), (select, scratch.selection)]
+    for stage, written_last in stages if with_choices or not last else stages[:2]:
         if not written_last.is_file():
             stage(scratch, ours)
-    selection = read_json(scratch.selection)
-    listed = selection["candidates"]
-    steps = {one["name"]: int(one["step"]) for one in listed}
-    labelled = [one for one in listed if one["dev"]]
-    best = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
-    last = settings.select.selection == "last"
-    chosen = str(listed[-1]["name"] if last else selection["chosen"])
-    choices = Choices(chosen, best["step"], steps[selection["chosen"]])
+    choices = _choices(scratch) if with_choices or not last else Choices("")
     if not last:
         return DialogueEncoder.from_pretrained(scratch.model), choices
-    start = DialogueEncoder.start(settings.encoder)
-    return become(start, read_candidates(scratch.candidates)[-1], scratch.candidates), choices
+    candidate = read_candidates(scratch.candidates)[-1]
+    encoder = become(DialogueEncoder.start(settings.encoder), candidate, scratch.candidates)
+    return encoder, replace(choices, chosen=candidate.name)
+
+
+def _choices(scratch: Artifacts) -> Choices:
+    selection = read_json(scratch.selection)
+    steps = {one["name"]: one["step"] for one in selection["candidates"]}
+    labelled = [one for one in selection["candidates"] if one["dev"]]
+    best = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
+    return Choices(selection["chosen"], best["step"], steps[selection["chosen"]])
 
 
 def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
