@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from small import talk
 
+from benchmark.small import talk
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import settings_from_dict
 from dial2vec.dialogue import write_dialogues

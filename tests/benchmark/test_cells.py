@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import talk
 
+from benchmark.small import talk
 from dial2vec.artifacts import Artifacts
 from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import cells as cells_module

@@ -4,8 +4,8 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from small import talk
 
+from benchmark.small import talk
 from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark import grid as grid_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, work_folder
