@@ -74,8 +74,8 @@ def load_table(table: str | Path) -> Any:
         return downloader.load(str(table))
     except (OSError, ValueError) as error:
         raise ModelError(
-            f"the word vectors {str(table)!r} are neither a file nor could gensim fetch them ({error}); expected a "
-            "GloVe or word2vec file, or a network. Run `python -m gensim.downloader --download "
+            f"the word vectors {str(table)!r} are neither a file nor could gensim fetch them; expected a GloVe or "
+            "word2vec file, or a network. Run `python -m gensim.downloader --download "
             "glove-wiki-gigaword-300` where there is one and bring its ~/gensim-data here, give a file as table=, or "
             'take the baseline "word2vec", which trains its own.'
         ) from error
