@@ -51,7 +51,7 @@ def test_without_file_and_network_one_sentence_names_the_ways_out(monkeypatch, j
         raise OSError("no route to host")
 
     monkeypatch.setattr(downloader, "load", unreachable)
-    with pytest.raises(ModelError, match=r"nor could gensim fetch them.*gensim.downloader --download.*table=.*word2vec"):
+    with pytest.raises(ModelError, match=r"nor could gensim fetch them.*gensim.downloader.*table=.*word2vec"):
         word_vectors.vectors([], judged, seed=1)
 
 
