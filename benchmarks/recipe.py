@@ -29,6 +29,7 @@ import numpy as np
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
+from dial2vec.benchmark.systems import PAPER_TRAINING
 from dial2vec.config import Settings, load_settings
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -40,14 +41,7 @@ from dial2vec.stages.select import select
 from dial2vec.stages.train import train_encoder
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
-PAPER = {
-    "method": "dial2vec",
-    "learning_rate": 1e-5,
-    "max_dialogues": 200,
-    "batch_size": 5,
-    "gradient_accumulation": 1,
-    "checkpoint_steps": 20,
-}
+PAPER = PAPER_TRAINING | {"checkpoint_steps": 20}
 AS_THE_PAPER_READS = {"input": "separators"}
 # name -> what differs from params.yaml in the blocks `encoder` and `train`, and how the choice is made.
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {

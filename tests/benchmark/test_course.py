@@ -10,7 +10,7 @@ from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
 from dial2vec.benchmark.course import trained_encoder
 from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
 from dial2vec.config import settings_from_dict
-from dial2vec.errors import SettingsError
+from dial2vec.errors import ModelError, SettingsError
 from dial2vec.store import open_store
 
 SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
@@ -44,6 +44,21 @@ def test_a_cell_without_its_course_counts_where_none_is_asked_for(short):
     assert known is not None
     assert known.run_id == cell.run_id
     assert known_cell(root, "calls", "paper", 2, settings, with_course=True) is None
+
+
+def test_a_cell_that_is_there_is_not_lost_where_its_course_cannot_be_had(short, monkeypatch):
+    root, settings = short
+    cell = compute_cell(root, "calls", "paper", 1, settings)
+
+    def unreachable(*_, **__):
+        raise ModelError("no route to the hub")
+
+    monkeypatch.setattr("dial2vec.benchmark.cells.trained_encoder", unreachable)
+    with pytest.raises(ModelError, match="no route to the hub"):
+        compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+    known = known_cell(root, "calls", "paper", 1, settings)
+    assert known is not None
+    assert known.run_id == cell.run_id
 
 
 def test_a_cell_that_was_killed_goes_on_behind_its_last_stage_and_its_last_point(short, monkeypatch):

@@ -152,7 +152,7 @@ def run_cells(
             say(f"there already: {place}: {_in_words(cell)}")
             yield cell
     say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
-    for number, (place, found) in enumerate(_computed(root, settings, missing, jobs), start=1):
+    for number, (place, found) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
         head = f"[{number}/{len(missing)}] {place}"
         if isinstance(found, Cell):
             say(f"{head}: {_in_words(found)}")
@@ -168,11 +168,12 @@ def run_cells(
 
 
 def _computed(
-    root: Path, settings: Settings, missing: Sequence[Place], jobs: int
+    root: Path, settings: Settings, missing: Sequence[Place], jobs: int, say: Callable[[str], None]
 ) -> Iterator[tuple[Place, Cell | str]]:
     """Compute cells, and yield each, or the reason why it failed."""
     if jobs == 1:
         for place in missing:
+            say(f"{place} ...")
             yield place, _compute(root, settings, place)
         return
     with (

@@ -18,7 +18,6 @@ from dial2vec.files import atomic_path
 
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
 
-
 HEADING = """# Results
 
 Written by `dial2vec benchmark`, which also leaves the figures as `results.csv`, with the MLflow run behind each. Test
