@@ -28,7 +28,7 @@ from torch import Tensor
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.config import Settings, Train, load_settings
+from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
@@ -37,6 +37,7 @@ from dial2vec.methods import Fitted, fit_maps
 from dial2vec.neighbours import neighbourhood_size
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
+from dial2vec.params import load_settings
 from dial2vec.pooling import pool
 from dial2vec.sampling import Samples, draw_samples
 from dial2vec.tokens import Batch, DialogueTokenizer

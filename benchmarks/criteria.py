@@ -27,13 +27,14 @@ from scipy.stats import spearmanr
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.config import Settings, load_settings
+from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.methods import METHODS
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
+from dial2vec.params import load_settings
 from dial2vec.sampling import draw_samples
 from dial2vec.selection.choice import Candidate, choose_label_free
 from dial2vec.selection.criteria import Views, lexical_neighbours, measure_all

@@ -30,12 +30,13 @@ import numpy as np
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.benchmark.systems import PAPER_TRAINING
-from dial2vec.config import Settings, load_settings
+from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
+from dial2vec.params import load_settings
 from dial2vec.stages.sample import sample
 from dial2vec.stages.select import select
 from dial2vec.stages.train import train_encoder

@@ -12,11 +12,12 @@ from dial2vec.artifacts import find_root
 from dial2vec.benchmark.cells import Cell
 from dial2vec.benchmark.grid import Place, bring_splits, places, run_cells, write_all
 from dial2vec.benchmark.systems import ALL, SYSTEMS
-from dial2vec.config import Settings, load_settings
+from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import checkout_lock
 from dial2vec.pages import prefect_environment
+from dial2vec.params import load_settings
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.

@@ -9,11 +9,11 @@ from typing import Any
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.config import load_settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import checkout_lock, read_json
 from dial2vec.pages import prefect_environment
+from dial2vec.params import load_settings
 from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data
 from dial2vec.stages.promote import promote_candidate
 

@@ -44,8 +44,8 @@ def main(debug: bool) -> None:
 def run() -> None:
     """Run the pipeline of all corpora in params.yaml and show the results."""
     from dial2vec.artifacts import find_root
-    from dial2vec.config import load_settings
     from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
     from dial2vec.pipeline import dvc, ensure_data, results_table, targets
 
     root = find_root()
@@ -61,7 +61,7 @@ def run() -> None:
 def results() -> None:
     """Show the results of the last run."""
     from dial2vec.artifacts import find_root
-    from dial2vec.config import load_settings
+    from dial2vec.params import load_settings
     from dial2vec.pipeline import results_table
 
     root = find_root()
@@ -99,10 +99,10 @@ def fetch(corpus: str) -> None:
 def add(corpus: str) -> None:
     """Version your own transcripts in data/CORPUS (JSON Lines) after a look at them."""
     from dial2vec.artifacts import Artifacts, find_root
-    from dial2vec.config import load_settings
     from dial2vec.corpora import get_corpus
     from dial2vec.dialogue import Quarantined
     from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
     from dial2vec.pipeline import add_data, restore_data
     from dial2vec.validation import Checker
 
@@ -186,7 +186,7 @@ def import_(
 def stats(corpora: tuple[str, ...]) -> None:
     """Count dialogues, turns, words and labels of each CORPUS as the pipeline splits it, beside published figures."""
     from dial2vec.artifacts import find_root
-    from dial2vec.config import load_settings
+    from dial2vec.params import load_settings
     from dial2vec.stats import count_corpus, describe
 
     root = find_root()
@@ -220,7 +220,7 @@ def benchmark(
     from dial2vec.artifacts import find_root
     from dial2vec.benchmark.grid import run_benchmark
     from dial2vec.benchmark.systems import ABLATIONS, ablated
-    from dial2vec.config import load_settings
+    from dial2vec.params import load_settings
 
     root = find_root()
     changed = ABLATIONS if "all" in ablations else ablations
@@ -270,8 +270,8 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
 def promote(corpus: str) -> None:
     """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""
     from dial2vec.artifacts import find_root
-    from dial2vec.config import load_settings
     from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
     from dial2vec.stages.promote import promote_candidate
 
     root = find_root()

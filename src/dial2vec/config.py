@@ -1,19 +1,10 @@
-"""`params.yaml` as typed, frozen settings. An unknown key or a wrong value is an error that names the valid ones."""
+"""The settings of the project, typed and frozen: a class for each block of `params.yaml` (read by `dial2vec.params`)."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
-import types
-import typing
 from dataclasses import dataclass, field
-from math import inf
-from pathlib import Path
-from typing import Any, Literal
-
-import yaml
-
-from dial2vec.errors import SettingsError, did_you_mean
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,146 +145,9 @@ class Settings:
     promote: Promote = field(default_factory=Promote)
 
 
-# Inclusive (low, high) of every number.
-RANGES: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**31 - 1),
-    "validate.max_turn_words": (1, inf),
-    "validate.max_speakers": (2, 10_000),
-    "validate.min_dialogues": (1, inf),
-    "validate.near_empty_words": (0, inf),
-    "validate.over_long_words": (1, inf),
-    "validate.min_alternation": (0, 1),
-    "validate.min_labelled_share": (0, 1),
-    "validate.max_quarantined_share": (0, 1),
-    "validate.max_one_speaker_share": (0, 1),
-    "validate.max_near_empty_share": (0, 1),
-    "validate.max_over_long_share": (0, 1),
-    "validate.max_duplicate_share": (0, 1),
-    "validate.max_length_drift": (0, 1),
-    "validate.max_language_drift": (0, 1),
-    "prepare.dev_share": (0, 0.5),
-    "prepare.test_share": (0, 0.5),
-    "prepare.near_duplicate": (0.7, 1),
-    "sample.negatives": (1, 999),
-    "sample.passes": (1, inf),
-    "sample.min_turns": (2, inf),
-    "encoder.max_length": (8, inf),
-    "encoder.last_turns": (1, inf),
-    "train.neighbourhood": (100, inf),
-    "train.temperature": (1e-3, 100),
-    "train.window": (0, inf),
-    "train.learning_rate": (0, 1),
-    "train.epochs": (0, inf),
-    "train.max_dialogues": (1, inf),
-    "train.max_length": (8, inf),
-    "train.batch_size": (1, inf),
-    "train.gradient_accumulation": (1, inf),
-    "train.frozen_share": (0, 1),
-    "train.warmup_share": (0, 0.99),
-    "train.weight_decay": (0, inf),
-    "train.max_gradient_norm": (0, inf),
-    "train.log_steps": (1, inf),
-    "train.checkpoint_steps": (1, inf),
-    "select.max_dialogues": (40, inf),
-    "select.bootstraps": (1, 1000),
-    "evaluate.kmeans_runs": (1, inf),
-    "evaluate.batch_size": (1, inf),
-    "promote.min_purity_gain": (-100, 100),
-    "promote.min_spearman_gain": (-100, 100),
-    "promote.min_map_gain": (-100, 100),
-}
-
-
-def load_settings(path: Path) -> Settings:
-    """Read and validate `params.yaml`; a key that is left out of a block takes the default above.
-
-    DVC itself refuses a file that lacks a whole block.
-
-    :raises SettingsError: naming the file, the key, what was found and what is valid.
-    """
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingsError(
-            f"{path} does not exist; expected the project's params.yaml. Run from the project."
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} cannot be read as UTF-8 text ({error}). Restore it from git.") from error
-    except yaml.YAMLError as error:
-        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}. Mend that line.") from error
-    return settings_from_dict({} if raw is None else raw, source=str(path))
-
-
-def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
-    """Validate a decoded `params.yaml`; errors name `source` and the key."""
-    settings: Settings = _build(Settings, raw, source, "")
-    for name in settings.corpora:
-        if not name.replace("_", "").isalnum() or not name.isascii():
-            raise SettingsError(f"{source}: corpora: {name!r} is no corpus name; use letters, digits and '_' only.")
-    if not settings.corpora or len(set(settings.corpora)) < len(settings.corpora):
-        raise SettingsError(
-            f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
-        )
-    if not settings.encoder.name.strip():
-        raise SettingsError(f"{source}: encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2.")
-    if settings.prepare.dev_share + settings.prepare.test_share >= 1:
-        raise SettingsError(f"{source}: prepare: dev_share + test_share leave nothing to train on; lower one of them.")
-    return settings
-
-
 def flat(settings: Settings) -> dict[str, object]:
     """Return the settings as one level: `{"seed": 42, "train.epochs": 1, ...}`."""
     values: dict[str, object] = {}
     for key, value in dataclasses.asdict(settings).items():
         values |= {f"{key}.{name}": item for name, item in value.items()} if isinstance(value, dict) else {key: value}
     return values
-
-
-def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
-    if not isinstance(raw, dict):
-        raise SettingsError(f"{source}: {prefix.rstrip('.') or 'the file'}: expected keys and values, found {raw!r}.")
-    hints = typing.get_type_hints(cls)
-    for key in raw:
-        if key not in hints:
-            raise SettingsError(
-                f"{source}: unknown key '{prefix}{key}'.{did_you_mean(str(key), hints)} Valid: {', '.join(hints)}."
-            )
-    values = {key: _value(hints[key], value, source, prefix + key) for key, value in raw.items()}
-    return cls(**values)
-
-
-def _value(hint: Any, value: object, source: str, key: str) -> Any:
-    if dataclasses.is_dataclass(hint):
-        return _build(typing.cast("type[Any]", hint), value, source, f"{key}.")
-    if hint == tuple[str, ...]:
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise SettingsError(f"{source}: {key}: expected a list of names, found {value!r}.")
-    if typing.get_origin(hint) is Literal:
-        if value in typing.get_args(hint):
-            return value
-        valid = ", ".join(map(str, typing.get_args(hint)))
-        raise SettingsError(
-            f"{source}: {key}: found {value!r}.{did_you_mean(str(value), typing.get_args(hint))} Valid: {valid}."
-        )
-    return _scalar(hint, value, source, key)
-
-
-def _scalar(hint: Any, value: object, source: str, key: str) -> Any:
-    accepted = set(typing.get_args(hint)) if isinstance(hint, types.UnionType) else {hint}
-    if isinstance(value, str) and float in accepted:
-        # YAML 1.1 reads "1e-5" as text, because it has no dot.
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    if isinstance(value, int) and not isinstance(value, bool) and float in accepted:
-        value = float(value)
-    if type(value) not in accepted:
-        names = {int: "a whole number", float: "a number", bool: "true or false", str: "text", types.NoneType: "null"}
-        expected = " or ".join(names[kind] for kind in names if kind in accepted)
-        raise SettingsError(f"{source}: {key}: expected {expected}, found {value!r}.")
-    if key in RANGES and isinstance(value, int | float):
-        low, high = RANGES[key]
-        if not (low <= value <= high) or value in (inf, -inf):
-            bounds = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
-            raise SettingsError(f"{source}: {key}: expected {bounds}, found {value:g}.")
-    return value

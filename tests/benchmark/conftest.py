@@ -8,8 +8,8 @@ import pytest
 
 from benchmark.small import talk
 from dial2vec.artifacts import Artifacts
-from dial2vec.config import settings_from_dict
 from dial2vec.dialogue import write_dialogues
+from dial2vec.params import settings_from_dict
 
 
 @pytest.fixture

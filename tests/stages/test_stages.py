@@ -13,7 +13,6 @@ import yaml
 
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.candidates import become, read_candidates
-from dial2vec.config import load_settings, settings_from_dict
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.embedding import embed_file
 from dial2vec.encoder import DialogueEncoder
@@ -23,6 +22,7 @@ from dial2vec.evaluation.measure import measure
 from dial2vec.files import checkout_lock, read_json
 from dial2vec.importing.options import Options
 from dial2vec.importing.reading import read_export
+from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.sampling import Samples
 from dial2vec.stages.evaluate import evaluate
 from dial2vec.stages.prepare import prepare

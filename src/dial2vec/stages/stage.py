@@ -12,9 +12,10 @@ from pathlib import Path
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.config import Settings, load_settings
+from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, ending_with, write_json
+from dial2vec.params import load_settings
 
 Stage = Callable[[Artifacts, Settings], str]
 

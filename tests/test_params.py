@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dial2vec.config import Settings, flat, load_settings, settings_from_dict
+from dial2vec.config import Settings, flat
 from dial2vec.errors import SettingsError
+from dial2vec.params import load_settings, settings_from_dict
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
 
