@@ -110,7 +110,7 @@ class BothLosses(SelfGuidedSet):
         hidden, n = encoder.hidden_states(batch), 1 + self.samples.negatives.shape[1]
         total = torch.zeros((), device=hidden.device)
         if self.way.pull:
-            vectors = encoder.through_head(pool(hidden[::n], batch.roles[::n], how=encoder.pooling))
+            vectors = encoder.through_head(pool(hidden[::n], batch.roles[::n], batch.turns[::n], how=encoder.pooling))
             total = total + self.way.pull * neighbour_loss(vectors, extra["targets"])
         if self.way.guide:
             places = torch.arange(n, device=hidden.device)

@@ -168,7 +168,7 @@ def test_a_side_that_says_nothing_gives_zeros(tiny_folder, headed):
 
 
 def test_bf16_without_instructions_for_it_is_a_sentence_about_the_setting(encoder, monkeypatch):
-    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: False)
+    monkeypatch.setattr("dial2vec.precision.has_bf16", lambda device: False)
     with pytest.raises(SettingsError, match=r"precision is bf16, but this machine's cpu has no.*Set it to auto"):
         encoder.autocast("bf16")
 
@@ -178,13 +178,13 @@ def test_bf16_without_instructions_for_it_is_a_sentence_about_the_setting(encode
     [("auto", True, True), ("auto", False, False), ("fp32", True, False), ("fp32", False, False), ("bf16", True, True)],
 )
 def test_auto_is_bf16_only_where_there_are_instructions_for_it(encoder, monkeypatch, precision, has_bf16, computed):
-    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: has_bf16)
+    monkeypatch.setattr("dial2vec.precision.has_bf16", lambda device: has_bf16)
     with encoder.autocast(precision):
         assert torch.is_autocast_enabled("cpu") == computed
 
 
 def test_vectors_are_float32_in_every_precision(encoder, monkeypatch):
-    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: True)
+    monkeypatch.setattr("dial2vec.precision.has_bf16", lambda device: True)
     with encoder.autocast("bf16"):
         vectors = encoder.encode(some_dialogues())
     assert vectors.dtype == np.float32

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -87,10 +88,17 @@ def test_matching_stays_in_fp32_under_autocast():
 def test_role_pooling_sums_the_means_of_the_speakers_and_leaves_out_an_absent_one():
     hidden = torch.tensor([[[2.0], [4.0], [10.0], [99.0]], [[1.0], [3.0], [99.0], [99.0]]])
     roles = torch.tensor([[0, 0, 1, -1], [0, 0, -1, -1]])
-    assert pool(hidden, roles, how="role").tolist() == [[13.0], [2.0]]
+    assert pool(hidden, roles, torch.zeros_like(roles), how="role").tolist() == [[13.0], [2.0]]
     assert role_means(hidden, roles).tolist() == [[[3.0], [10.0]], [[2.0], [0.0]]]
 
 
 def test_mean_pooling_ignores_padding():
     hidden = torch.tensor([[[2.0], [4.0], [99.0]]])
-    assert pool(hidden, torch.tensor([[0, 1, -1]]), how="mean").tolist() == [[3.0]]
+    assert pool(hidden, torch.tensor([[0, 1, -1]]), torch.zeros(1, 3), how="mean").tolist() == [[3.0]]
+
+
+def test_pooling_by_turns_gives_a_long_turn_no_more_weight_than_a_short_one():
+    hidden = torch.tensor([[[2.0], [4.0], [9.0], [99.0]], [[1.0], [3.0], [8.0], [0.0]]])
+    roles, turns = torch.tensor([[0, 0, 1, -1], [0, 1, 0, 0]]), torch.tensor([[0, 0, 1, 0], [3, 2, 1, 1]])
+    # (3 + 9) / 2, and (1 + 3 + 4) / 3 for turns that are counted down.
+    assert pool(hidden, roles, turns, how="turns").flatten().tolist() == pytest.approx([6.0, 8 / 3])

@@ -233,7 +233,7 @@ def test_several_gpus_do_not_make_the_steps_larger(monkeypatch, tmp_path):
 def test_bf16_without_instructions_for_it_is_a_sentence_not_a_slow_training(
     tiny_folder, tmp_path, monkeypatch, settings
 ):
-    monkeypatch.setattr("dial2vec.encoder._has_bf16", lambda device: False)
+    monkeypatch.setattr("dial2vec.precision.has_bf16", lambda device: False)
     with pytest.raises(SettingsError, match="precision is bf16, but this machine's cpu has no instructions for it"):
         run(tiny_folder, tmp_path / "c", settings=replace(settings, precision="bf16"))
 

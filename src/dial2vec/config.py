@@ -1,4 +1,4 @@
-"""The settings of the project, typed and frozen: a class for each block of `params.yaml` (read by `dial2vec.params`)."""
+"""The settings of the project, typed and frozen: a class for each block of `params.yaml`."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = 512
-    input: Literal["auto", "text", "separators", "t5", "blender", "tod_bert", "plato"] = "auto"
+    input: Literal["auto", "text", "separators", "closed", "turns", "t5", "blender", "tod_bert", "plato"] = "auto"
     last_turns: int | None = None
-    pooling: Literal["role", "mean"] = "role"
+    pooling: Literal["role", "mean", "turns"] = "role"
     turn_embeddings: bool = False
     role_embeddings: bool = False
 

@@ -20,19 +20,18 @@ from dial2vec.backbone import embedding_blocks, extra_inputs, layers, limits, lo
 from dial2vec.backbone import save as save_backbone
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import Dial2vecError, ModelError, SettingsError, did_you_mean
+from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
 from dial2vec.files import atomic_path
 from dial2vec.head import Head
-from dial2vec.inputs import input_style, saved_input
+from dial2vec.inputs import input_style, saved_input, saved_settings
 from dial2vec.pooling import Pooling, pool, role_means
+from dial2vec.precision import Precision, resolved
 from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 
 MIN_LENGTH = 8
 SETTINGS_FILE = "dialogue_encoder.json"
 TABLES_FILE = "dialogue_tables.safetensors"
 HEAD_FILE = "dialogue_head.safetensors"
-
-Precision = Literal["auto", "fp32", "bf16"]
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +45,8 @@ class DialogueEncoder(nn.Module):
     :param max_length: longest input in tokens; lowered to the encoder's own limit.
     :param input: how a dialogue looks to the encoder, a name of `dial2vec.inputs.STYLES`.
     :param last_turns: only so many turns, counted from the end, are read; None is the input's own number.
-    :param pooling: "role" (sum of the speakers' means, the paper's default) or "mean" (all tokens).
+    :param pooling: "role" (sum of the speakers' means, the paper's default), "mean" (all tokens) or "turns" (mean of
+        the turns' means).
     :param turn_embeddings: add a table for the turn index to the input, zero at the start.
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
         vector of the starting encoder as it was.
@@ -70,7 +70,8 @@ class DialogueEncoder(nn.Module):
         super().__init__()
         if pooling not in typing.get_args(Pooling):
             raise ModelError(
-                f"pooling is {pooling!r}.{did_you_mean(str(pooling), typing.get_args(Pooling))} Valid: role, mean."
+                f"pooling is {pooling!r}.{did_you_mean(str(pooling), typing.get_args(Pooling))} Valid: "
+                f"{', '.join(typing.get_args(Pooling))}."
             )
         if not isinstance(max_length, int) or max_length < MIN_LENGTH:
             raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
@@ -119,7 +120,7 @@ class DialogueEncoder(nn.Module):
         :raises ModelError: when nothing that can be loaded is there.
         """
         folder = resolve(name)
-        saved = _saved_settings(folder)
+        saved = saved_settings(Path(folder) / SETTINGS_FILE)
         options: dict[str, Any] = {
             "max_length": saved.get("max_length", 512) if max_length is None else max_length,
             "input": (saved_input(saved) or own_input(name, folder)) if input == "auto" else input,
@@ -198,6 +199,15 @@ class DialogueEncoder(nn.Module):
 
     def hidden_states(self, batch: Batch) -> Tensor:
         """Return the token vectors [b, n, d] of a padded batch."""
+        if self.tokens.style.apart:
+            turns = batch.turns_apart()
+            hidden = self._hidden_states(turns.batch)
+            return hidden.new_zeros(*batch.ids.shape, hidden.shape[2]).masked_scatter(
+                (batch.attention > 0)[..., None], hidden[turns.rows, turns.places]
+            )
+        return self._hidden_states(batch)
+
+    def _hidden_states(self, batch: Batch) -> Tensor:
         inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
         if self.turn_table is None and self.role_table is None:
             return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
@@ -210,7 +220,7 @@ class DialogueEncoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""
-        return self.through_head(pool(self.hidden_states(batch), batch.roles, how=self.pooling))
+        return self.through_head(pool(self.hidden_states(batch), batch.roles, batch.turns, how=self.pooling))
 
     @contextmanager
     def without_head(self) -> Iterator[None]:
@@ -274,6 +284,20 @@ class DialogueEncoder(nn.Module):
                     done(len(rows))
         return vectors
 
+    def encode_utterances(self, texts: Sequence[str], *, batch_size: int = 32) -> NDArray[np.float32]:
+        """Encode utterances, each alone: the mean of all its tokens, float32 [n, d], in input order.
+
+        The head is left out: it maps dialogues. The encoder's own start and separator stand around each.
+        """
+        tokens = DialogueTokenizer(self.tokens.tokenizer, max_length=self.max_length, input="turns")
+        words = tokens.utterances(texts)
+        sequences = [tokens.assemble([words[place]], [0]) for place in range(len(words))]
+
+        def embed(batch: Batch) -> Tensor:
+            return pool(self._hidden_states(batch), batch.roles, batch.turns, how="mean")
+
+        return self.encode_tokens(sequences, batch_size=batch_size, embed=embed)
+
     def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int = 32) -> NDArray[np.float32]:
         """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].
 
@@ -305,18 +329,8 @@ class DialogueEncoder(nn.Module):
         return torch.autocast(self.device.type, torch.bfloat16, enabled=self.resolved(precision) == "bf16")
 
     def resolved(self, precision: Precision) -> Literal["fp32", "bf16"]:
-        """Return what the encoder computes with on its device.
-
-        :param precision: "auto" is bf16 where GPU or CPU has instructions for it, else fp32.
-        :raises SettingsError: for "bf16" without such instructions: emulated, it is slower by orders of magnitude.
-        """
-        has_bf16 = _has_bf16(self.device.type)
-        if precision == "bf16" and not has_bf16:
-            raise SettingsError(
-                f"precision is bf16, but this machine's {self.device.type} has no instructions for it. Set it to auto: "
-                "bf16 where there are any, else fp32."
-            )
-        return "bf16" if has_bf16 and precision != "fp32" else "fp32"
+        """Return what the encoder computes with on its device (`dial2vec.precision.resolved`)."""
+        return resolved(precision, self.device.type)
 
     def count_cut(self, dialogues: Sequence[Dialogue]) -> int:
         """Return how many of the dialogues do not fit into the encoder's limit."""
@@ -376,22 +390,6 @@ class DialogueEncoder(nn.Module):
         for key, table in (("turn", self.turn_table), ("role", self.role_table)):
             if table is not None and key in weights:
                 table.weight.data.copy_(weights[key])
-
-
-def _saved_settings(folder: str) -> dict[str, Any]:
-    path = Path(folder) / SETTINGS_FILE
-    if not path.is_file():
-        return {}
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error
-
-
-def _has_bf16(device: str) -> bool:
-    if device == "cuda":
-        return torch.cuda.is_bf16_supported(including_emulation=False)
-    return device == "cpu" and torch.cpu._is_avx512_bf16_supported()
 
 
 def _zero_table(size: int, backbone: Any) -> nn.Embedding:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import ModelError, did_you_mean
@@ -20,6 +22,7 @@ class InputStyle:
     :param end: the encoder's own separator behind the last turn.
     :param last_turns: only so many turns, counted from the end, are read; None is all.
     :param restart_positions: positions begin at 0 in every turn instead of once.
+    :param apart: every turn is encoded alone, with the encoder's own start token in front and its separator behind.
     :param count_down: turns are numbered ..., 3, 2, 1 instead of 0, 1, 2, ...
     """
 
@@ -31,6 +34,7 @@ class InputStyle:
     last_turns: int | None = None
     restart_positions: bool = False
     count_down: bool = False
+    apart: bool = False
 
     @property
     def kept(self) -> slice:
@@ -42,6 +46,8 @@ class InputStyle:
 STYLES: dict[str, InputStyle] = {
     "text": InputStyle(),
     "separators": InputStyle(between=True),
+    "closed": InputStyle(between=True, end=True),
+    "turns": InputStyle(apart=True),
     "t5": InputStyle(start=False, between=True, end=True),
     "blender": InputStyle(start=False, between=True, end=True),
     "tod_bert": InputStyle(before=("[sys]", "[usr]"), end=True),
@@ -73,3 +79,16 @@ def saved_input(settings: Mapping[str, Any]) -> str | None:
         return settings.get("input")
     # Saved when the choice was separators or none, or before there was one: then they were put in.
     return "separators" if settings.get("separators", True) else "text"
+
+
+def saved_settings(path: Path) -> dict[str, Any]:
+    """Return the settings that a model was saved with; empty for what is no saved model.
+
+    :raises ModelError: for a file that is not whole.
+    """
+    if not path.is_file():
+        return {}
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error

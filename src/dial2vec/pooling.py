@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Pooling = Literal["role", "mean"]
+Pooling = Literal["role", "mean", "turns"]
 
 
 def role_masks(roles: Tensor) -> Tensor:
@@ -29,14 +29,19 @@ def role_means(hidden: Tensor, roles: Tensor) -> Tensor:
         return torch.bmm(masks, hidden.float()) / masks.sum(2, keepdim=True).clamp(min=1)
 
 
-def pool(hidden: Tensor, roles: Tensor, *, how: Pooling = "role") -> Tensor:
+def pool(hidden: Tensor, roles: Tensor, turns: Tensor, *, how: Pooling = "role") -> Tensor:
     """Return one vector per dialogue, [b, d] float32.
 
+    :param turns: number of each token's turn [b, n], of any kind.
     :param how: "role" sums the means of the roles (the paper's default; a role without tokens is left out),
-        "mean" is the mean over all tokens.
+        "mean" is the mean over all tokens, "turns" that of the turns' means, so that long turns count no more.
     """
     if how == "role":
         return role_means(hidden, roles).sum(1)
     mask = (roles >= 0).float()
+    if how == "turns":
+        # A token weighs as much as it has share in its turn.
+        sizes = ((turns[:, :, None] == turns[:, None, :]).float() * mask[:, None, :]).sum(2).clamp(min=1)
+        mask = mask / sizes
     with torch.autocast(hidden.device.type, enabled=False):
         return torch.einsum("bn,bnd->bd", mask, hidden.float()) / mask.sum(1, keepdim=True).clamp(min=1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch.nn import functional
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError, ModelError
@@ -33,6 +34,9 @@ class Utterances:
 
     def __getitem__(self, index: int) -> NDArray[np.int32]:
         return self.ids[self.offsets[index] : self.offsets[index + 1]]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -75,11 +79,40 @@ class Batch:
         """Return the batch on `device`."""
         return Batch(*(t.to(device, non_blocking=True) for t in (self.ids, self.attention, self.turns, self.roles)))
 
+    def turns_apart(self) -> TurnsApart:
+        """Return every turn as a sequence of its own, and where its tokens were."""
+        there = self.attention > 0
+        begins = functional.pad(self.turns[:, 1:] != self.turns[:, :-1], (1, 0), value=True) & there
+        rows = (begins.flatten().cumsum(0).view_as(self.ids) - 1)[there]
+        places = self.positions_in_turn()[there]
+        shape = (int(begins.sum()), int(places.max()) + 1)
+        padding = (0, 0, 0, PADDING_ROLE)
+        parts = []
+        for values, empty in zip((self.ids, self.attention, self.turns, self.roles), padding, strict=True):
+            part = values.new_full(shape, empty)
+            part[rows, places] = values[there]
+            parts.append(part)
+        return TurnsApart(Batch(*parts), rows, places)
+
     def positions_in_turn(self) -> torch.Tensor:
         """Return the place of each token in its turn, from 0, int64 [b, n]; 0 for padding."""
         places = torch.arange(self.turns.shape[1], device=self.turns.device).expand_as(self.turns)
-        begins = torch.nn.functional.pad(self.turns[:, 1:] != self.turns[:, :-1], (1, 0))
+        begins = functional.pad(self.turns[:, 1:] != self.turns[:, :-1], (1, 0))
         return (places - (places * begins).cummax(1).values) * self.attention
+
+
+@dataclass(frozen=True, slots=True)
+class TurnsApart:
+    """The turns of a batch as sequences of their own.
+
+    :param batch: a row per turn, in the order of dialogues and turns.
+    :param rows: row of each token of the dialogues in reading order, int64 [tokens].
+    :param places: its place in that row, int64 [tokens].
+    """
+
+    batch: Batch
+    rows: torch.Tensor
+    places: torch.Tensor
 
 
 class DialogueTokenizer:
@@ -114,12 +147,17 @@ class DialogueTokenizer:
         # RoBERTa and its kin mark a boundary between two texts by two separators.
         doubled = 2 if "roberta" in type(tokenizer).__name__.lower() else 1
         after = [] if style.after is None else [self._token(style.after)]
-        self._start = [start] if style.start and start is not None else []
-        self._before = [[self._token(text)] for text in style.before] or [[]]
-        self._between = after + (own * doubled if style.between else [])
-        self._end = after + (own if style.end else [])
+        started = [start] if style.start and start is not None else []
+        self._start = [] if style.apart else started
+        self._before = [[self._token(text)] for text in style.before] or [started if style.apart else []]
+        self._between = after + (own * doubled if style.between else []) + (own if style.apart else [])
+        self._end = after + (own if style.end or style.apart else [])
         longest = max(len(self._between), len(self._end)) + len(self._start) + len(self._before[0])
+        if style.apart:
+            # Then a turn is what has to fit, and a dialogue may have any number of them.
+            max_turn = min(max_length, max_turn or max_length)
         self._room = None if max_turn is None else max_turn - longest
+        self._limit = None if style.apart else max_length
         self._padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
 
     def _token(self, text: str) -> int:
@@ -157,10 +195,10 @@ class DialogueTokenizer:
             said = turn[: self._room]
             pieces += [before, said, after]
             lengths.append(len(before) + len(said) + len(after) + (len(self._start) if index == 0 else 0))
-        ids = np.concatenate([np.asarray(piece, dtype=np.int64) for piece in pieces])[: self.max_length]
+        ids = np.concatenate([np.asarray(piece, dtype=np.int64) for piece in pieces])[: self._limit]
         numbers = np.arange(n, 0, -1) if self.style.count_down else np.arange(n)
-        turn_ids = np.repeat(numbers.astype(np.int64), lengths)[: self.max_length]
-        role_ids = np.repeat(np.asarray(roles, dtype=np.int64), lengths)[: self.max_length]
+        turn_ids = np.repeat(numbers.astype(np.int64), lengths)[: self._limit]
+        role_ids = np.repeat(np.asarray(roles, dtype=np.int64), lengths)[: self._limit]
         whole = sum(map(len, turns)) + self.n_special(n)
         return TokenSequence(ids, turn_ids, role_ids, whole - len(ids))
 
@@ -191,7 +229,7 @@ class DialogueTokenizer:
         :param words: without special tokens, [m, turns].
         """
         words = words[:, self.style.kept]
-        too_long = words.sum(1) + self.n_special(words.shape[1]) > self.max_length
+        too_long = words.sum(1) + self.n_special(words.shape[1]) > (self._limit or np.inf)
         return too_long if self._room is None else too_long | (words > self._room).any(1)
 
     def pad(self, sequences: Sequence[TokenSequence]) -> Batch:

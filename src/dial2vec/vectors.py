@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder import DialogueEncoder, Precision
+from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, code_hash, read_json, write_json
+from dial2vec.precision import Precision
 
 PART = 500
 # Small batches keep a CPU's caches, large ones fill a GPU.

@@ -193,10 +193,10 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
         hidden = encoder.hidden_states(batch)
         means = torch.nn.functional.pad(role_means(hidden, batch.roles), (0, 0, 0, 1))
         ways = (
-            pool(hidden, batch.roles, how=encoder.pooling),
+            pool(hidden, batch.roles, batch.turns, how=encoder.pooling),
             means[:, 0],
             means[:, 1],
-            pool(hidden, batch.roles, how="mean"),
+            pool(hidden, batch.roles, batch.turns, how="mean"),
         )
         return encoder.through_head(torch.stack(ways, dim=1))
 
