@@ -33,7 +33,7 @@ from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.methods import Fitted, fit_maps
+from dial2vec.methods.neighbours import Fitted, fit_maps
 from dial2vec.neighbours import neighbourhood_size
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss

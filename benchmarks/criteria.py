@@ -183,7 +183,12 @@ def trained(
         encoder = DialogueEncoder.start(settings.encoder)
         checkpoints_folder = Path(folder) / "checkpoints"
         plan = METHODS[options.method](
-            encoder, dialogues, samples, settings=options, seed=settings.seed, vectors=Path(folder) / "vectors"
+            encoder,
+            dialogues,
+            samples,
+            settings=replace(settings, train=options),
+            seed=settings.seed,
+            vectors=Path(folder) / "vectors",
         )
         train(encoder, plan.data, settings=options, seed=settings.seed, checkpoints=checkpoints_folder, fingerprint=run)
         from safetensors.torch import load_file

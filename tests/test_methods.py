@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from conftest import make_dialogue
-from dial2vec.config import Train
+from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.head import Head
-from dial2vec.methods import CAUTIOUS, MAP, METHODS, fit_maps, plan_dial2vec, plan_neighbours
+from dial2vec.methods import METHODS
+from dial2vec.methods.dial2vec import plan_dial2vec
+from dial2vec.methods.neighbours import CAUTIOUS, MAP, fit_maps, plan_neighbours
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.training_data import NeighbourSet, SelfGuidedSet
 from test_training import NEIGHBOURS, SETTINGS, corpus, samples_of
@@ -28,7 +30,7 @@ def neighbour_head(pooled, *, k, ridge, identity):
 def plan(folder, dialogues, vectors, *, method=plan_neighbours, settings=ALL, seed=1, samples=None):
     encoder = DialogueEncoder.from_pretrained(folder)
     drawn = samples_of(dialogues) if samples is None else samples
-    return encoder, method(encoder, dialogues, drawn, settings=settings, seed=seed, vectors=vectors)
+    return encoder, method(encoder, dialogues, drawn, settings=Settings(train=settings), seed=seed, vectors=vectors)
 
 
 def test_every_method_that_the_settings_allow_can_be_planned():

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from conftest import make_dialogue
 from dial2vec import training
-from dial2vec.config import Train
+from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.methods import METHODS
@@ -60,7 +60,12 @@ def run(folder, checkpoints, *, settings=SETTINGS, fingerprint="x"):
     encoder = DialogueEncoder.from_pretrained(folder)
     dialogues = corpus(120 if settings.method == "neighbours" else 12)
     plan = METHODS[settings.method](
-        encoder, dialogues, samples_of(dialogues), settings=settings, seed=1, vectors=checkpoints.with_name("vectors")
+        encoder,
+        dialogues,
+        samples_of(dialogues),
+        settings=Settings(train=settings),
+        seed=1,
+        vectors=checkpoints.with_name("vectors"),
     )
     return encoder, train(
         encoder, plan.data, settings=settings, seed=1, checkpoints=checkpoints, fingerprint=fingerprint
@@ -90,7 +95,7 @@ def test_training_lowers_the_loss_and_leaves_frozen_layers_alone(tiny_folder, tm
 def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tiny_folder, tmp_path):
     start, dialogues = DialogueEncoder.from_pretrained(tiny_folder), corpus(120)
     plan = METHODS["neighbours"](
-        start, dialogues, samples_of(dialogues), settings=NEIGHBOURS, seed=1, vectors=tmp_path / "v"
+        start, dialogues, samples_of(dialogues), settings=Settings(train=NEIGHBOURS), seed=1, vectors=tmp_path / "v"
     )
     encoder, result = run(tiny_folder, tmp_path / "c", settings=NEIGHBOURS)
     assert (result.steps, result.dialogues) == (12, 24)
@@ -225,7 +230,7 @@ def test_several_gpus_do_not_make_the_steps_larger(monkeypatch, tmp_path):
         return torch.device("cpu")
 
     monkeypatch.setattr("transformers.TrainingArguments._setup_devices", property(found))
-    arguments = training._arguments(SETTINGS, 1, tmp_path)
+    arguments = training._arguments(SETTINGS, 1, tmp_path, "linear")
     assert arguments.train_batch_size == SETTINGS.batch_size
 
 

@@ -78,7 +78,7 @@ class Encoder:
 class Train:
     """Method and optimisation (block `train`; the recipe and its figures: docs/recipe.md)."""
 
-    method: Literal["neighbours", "dial2vec"] = "neighbours"
+    method: Literal["neighbours", "dial2vec", "dse", "dialoguecse"] = "neighbours"
     neighbourhood: int | None = 5000
     temperature: float = 0.2
     window: int | None = 10
@@ -96,6 +96,37 @@ class Train:
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     log_steps: int = 5
     checkpoint_steps: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Dse:
+    """Method dse: pairs of consecutive utterances (block `dse`; Zhou et al. 2022)."""
+
+    pairs: Literal["1-1", "2-1", "3-1", "123-1", "dropout"] = "1-1"
+    min_words: int = 4
+    temperature: float = 0.05
+    learning_rate: float = 3e-6
+    head_learning_rate: float = 3e-4
+    epochs: int = 1
+    batch_size: int = 128
+    max_pairs: int | None = 12800
+    max_length: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class DialogueCse:
+    """Method dialoguecse: utterances guided by the turns around them (block `dialoguecse`; Liu et al. 2021)."""
+
+    aggregation: Literal["mean", "attention"] = "mean"
+    context_turns: int = 3
+    negatives: int = 9
+    min_turns: int = 4
+    temperature: float = 0.1
+    learning_rate: float = 5e-5
+    epochs: int = 1
+    batch_size: int = 20
+    max_responses: int | None = 2000
+    max_length: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +171,8 @@ class Settings:
     sample: Sample = field(default_factory=Sample)
     encoder: Encoder = field(default_factory=Encoder)
     train: Train = field(default_factory=Train)
+    dse: Dse = field(default_factory=Dse)
+    dialoguecse: DialogueCse = field(default_factory=DialogueCse)
     select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)

@@ -201,13 +201,14 @@ class DialogueEncoder(nn.Module):
         """Return the token vectors [b, n, d] of a padded batch."""
         if self.tokens.style.apart:
             turns = batch.turns_apart()
-            hidden = self._hidden_states(turns.batch)
+            hidden = self.sequence_states(turns.batch)
             return hidden.new_zeros(*batch.ids.shape, hidden.shape[2]).masked_scatter(
                 (batch.attention > 0)[..., None], hidden[turns.rows, turns.places]
             )
-        return self._hidden_states(batch)
+        return self.sequence_states(batch)
 
-    def _hidden_states(self, batch: Batch) -> Tensor:
+    def sequence_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of rows that are read as one sequence each, whatever the input is."""
         inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
         if self.turn_table is None and self.role_table is None:
             return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
@@ -294,7 +295,7 @@ class DialogueEncoder(nn.Module):
         sequences = [tokens.assemble([words[place]], [0]) for place in range(len(words))]
 
         def embed(batch: Batch) -> Tensor:
-            return pool(self._hidden_states(batch), batch.roles, batch.turns, how="mean")
+            return pool(self.sequence_states(batch), batch.roles, batch.turns, how="mean")
 
         return self.encode_tokens(sequences, batch_size=batch_size, embed=embed)
 

@@ -218,6 +218,11 @@ class DialogueTokenizer:
             first += len(dialogue.turns)
         return sequences
 
+    def nothing(self) -> TokenSequence:
+        """Return an input in which nobody says anything: one token for the encoder, of no role and thus in no pool."""
+        token, none = np.array([self._padding]), np.array([PADDING_ROLE])
+        return TokenSequence(token, np.zeros(1, dtype=np.int64), none, 0)
+
     def n_special(self, n_turns: int) -> int:
         """Return how many special tokens a dialogue gets of which `n_turns` turns are read."""
         per_turn = len(self._before[0]) + len(self._between)

@@ -9,7 +9,7 @@ import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ from dial2vec.tokens import Batch
 from dial2vec.training_data import TrainingSet
 
 WHOLE = "WHOLE"
+Schedule = Literal["linear", "constant"]
 CHECKPOINT_FILES = ("model.safetensors", "optimizer.pt", "scheduler.pt", "trainer_state.json", "training_args.bin")
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,7 @@ class _Objective(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.settings, self.data = settings, data
+        self.beside = None if data.beside is None else data.beside.to(encoder.device)
 
     def forward(
         self, ids: Tensor, attention: Tensor, turns: Tensor, roles: Tensor, **extra: Tensor
@@ -111,7 +113,15 @@ class Trained:
 
 
 def train(
-    encoder: DialogueEncoder, data: TrainingSet, *, settings: Train, seed: int, checkpoints: Path, fingerprint: str
+    encoder: DialogueEncoder,
+    data: TrainingSet,
+    *,
+    settings: Train,
+    seed: int,
+    checkpoints: Path,
+    fingerprint: str,
+    beside_rate: float | None = None,
+    schedule: Schedule = "linear",
 ) -> Trained:
     """Train `encoder` in place on `data`; a killed run resumes from its last whole checkpoint.
 
@@ -120,6 +130,8 @@ def train(
     :param data: the items of the whole run, in order, with their loss.
     :param checkpoints: folder of this run's checkpoints; emptied when it belongs to another `fingerprint`.
     :param fingerprint: identifies data, settings and starting encoder.
+    :param beside_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
+    :param schedule: of the learning rate, behind the warm-up.
     :raises SettingsError: when every weight is frozen.
     :raises Dial2vecError: when loss or weights are no longer finite.
     """
@@ -135,7 +147,8 @@ def train(
         )
     trainer = Trainer(
         model=_Objective(encoder, settings, data),
-        args=_arguments(settings, seed, checkpoints),
+        args=_arguments(settings, seed, checkpoints, schedule),
+        optimizers=(_optimizer(encoder, data, settings, beside_rate), None),
         train_dataset=data,
         data_collator=data.collate,
         callbacks=[_MarkWhole(encoder), _Progress()],
@@ -162,7 +175,21 @@ def _diverged(found: str) -> Dial2vecError:
     return Dial2vecError(f"{found}. Lower train.learning_rate or raise train.temperature in params.yaml.")
 
 
-def _arguments(settings: Train, seed: int, checkpoints: Path) -> TrainingArguments:
+def _optimizer(
+    encoder: DialogueEncoder, data: TrainingSet, settings: Train, beside_rate: float | None
+) -> torch.optim.Optimizer | None:
+    """Return an optimiser with a rate of its own for what trains beside the encoder; None is the Trainer's."""
+    if data.beside is None or beside_rate is None:
+        return None
+    trained = [weights for weights in encoder.parameters() if weights.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": trained},
+        {"params": list(data.beside.parameters()), "lr": beside_rate},
+    ]
+    return torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+
+
+def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule) -> TrainingArguments:
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         seed=seed,
@@ -173,7 +200,7 @@ def _arguments(settings: Train, seed: int, checkpoints: Path) -> TrainingArgumen
         gradient_accumulation_steps=settings.gradient_accumulation,
         learning_rate=settings.learning_rate,
         warmup_steps=settings.warmup_share,
-        lr_scheduler_type="linear",
+        lr_scheduler_type="linear" if schedule == "linear" else "constant_with_warmup",
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_gradient_norm,
         # A loss that is no number must be seen, not replaced by the mean of those before.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from dial2vec.config import Train
@@ -27,6 +28,8 @@ class SelfGuidedSet(Dataset[list[TokenSequence]]):
 
     :param order: int64 [items, 2]: (pass, place in `samples.dialogues`).
     """
+
+    beside: nn.Module | None = None
 
     def __init__(
         self, train: Sequence[Dialogue], samples: Samples, tokenizer: DialogueTokenizer, order: NDArray[np.int64]
@@ -97,6 +100,8 @@ class NeighbourSet(Dataset[tuple[TokenSequence, NDArray[np.float32]]]):
     :param max_length: longer dialogues train on their first `max_length` tokens.
     """
 
+    beside: nn.Module | None = None
+
     def __init__(
         self,
         sequences: Sequence[TokenSequence],
@@ -131,7 +136,30 @@ class NeighbourSet(Dataset[tuple[TokenSequence, NDArray[np.float32]]]):
         return sum(self.sequences[place].first(self.max_length).cut > 0 for place in np.unique(self.order[:, 1]))
 
 
-TrainingSet = SelfGuidedSet | NeighbourSet
+class TrainingSet(Protocol):
+    """What a method trains on: items in training order, their batches, the loss of a batch.
+
+    :param order: int64 [items, 2]; the second column tells the items apart.
+    :param beside: what is trained with the encoder and thrown away, if anything.
+    """
+
+    order: NDArray[np.int64]
+    beside: nn.Module | None
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+
+    def __getitem__(self, item: int) -> Any:
+        """Return an item."""
+
+    def collate(self, items: list[Any]) -> dict[str, Tensor]:
+        """Return the padded batch."""
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the loss of a flat batch, a scalar."""
+
+    def count_cut(self) -> int:
+        """Return how many items are cut."""
 
 
 def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, seed: int) -> NDArray[np.int64]:

@@ -14,10 +14,14 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
-from dial2vec.methods import METHODS, fit_maps
+from dial2vec.methods import METHODS
+from dial2vec.methods.neighbours import fit_maps
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
 from dial2vec.training import Trained, train
+
+# The blocks of params.yaml that training depends on.
+TRAINING = ("train", "encoder", "dse", "dialoguecse")
 
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
@@ -29,7 +33,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         encoder,
         list(read_dialogues(artifacts.split("train"))),
         Samples.load(artifacts.samples),
-        settings=settings.train,
+        settings=settings,
         seed=settings.seed,
         vectors=artifacts.vectors,
     )
@@ -40,10 +44,12 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         result = train(
             encoder,
             plan.data,
-            settings=settings.train,
+            settings=plan.train or settings.train,
             seed=settings.seed,
             checkpoints=artifacts.checkpoints,
             fingerprint=fingerprint,
+            beside_rate=plan.beside_rate,
+            schedule=plan.schedule,
         )
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
@@ -61,7 +67,8 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
 
 def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder) -> str:
     """Identify settings, code, data and starting weights: a checkpoint with another value must not be resumed."""
-    digest = hashlib.sha256(json.dumps([asdict(settings.train), asdict(settings.encoder), settings.seed]).encode())
+    blocks = [asdict(getattr(settings, name)) for name in TRAINING]
+    digest = hashlib.sha256(json.dumps([*blocks, settings.seed]).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
     digest.update(code_hash().encode())

@@ -1,24 +1,24 @@
-"""Training methods by their name in `params.yaml` (`train.method`): from dialogues to what the Trainer reads."""
+"""Neighbourhood learning: maps fitted in closed form, and training to the same targets (docs/recipe.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from dial2vec.config import Train
+from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
 from dial2vec.head import Head
+from dial2vec.methods.plan import Plan, words_of
 from dial2vec.neighbours import neighbourhood_size
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.sampling import Samples
-from dial2vec.training_data import NeighbourSet, SelfGuidedSet, TrainingSet, training_order
+from dial2vec.training_data import NeighbourSet, training_order
 from dial2vec.vectors import kept_vectors
 
 # Fewer dialogues have no neighbourhood to learn from: five neighbours would be a twentieth of the corpus or more.
@@ -30,30 +30,12 @@ LEAST_RIDGE, RIDGE_PER_DIMENSION, CAUTION = 0.3, 0.8, 10.0
 CAUTIOUS, MAP = "cautious map", "map"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a method prepared.
-
-    :param data: the items of the training run; None trains nothing.
-    :param head: what is on the encoder while it trains, if anything.
-    :param maps: heads fitted on the start, by name, the most cautious first.
-    :param neighbourhood: the dialogues on which `fit_maps` fits them; empty where the method has no maps.
-    :param note: why nothing can be trained, a sentence; empty otherwise.
-    """
-
-    data: TrainingSet | None
-    head: Head | None = None
-    maps: dict[str, Head] = field(default_factory=dict)
-    neighbourhood: Sequence[Dialogue] = ()
-    note: str = ""
-
-
 def plan_neighbours(
     encoder: DialogueEncoder,
     dialogues: Sequence[Dialogue],
     samples: Samples,
     *,
-    settings: Train,
+    settings: Settings,
     seed: int,
     vectors: Path,
 ) -> Plan:
@@ -62,7 +44,8 @@ def plan_neighbours(
     :param encoder: the start; gets the head beneath which it trains.
     :param vectors: folder in which the start's vectors are kept.
     """
-    lot = np.random.default_rng([seed, 0]).permutation(len(samples.dialogues))[: settings.neighbourhood]
+    options = settings.train
+    lot = np.random.default_rng([seed, 0]).permutation(len(samples.dialogues))[: options.neighbourhood]
     chosen = [dialogues[place] for place in samples.dialogues[np.sort(lot)]]
     if len(chosen) < LEAST_DIALOGUES:
         return Plan(
@@ -70,14 +53,14 @@ def plan_neighbours(
             note=f"The start was kept: learning from neighbours needs at least {LEAST_DIALOGUES} training dialogues "
             f"with two speakers and sample.min_turns turns, and there are {len(chosen)}.",
         )
-    fitted = fit_maps(encoder, chosen, settings=settings, vectors=vectors)
+    fitted = fit_maps(encoder, chosen, settings=options, vectors=vectors)
     encoder.head = fitted.centring
     data = NeighbourSet(
         encoder.tokens.dialogues(chosen),
         fitted.targets,
         encoder.tokens,
-        training_order(_words(chosen), passes=1, settings=settings, seed=seed),
-        max_length=settings.max_length,
+        training_order(words_of(chosen), passes=1, settings=options, seed=seed),
+        max_length=options.max_length,
     )
     return Plan(data, fitted.centring, fitted.maps, chosen)
 
@@ -117,34 +100,3 @@ def fit_maps(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, setting
         for name, strength in ((CAUTIOUS, CAUTION * ridge), (MAP, ridge))
     }
     return Fitted(head(np.eye(d, dtype=np.float32)), maps, targets)
-
-
-def plan_dial2vec(
-    encoder: DialogueEncoder,
-    dialogues: Sequence[Dialogue],
-    samples: Samples,
-    *,
-    settings: Train,
-    seed: int,
-    vectors: Path,
-) -> Plan:
-    """Prepare the paper's self-guided task (Liu et al. 2022, section 3).
-
-    :param vectors: not used: no vectors are needed beforehand.
-    :raises ArtifactError: when no dialogue can train.
-    """
-    words = _words([dialogues[place] for place in samples.dialogues])
-    if not len(words):
-        raise ArtifactError(
-            f"none of the {len(dialogues)} training dialogues can train: each needs two speakers and sample.min_turns "
-            "turns. Lower sample.min_turns in params.yaml or bring longer dialogues."
-        )
-    order = training_order(words, passes=len(samples.negatives), settings=settings, seed=seed)
-    return Plan(SelfGuidedSet(dialogues, samples, encoder.tokens, order))
-
-
-METHODS: dict[str, Callable[..., Plan]] = {"neighbours": plan_neighbours, "dial2vec": plan_dial2vec}
-
-
-def _words(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
-    return np.array([sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)

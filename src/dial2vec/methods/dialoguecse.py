@@ -1,0 +1,69 @@
+"""DialogueCSE: utterances learn from the turns around them (Liu et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dial2vec.config import Settings
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+from dial2vec.methods.plan import Plan
+from dial2vec.objectives.dialoguecse import ContextAttention
+from dial2vec.pairs import first_turns, foreign_utterances, responses_in_context
+from dial2vec.sampling import Samples
+from dial2vec.training_data import training_order
+from dial2vec.utterance_data import ContextSet, seeded, utterance_tokenizer
+
+
+def plan_dialoguecse(
+    encoder: DialogueEncoder,
+    dialogues: Sequence[Dialogue],
+    samples: Samples,
+    *,
+    settings: Settings,
+    seed: int,
+    vectors: Path,
+) -> Plan:
+    """Prepare responses with their context turns and foreign responses.
+
+    :param samples: says which dialogues may train; its negatives are not used.
+    :param vectors: not used: no vectors are needed beforehand.
+    :raises ArtifactError: when fewer than two dialogues are long enough.
+    """
+    options = settings.dialoguecse
+    merged = [dialogues[place].merged() for place in samples.dialogues]
+    chosen = [dialogue for dialogue in merged if len(dialogue.turns) >= options.min_turns]
+    if len(chosen) < 2:
+        raise ArtifactError(
+            f"{len(chosen)} of the {len(merged)} dialogues that may train have {options.min_turns} turns once those of "
+            "one speaker in a row are one; expected at least two. Lower dialoguecse.min_turns or bring more dialogues."
+        )
+    train = replace(
+        settings.train,
+        learning_rate=options.learning_rate,
+        epochs=options.epochs,
+        batch_size=options.batch_size,
+        gradient_accumulation=1,
+        max_dialogues=options.max_responses,
+    )
+    first = first_turns(chosen)
+    near = responses_in_context(chosen, context_turns=options.context_turns, min_turns=options.min_turns)
+    owners = np.searchsorted(first, near[:, 0], side="right") - 1
+    rows = np.hstack([near, foreign_utterances(first, owners, count=options.negatives, seed=[seed, 4])])
+    words = np.array([len(turn.text.split()) for dialogue in chosen for turn in dialogue.turns], dtype=np.int64)
+    weighed = options.aggregation == "attention"
+    data = ContextSet(
+        chosen,
+        rows,
+        utterance_tokenizer(encoder, max_length=options.max_length),
+        training_order(words[rows[:, 0]], passes=1, settings=train, seed=seed),
+        context_turns=options.context_turns,
+        temperature=options.temperature,
+        beside=seeded(ContextAttention, encoder.dimension, seed=seed) if weighed else None,
+    )
+    return Plan(data, train=train)

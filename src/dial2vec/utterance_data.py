@@ -1,0 +1,145 @@
+"""Training items of the utterance methods, in training order, and how a batch of them becomes a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.data import Dataset
+
+from dial2vec.config import Train
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.objectives.dialoguecse import ContextAttention, dialoguecse_loss
+from dial2vec.objectives.dse import dse_loss
+from dial2vec.pairs import NONE
+from dial2vec.pooling import pool
+from dial2vec.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class UtteranceSet(Dataset[list[TokenSequence]]):
+    """Rows of numbered utterances, each encoded alone; tokenised once, and only those that occur.
+
+    :param dialogues: all dialogues through which utterances are numbered (`dial2vec.pairs`).
+    :param rows: the utterances of each item, int64 [m, k], -1 for none.
+    :param tokenizer: its `max_length` is the longest utterance.
+    :param order: int64 [items, 2] of `training_order`; the second column is the place in `rows`.
+    :param beside: what is trained with the encoder and thrown away, if anything.
+    """
+
+    def __init__(
+        self,
+        dialogues: Sequence[Dialogue],
+        rows: NDArray[np.int64],
+        tokenizer: DialogueTokenizer,
+        order: NDArray[np.int64],
+        *,
+        temperature: float,
+        beside: nn.Module | None = None,
+    ) -> None:
+        self.rows, self.tokenizer, self.order = rows, tokenizer, order
+        self.temperature, self.beside = temperature, beside
+        texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
+        needed = np.zeros(len(texts), dtype=bool)
+        used = rows[np.unique(order[:, 1])]
+        needed[used[used != NONE]] = True
+        self.places = np.cumsum(needed) - 1
+        self.tokens = tokenizer.utterances(text for text, keep in zip(texts, needed, strict=True) if keep)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def joined(self, numbers: NDArray[np.int64]) -> TokenSequence:
+        """Return utterances as one sequence; none at all is a start token that no pool and no loss counts."""
+        said = [self.tokens[self.places[number]] for number in numbers if number != NONE]
+        if not said:
+            return self.tokenizer.nothing()
+        return self.tokenizer.assemble(said, [0] * len(said))
+
+    def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
+        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, k, n]."""
+        batch = self.tokenizer.pad([sequence for item in items for sequence in item])
+        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
+
+    def count_cut(self) -> int:
+        """Return how many items have an utterance that is longer than the limit."""
+        items = (self[place] for place in np.unique(self.order[:, 1], return_index=True)[1])
+        return sum(any(sequence.cut for sequence in item) for item in items)
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        raise NotImplementedError
+
+
+class PairSet(UtteranceSet):
+    """Items of DSE: a query of one to three utterances and what was said next, rows of `consecutive_pairs`."""
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        row = self.rows[self.order[item, 1]]
+        return [self.joined(row[:-1]), self.joined(row[-1:])]
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the DSE loss of a flat batch."""
+        vectors = pool(encoder.sequence_states(batch), batch.roles, batch.turns, how="mean")
+        assert self.beside is not None
+        first, second = self.beside(vectors).unflatten(0, (-1, 2)).unbind(1)
+        return dse_loss(first, second, temperature=self.temperature)
+
+
+class ContextSet(UtteranceSet):
+    """Items of DialogueCSE: context turns, the response, and foreign responses.
+
+    :param rows: of `responses_in_context`, the foreign utterances behind: [m, 1 + c + negatives].
+    :param context_turns: c.
+    """
+
+    def __init__(
+        self,
+        dialogues: Sequence[Dialogue],
+        rows: NDArray[np.int64],
+        tokenizer: DialogueTokenizer,
+        order: NDArray[np.int64],
+        *,
+        context_turns: int,
+        temperature: float,
+        beside: ContextAttention | None = None,
+    ) -> None:
+        super().__init__(dialogues, rows, tokenizer, order, temperature=temperature, beside=beside)
+        self.context_turns, self.attention = context_turns, beside
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        row = self.rows[self.order[item, 1]]
+        context, responses = row[1 : 1 + self.context_turns], [row[0], *row[1 + self.context_turns :]]
+        return [self.joined(np.array([number])) for number in [*context, *responses]]
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the DialogueCSE loss of a flat batch."""
+        each = self.rows.shape[1]
+        hidden = encoder.sequence_states(batch).unflatten(0, (-1, each))
+        there = (batch.roles != PADDING_ROLE).unflatten(0, (-1, each))
+        c = self.context_turns
+        return dialoguecse_loss(
+            hidden[:, :c],
+            there[:, :c],
+            hidden[:, c:],
+            there[:, c:],
+            temperature=self.temperature,
+            attention=self.attention,
+        )
+
+
+def utterance_tokenizer(encoder: DialogueEncoder, *, max_length: int) -> DialogueTokenizer:
+    """Return the tokenizer of utterances alone: the encoder's own start in front, its separator behind each."""
+    return DialogueTokenizer(encoder.tokens.tokenizer, max_length=min(max_length, encoder.max_length), input="closed")
+
+
+def seeded(make: Callable[[int], M], dimension: int, *, seed: int) -> M:
+    """Return a module with random weights that hang on the seed alone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return make(dimension)

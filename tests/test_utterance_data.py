@@ -1,0 +1,161 @@
+"""DSE and DialogueCSE: what they read, what they lose, and that training goes on where it was killed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import make_dialogue
+from dial2vec.config import DialogueCse, Dse, Settings, Train
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+from dial2vec.methods import METHODS
+from dial2vec.objectives.dialoguecse import dialoguecse_loss
+from dial2vec.objectives.dse import dse_loss
+from dial2vec.sampling import draw_samples
+from dial2vec.tokens import Batch
+from dial2vec.training import train
+
+TRAIN = Train(frozen_share=0.0, log_steps=1, checkpoint_steps=2, precision="fp32", warmup_share=0.0)
+SETTINGS = {
+    "dse": Settings(train=replace(TRAIN, method="dse"), dse=Dse(batch_size=6, min_words=1, learning_rate=3e-3)),
+    "dialoguecse": Settings(
+        train=replace(TRAIN, method="dialoguecse"),
+        dialoguecse=DialogueCse(negatives=2, batch_size=6, learning_rate=3e-3, aggregation="attention"),
+    ),
+}
+
+
+def corpus(n=8):
+    """Dialogues of four turns, which share words within a dialogue."""
+    return [
+        make_dialogue(
+            f"d{i}",
+            *(f"{'ab'[t % 2]}: w{(5 * i + t) % 40} w{5 * i % 40} w{(5 * i + 1) % 40}" for t in range(4)),
+        )
+        for i in range(n)
+    ]
+
+
+def plan(folder, method, *, settings=None, dialogues=None, seed=1):
+    encoder = DialogueEncoder.from_pretrained(folder)
+    dialogues = dialogues or corpus()
+    samples = draw_samples(dialogues, negatives=1, passes=1, keep_role="random", min_turns=2, seed=1)
+    found = METHODS[method](encoder, dialogues, samples, settings=settings or SETTINGS[method], seed=seed, vectors=None)
+    return encoder, found
+
+
+def run(encoder, found, folder):
+    return train(
+        encoder,
+        found.data,
+        settings=found.train,
+        seed=1,
+        checkpoints=folder,
+        fingerprint="x",
+        beside_rate=found.beside_rate,
+        schedule=found.schedule,
+    )
+
+
+def flat_batch(data, items):
+    collated = data.collate([data[item] for item in items])
+    return Batch(*(collated[name].flatten(0, 1) for name in Batch.__slots__))
+
+
+def test_a_query_and_what_was_said_next_are_read_alone(tiny_folder):
+    options = replace(SETTINGS["dse"], dse=replace(SETTINGS["dse"].dse, pairs="2-1", batch_size=2))
+    encoder, found = plan(tiny_folder, "dse", settings=options, dialogues=corpus(2))
+    words = [encoder.tokens.tokenizer.convert_ids_to_tokens(sequence.ids) for sequence in found.data[0]]
+    row = found.data.rows[found.data.order[0, 1]]
+    texts = [turn.text for dialogue in corpus(2) for turn in dialogue.turns]
+    assert words[0] == f"[CLS] {texts[row[0]]} [SEP] {texts[row[1]]} [SEP]".split()
+    assert words[1] == f"[CLS] {texts[row[3]]} [SEP]".split()
+    assert row[2] == -1
+
+
+def test_the_dse_loss_of_a_batch_is_that_of_its_utterances_behind_the_head(tiny_folder):
+    encoder, found = plan(tiny_folder, "dse")
+    data, items = found.data, [0, 1, 2, 3]
+    texts = [turn.text for dialogue in corpus() for turn in dialogue.turns]
+    rows = data.rows[data.order[items, 1]]
+    said = [torch.from_numpy(encoder.encode_utterances([texts[n] for n in rows[:, column]])) for column in (0, 3)]
+    expected = dse_loss(*(data.beside(vectors) for vectors in said), temperature=0.05)
+    loss = data.loss(encoder.eval(), TRAIN, flat_batch(data, items), {})
+    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_context_turn_that_the_dialogue_lacks_counts_for_nothing(tiny_folder):
+    encoder, found = plan(tiny_folder, "dialoguecse")
+    data = found.data
+    first = next(item for item in range(len(data)) if data.rows[data.order[item, 1]][1] == -1)
+    batch = flat_batch(data, [first])
+    assert (batch.roles[0] == -1).all()
+    hidden = encoder.eval().sequence_states(batch).detach()
+    there = (batch.roles >= 0).long()[None]
+    expected = data.loss(encoder, TRAIN, batch, {})
+    hidden[0] = 1e4
+    again = dialoguecse_loss(hidden[None, :3], there[:, :3], hidden[None, 3:], there[:, 3:], attention=data.beside)
+    torch.testing.assert_close(again, expected)
+
+
+def test_the_true_response_comes_first_and_the_foreign_ones_are_of_other_dialogues(tiny_folder):
+    rows = plan(tiny_folder, "dialoguecse")[1].data.rows
+    assert rows.shape == (8 * 4, 1 + 3 + 2)
+    assert (rows[:, 4:] // 4 != rows[:, :1] // 4).all()
+    before = rows[:, 1] >= 0
+    assert (rows[before, 1] + 1 == rows[before, 0]).all()
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_training_lowers_the_loss_and_trains_what_stands_beside(tiny_folder, tmp_path, method):
+    longer = replace(SETTINGS[method], **{method: replace(getattr(SETTINGS[method], method), epochs=8)})
+    encoder, found = plan(tiny_folder, method, settings=longer)
+    beside = {name: value.clone() for name, value in found.data.beside.named_parameters()}
+    losses = [entry["loss"] for entry in run(encoder, found, tmp_path / "c").history]
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.05
+    assert any(not torch.equal(beside[name], value) for name, value in found.data.beside.named_parameters())
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path, method, monkeypatch):
+    encoder, found = plan(tiny_folder, method)
+    run(encoder, found, tmp_path / "whole")
+    cut, interrupted = plan(tiny_folder, method)
+    steps, loss = [], interrupted.data.loss
+
+    def killed(*given):
+        steps.append(1)
+        if len(steps) > 3:
+            raise KeyboardInterrupt
+        return loss(*given)
+
+    monkeypatch.setattr(interrupted.data, "loss", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(cut, interrupted, tmp_path / "cut")
+    again, rest = plan(tiny_folder, method)
+    assert run(again, rest, tmp_path / "cut").resumed_from == 2
+    assert all(torch.equal(again.state_dict()[name], value) for name, value in encoder.state_dict().items())
+
+
+def test_too_little_to_learn_from_is_an_error_that_names_the_setting(tiny_folder):
+    short = [make_dialogue(f"d{i}", "a: w1", "b: w2") for i in range(3)]
+    options = replace(SETTINGS["dse"], dse=replace(SETTINGS["dse"].dse, min_words=9))
+    with pytest.raises(ArtifactError, match=r"3 dialogues .+ have 0 pairs .+ 9 words and more.+Lower dse\.min_words"):
+        plan(tiny_folder, "dse", settings=options, dialogues=short)
+    with pytest.raises(ArtifactError, match=r"0 of the 3 dialogues .+ have 4 turns .+Lower dialoguecse\.min_turns"):
+        plan(tiny_folder, "dialoguecse", dialogues=short)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_the_same_seed_draws_the_same_and_another_something_else(tiny_folder, method):
+    one, same, other = (plan(tiny_folder, method, seed=seed)[1].data for seed in (1, 1, 2))
+    assert np.array_equal(one.order, same.order)
+    assert np.array_equal(one.rows, same.rows)
+    assert not np.array_equal(one.order, other.order)
+    weights = [next(data.beside.parameters()) for data in (one, same, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
