@@ -1,0 +1,64 @@
+"""Candidates by their words: the sentences that BM25 finds for a sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.tasks.draws import stream
+from dial2vec.words import words
+
+# Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
+METHOD, K1, B = "lucene", 1.5, 0.75
+AT_THE_ENDS = re.compile(r"^\W+|\W+$")
+
+
+def bm25_words(text: str) -> list[str]:
+    """Return the words of a text without case and without punctuation at their ends.
+
+    >>> bm25_words("Where's my card?")
+    ["where's", 'my', 'card']
+    """
+    bare = (AT_THE_ENDS.sub("", word) for word in words(text.casefold()))
+    return [word for word in bare if word]
+
+
+def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, seed: int) -> NDArray[np.int64]:
+    """Return the places of the n texts with the highest BM25 score for each query, itself left out, int64 [q, n].
+
+    Texts without a word of the query are no candidates: where there are fewer than n, -1 fills up. Equal scores are
+    drawn by the seed. Source: Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020).
+
+    :param texts: different texts.
+    :param queries: places of the queries in `texts`.
+    :raises Dial2vecError: when bm25s is not installed.
+    """
+    try:
+        import bm25s  # type: ignore[import-not-found, import-untyped, unused-ignore]
+    except ModuleNotFoundError as error:
+        raise Dial2vecError(
+            "bm25s is not installed; candidates for semantic retrieval are drawn by it. Run `pip install bm25s`."
+        ) from error
+    found = np.full((len(queries), n), -1, dtype=np.int64)
+    tokens = [bm25_words(text) for text in texts]
+    if not any(tokens):
+        return found
+    index = bm25s.BM25(method=METHOD, k1=K1, b=B)
+    index.index(tokens, show_progress=False)
+    drawn = stream(seed, "bm25").permutation(len(texts))
+    for row, query in enumerate(queries):
+        if not tokens[query]:
+            continue
+        scores = index.get_scores(tokens[query])
+        scores[query] = 0
+        sharing = np.flatnonzero(scores > 0)
+        if len(sharing) > n:
+            # All that are as good as the n-th, so that the lot decides among equals.
+            sharing = sharing[scores[sharing] >= np.partition(scores[sharing], -n)[-n]]
+        best = sharing[np.lexsort((drawn[sharing], -scores[sharing]))][:n]
+        found[row, : len(best)] = best
+    return found

@@ -1,0 +1,60 @@
+"""Texts to vectors: each different text is encoded once, and what comes back is looked at before it is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.evaluation.relatedness import COSINE_STEP
+
+# Texts to vectors [n, d], a row per text; batches are its own affair.
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Different texts with their vectors.
+
+    :param vectors: [u, d], a row per different text.
+    :param row_of: the row of each text.
+    """
+
+    vectors: NDArray[np.float32]
+    row_of: dict[str, int]
+
+    def rows(self, texts: Iterable[str]) -> NDArray[np.int64]:
+        """Return the row of each of some texts, int64 [n]; all must have been encoded."""
+        return np.array([self.row_of[text] for text in texts], dtype=np.int64)
+
+
+def encode_distinct(encode: Encode, texts: Iterable[str]) -> Encoded:
+    """Encode each different text once, in one call.
+
+    They are sorted first, so that the encoder sees the same list whatever the order of the data.
+
+    :raises Dial2vecError: when the encoder gives back another number of rows, or anything that is not finite.
+    """
+    distinct = sorted(set(texts))
+    vectors = np.asarray(encode(distinct), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(distinct):
+        raise Dial2vecError(
+            f"the encoder gave an array of shape {list(vectors.shape)} for {len(distinct)} texts; expected one row per "
+            "text. Return an array [n, d] from the function that encodes."
+        )
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(broken):
+        raise Dial2vecError(
+            f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, the first for the text "
+            f"{distinct[broken[0]][:60]!r}; expected finite numbers. The training diverged or the model is damaged: "
+            "lower the learning rate or load another one."
+        )
+    return Encoded(vectors, {text: row for row, text in enumerate(distinct)})
+
+
+def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return cosines in whole steps, so that equal vectors tie exactly, in whatever order the machine adds products."""
+    return np.rint(cosines / COSINE_STEP) * COSINE_STEP

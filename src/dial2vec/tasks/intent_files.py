@@ -1,0 +1,157 @@
+"""The files of the intent sets, in a folder or in the zip they came in: nothing is unpacked to disk."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dial2vec.corpora.archive import DAMAGE
+from dial2vec.errors import CorpusError
+
+# The largest file unpacks to 2.5 MB; more than this is no intent set.
+MAX_SIZE = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class IntentFiles:
+    """The files below a folder, or in a zip archive, by their paths with slashes.
+
+    :param path: the folder or archive.
+    :param archive: the open archive; None for a folder.
+    """
+
+    path: Path
+    archive: zipfile.ZipFile | None
+
+    def address(self, name: str) -> str:
+        """Return how errors name a file."""
+        return f"{self.path}/{name}"
+
+    def below(self, folder: str, *, suffix: str) -> list[str]:
+        """Return the sorted paths of the files right in a folder that end with a suffix.
+
+        :raises CorpusError: when there is none.
+        """
+        if self.archive is None:
+            found = [f"{folder}/{path.name}" for path in (self.path / folder).glob(f"*{suffix}") if path.is_file()]
+        else:
+            inside = [name for name in self.archive.namelist() if name.rpartition("/")[0] == folder]
+            found = [name for name in inside if name.endswith(suffix)]
+        if not found:
+            raise CorpusError(
+                f"{self.address(folder)} holds no *{suffix}; expected a file per intent. {_get_whole(self.path)}"
+            )
+        return sorted(found)
+
+    def text(self, name: str) -> str:
+        """Return what a file holds.
+
+        :raises CorpusError: when it is missing, damaged, far too large or not UTF-8.
+        """
+        try:
+            raw = self._bytes(name)
+        except (FileNotFoundError, KeyError) as error:
+            raise CorpusError(f"{self.address(name)} does not exist; expected it there. {_get_whole(self.path)}") from (
+                error
+            )
+        except DAMAGE as error:
+            raise CorpusError(f"{self.address(name)} cannot be read ({error}). {_get_whole(self.path)}") from error
+        try:
+            return raw.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = raw[: error.start].count(b"\n") + 1
+            raise CorpusError(
+                f"{self.address(name)}:{line}: not UTF-8 ({error.reason}); expected UTF-8. Save it as UTF-8."
+            ) from error
+
+    def json(self, name: str) -> Any:
+        """Return what a JSON file holds.
+
+        :raises CorpusError: when it cannot be read or is not JSON.
+        """
+        try:
+            return json.loads(self.text(name))
+        except (ValueError, RecursionError) as error:
+            # A number of thousands of digits, and nesting without end, are told without a line.
+            line, reason = getattr(error, "lineno", 1), getattr(error, "msg", type(error).__name__)
+            raise CorpusError(
+                f"{self.address(name)}:{line}: not valid JSON ({reason}); expected the file as upstream has it. "
+                f"{_get_whole(self.path)}"
+            ) from error
+
+    def table(self, name: str, columns: tuple[str, ...], *, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
+        """Yield the line on which each row of a CSV file begins, and its cells by the names in the header.
+
+        :param columns: names that the header must have.
+        :raises CorpusError: when a column is missing, or a row has other cells than the header.
+        """
+        reader = csv.reader(io.StringIO(self.text(name), newline=""), delimiter=delimiter, strict=True)
+        line = 1
+        try:
+            header = next(reader, [])
+            if missing := [column for column in columns if column not in header]:
+                raise CorpusError(
+                    f"{self.address(name)}:1: the column {missing[0]!r} is missing; expected "
+                    f"{delimiter.join(columns)} among the columns. {_get_whole(self.path)}"
+                )
+            line = reader.line_num + 1
+            for cells in reader:
+                # A blank line is no row.
+                if cells and len(cells) != len(header):
+                    raise CorpusError(
+                        f"{self.address(name)}:{line}: found {len(cells)} cells, expected the {len(header)} of the "
+                        "header. Mend or remove this row."
+                    )
+                if cells:
+                    yield line, dict(zip(header, cells, strict=True))
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise CorpusError(
+                f"{self.address(name)}:{line}: not valid CSV ({error}); expected rows of {len(header)} cells. "
+                "Mend or remove this row."
+            ) from error
+
+    def _bytes(self, name: str) -> bytes:
+        if self.archive is None:
+            path = self.path / name
+            self._require_size(name, path.stat().st_size)
+            return path.read_bytes()
+        info = self.archive.getinfo(name)
+        self._require_size(name, info.file_size)
+        return self.archive.read(info)
+
+    def _require_size(self, name: str, size: int) -> None:
+        if size > MAX_SIZE:
+            raise CorpusError(
+                f"{self.address(name)} has {size:,} bytes, expected at most {MAX_SIZE:,}. {_get_whole(self.path)}"
+            )
+
+
+@contextmanager
+def open_intent_files(path: Path) -> Iterator[IntentFiles]:
+    """Open a folder of intent sets, or a zip of one.
+
+    :raises CorpusError: when it is neither.
+    """
+    if path.is_dir():
+        yield IntentFiles(path, None)
+        return
+    if not path.exists():
+        raise CorpusError(f"{path} does not exist; expected a folder or a zip of intent sets. Check the path.")
+    try:
+        archive = zipfile.ZipFile(path)
+    except DAMAGE as error:
+        raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {_get_whole(path)}") from error
+    with archive:
+        yield IntentFiles(path, archive)
+
+
+def _get_whole(path: Path) -> str:
+    return f"Put a whole copy of the intent sets at {path}."

@@ -1,0 +1,125 @@
+"""Intents by prototypes: a few sentences of an intent stand for it, and a test sentence gets the nearest one's."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.evaluation.distribution import normalised
+from dial2vec.tasks.draws import stream
+from dial2vec.tasks.encoding import Encode, encode_distinct, stepped
+from dial2vec.tasks.intents import IntentSet, Sentences
+from dial2vec.tasks.records import TaskResult, points, versions_of
+
+# Zhou et al. 2022: one and five sentences per intent, ten draws of them.
+SHOTS, DRAWS = (1, 5), 10
+
+
+def classify_intents(
+    encode: Encode, data: IntentSet, *, shots: Sequence[int] = SHOTS, draws: int = DRAWS, seed: int
+) -> TaskResult:
+    """Classify the in-scope test sentences by the nearest of few-shot prototypes.
+
+    A prototype is the mean of the *normalised* vectors of the k training sentences that were drawn for an intent; the
+    nearest is the one of the greatest cosine. Figure "accuracy_1_shot", and so on for each k: the share of the test
+    sentences whose nearest prototype is that of their intent, mean and standard deviation over the draws, in points,
+    in [0, 100], higher is better, 100 / number of intents by chance. Of several equally near prototypes each counts
+    its share, so that vectors that collapsed to one point are at chance. A zero vector has cosine 0 to everything.
+    Source: Zhou et al. 2022 (DSE), after Snell et al. 2017; DSE's release takes the dot product with the mean instead
+    of the cosine, which is the same for one shot only.
+
+    :param shots: each k.
+    :param draws: seeded draws; the draw for a smaller k is part of that for a greater one.
+    :param seed: draws depend on it and on the texts, not on their order.
+    :raises Dial2vecError: when `shots` or `draws` are not positive.
+    :raises CorpusError: when an intent has fewer than k training sentences, or there is nothing to test.
+    """
+    start = time.perf_counter()
+    intents = sorted(set(data.train.labels))
+    # Only what some draw uses is encoded: of SNIPS at most 350 of its 13,038 training sentences.
+    drawn = draw_shots(data.train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
+    require_sentences(data.test.texts, f"{data.name} has no test sentences")
+    encoded = encode_distinct(encode, [*drawn.ravel().tolist(), *data.test.texts])
+    units = normalised(encoded.vectors)
+    queries, truth = units[encoded.rows(data.test.texts)], intent_codes(data.test.labels, intents)
+    supports = units[encoded.rows(drawn.ravel().tolist()).reshape(drawn.shape)]
+    figures, spread = {}, {}
+    for k in shots:
+        found = []
+        for support in supports:
+            prototypes = normalised(support[:, :k].mean(axis=1))
+            shares, _ = nearest_shares(stepped(queries @ prototypes.T))
+            found.append(shares[np.arange(len(truth)), truth].mean())
+        figures[f"accuracy_{k}_shot"] = points(float(np.mean(found)))
+        spread[f"accuracy_{k}_shot"] = points(float(np.std(found)))
+    return TaskResult(
+        task="intent_classification",
+        data=data.name,
+        n=len(truth),
+        figures=figures,
+        spread=spread,
+        seconds=time.perf_counter() - start,
+        versions=versions_of("numpy"),
+        settings={"draws": draws, "seed": seed},
+    )
+
+
+def draw_shots(
+    train: Sentences, intents: Sequence[str], *, most: int, draws: int, seed: int, name: str
+) -> NDArray[np.object_]:
+    """Return the training sentences that each draw takes of each intent, texts [draws, intents, most].
+
+    The first k of them are the draw for k shots.
+
+    :param name: of the data, for errors.
+    :raises Dial2vecError: when `most` or `draws` are not positive.
+    :raises CorpusError: when an intent has too few sentences.
+    """
+    if most < 1 or draws < 1:
+        raise Dial2vecError(f"found {most} shots in {draws} draws; expected at least 1 of both. Raise them.")
+    members = defaultdict(list)
+    for text, intent in sorted(zip(train.texts, train.labels, strict=True)):
+        members[intent].append(text)
+    require_sentences(intents, f"{name} has no training sentences")
+    few = min(intents, key=lambda intent: len(members[intent]))
+    if len(members[few]) < most:
+        raise CorpusError(
+            f"{name} has {len(members[few])} training sentences of the intent {few!r}; expected at least {most}, as "
+            "many as the shots. Take fewer shots."
+        )
+    drawn = np.empty((draws, len(intents), most), dtype=object)
+    for draw in range(draws):
+        for code, intent in enumerate(intents):
+            order = stream(seed, draw, intent).permutation(len(members[intent]))
+            drawn[draw, code] = [members[intent][row] for row in order[:most]]
+    return drawn
+
+
+def require_sentences(found: Sequence[str], otherwise: str) -> None:
+    """Complain in words that begin with `otherwise` when there is nothing.
+
+    :raises CorpusError: then.
+    """
+    if not found:
+        raise CorpusError(f"{otherwise}; expected some. Take another intent set.")
+
+
+def intent_codes(labels: Sequence[str], intents: Sequence[str]) -> NDArray[np.int64]:
+    """Return the place of each label among the intents, int64 [n]."""
+    place = {intent: code for code, intent in enumerate(intents)}
+    return np.array([place[label] for label in labels], dtype=np.int64)
+
+
+def nearest_shares(similarities: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return each prototype's share in being the nearest, [n, c] with rows of sum 1, and the nearest's similarity, [n].
+
+    :param similarities: of n sentences to c prototypes, equal where they are to count as equal.
+    """
+    greatest = similarities.max(axis=1)
+    nearest = similarities == greatest[:, None]
+    return nearest / nearest.sum(axis=1, keepdims=True), greatest

@@ -1,0 +1,234 @@
+"""Response selection: does the context of a turn point to that turn among others that were drawn at random?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
+from dial2vec.evaluation.distribution import normalised
+from dial2vec.tasks.draws import lot, stream
+from dial2vec.tasks.encoding import Encode, Encoded, encode_distinct, stepped
+from dial2vec.tasks.records import TaskResult, points, versions_of
+
+Similarity = Literal["cosine", "dot"]
+# The ranks that are counted as found: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
+TOP = (1, 3, 10)
+# Numbers of candidates' vectors that are compared together: 32 MiB of float64, some four times.
+CELLS = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Turns to be found again, each with its context and its candidates.
+
+    :param names: dialogue id and place of each turn, sorted.
+    :param contexts: texts of the turns before it, the first one first.
+    :param responses: the different texts of all candidates.
+    :param candidates: places in `responses`, int64 [q, 1 + negatives]; the turn itself is the first.
+    """
+
+    names: tuple[tuple[str, int], ...]
+    contexts: tuple[tuple[str, ...], ...]
+    responses: tuple[str, ...]
+    candidates: NDArray[np.int64]
+
+
+def select_responses(
+    encode: Encode,
+    dialogues: Iterable[Dialogue],
+    *,
+    data: str,
+    role: int = 1,
+    negatives: int = 50,
+    top: Sequence[int] = TOP,
+    similarity: Similarity = "cosine",
+    separator: str = " ",
+    limit: int | None = None,
+    seed: int,
+) -> TaskResult:
+    """Rank each turn of the answering role, and turns of that role from other dialogues, by similarity to its context.
+
+    Figures in points, higher is better, means over the turns: "recall_at_1" and so on, the share whose true turn is
+    among the first k, in [0, 100], 100 k / (1 + negatives) by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
+    equally similar candidates the true one comes last: vectors that collapsed to one point find nothing. Candidates
+    are drawn as `draw_queries` says. With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE); with
+    50, and "dot", the Recall@1 of 51 and MRR of Poddar et al. 2022 (DialAug).
+
+    :param data: name of the dialogues, for the record.
+    :param role: number of the speaker who answers: 0 spoke first, 1 is the second one.
+    :param negatives: candidates besides the true one; at least 1.
+    :param similarity: "cosine" or "dot", which prefers longer vectors.
+    :param separator: stands between the turns of a context, such as " [SEP] ". Of a long context most encoders read
+        the beginning only; one that is to read its end must see to that.
+    :param limit: rank this many turns at most, drawn by the seed; None ranks all.
+    :raises Dial2vecError: when an option is out of range.
+    :raises CorpusError: when no turn can be ranked, or there are too few others.
+    """
+    check_ranking(top, similarity)
+    queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
+    start = time.perf_counter()
+    contexts = [separator.join(turns) for turns in queries.contexts]
+    encoded = encode_distinct(encode, [*contexts, *queries.responses])
+    ranks = ranks_of_responses(encoded, queries, contexts, similarity=similarity)
+    return TaskResult(
+        task="response_selection",
+        data=data,
+        n=len(ranks),
+        figures=ranking_figures(ranks, top),
+        spread={},
+        seconds=time.perf_counter() - start,
+        versions=versions_of("numpy"),
+        settings={
+            **{"role": role, "negatives": negatives, "similarity": similarity},
+            **{"separator": separator, "limit": limit, "seed": seed},
+        },
+    )
+
+
+def check_ranking(top: Sequence[int], similarity: str) -> None:
+    """Complain about ranks or a similarity that there are not.
+
+    :raises Dial2vecError: naming them.
+    """
+    if not top or min(top) < 1:
+        raise Dial2vecError(f"found the ranks {list(top)} to count; expected numbers from 1. Set `top` so.")
+    if similarity not in get_args(Similarity):
+        raise Dial2vecError(
+            f"found the similarity {similarity!r}; expected cosine or dot."
+            f"{did_you_mean(similarity, get_args(Similarity))}"
+        )
+
+
+def draw_queries(
+    dialogues: Iterable[Dialogue], *, role: int = 1, negatives: int = 50, limit: int | None = None, seed: int, data: str
+) -> Queries:
+    """Draw what is to be ranked: every turn of a role that has a turn before it, with its negatives.
+
+    Negatives are drawn uniformly, without repeating a turn, from the turns of that role in all other dialogues,
+    except those with the very text of the true one: no encoder could tell them apart. The draw of a turn depends on
+    the seed, its name and the turns of that role alone: neither on their order nor on the limit.
+
+    :param data: name of the dialogues, for errors.
+    :raises Dial2vecError: when `role`, `negatives` or `limit` are out of range.
+    :raises CorpusError: when no turn of the role answers another, or there are too few others.
+    """
+    if role < 0 or negatives < 1 or (limit is not None and limit < 1):
+        raise Dial2vecError(
+            f"found role {role}, {negatives} negatives and limit {limit}; expected a role from 0, and at least 1 of "
+            "the others. Set them so."
+        )
+    pool = _Pool.of(dialogues, role)
+    asked = [place for place, (_, turn) in enumerate(pool.names) if turn > 0]
+    if not asked:
+        raise CorpusError(
+            f"{data} has no turn of speaker number {role} that answers another turn; expected dialogues of two "
+            "speakers at least. Take another role or another corpus."
+        )
+    if limit is not None and limit < len(asked):
+        asked = sorted(sorted(asked, key=lambda place: lot(seed, "query", *pool.names[place]))[:limit])
+    drawn = np.array([[place, *pool.negatives(place, negatives, seed=seed, data=data)] for place in asked])
+    used, candidates = np.unique(pool.texts[drawn], return_inverse=True)
+    return Queries(
+        names=tuple(pool.names[place] for place in asked),
+        contexts=tuple(pool.contexts[place] for place in asked),
+        responses=tuple(pool.distinct[text] for text in used),
+        candidates=candidates.reshape(drawn.shape),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """The turns of one role, by dialogue and place.
+
+    :param names: dialogue id and place of each, sorted.
+    :param contexts: texts before each.
+    :param distinct: the different texts, sorted.
+    :param texts: the text of each, a place in `distinct`.
+    :param owners: the dialogue of each, as a number.
+    """
+
+    names: list[tuple[str, int]]
+    contexts: list[tuple[str, ...]]
+    distinct: list[str]
+    texts: NDArray[np.int64]
+    owners: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, dialogues: Iterable[Dialogue], role: int) -> _Pool:
+        names, contexts, said = [], [], []
+        for dialogue in sorted(dialogues, key=lambda dialogue: dialogue.dialogue_id):
+            for place, (turn, speaker) in enumerate(zip(dialogue.turns, dialogue.roles, strict=True)):
+                if speaker == role:
+                    names.append((dialogue.dialogue_id, place))
+                    contexts.append(tuple(before.text for before in dialogue.turns[:place]))
+                    said.append(turn.text)
+        distinct = sorted(set(said))
+        code = {text: number for number, text in enumerate(distinct)}
+        owners = np.unique(np.array([name for name, _ in names], dtype=object), return_inverse=True)[1]
+        return cls(names, contexts, distinct, np.array([code[text] for text in said], dtype=np.int64), owners)
+
+    def negatives(self, place: int, n: int, *, seed: int, data: str) -> NDArray[np.int64]:
+        """Return n turns that stand against the turn at a place, int64 [n]."""
+        barred = (self.owners == self.owners[place]) | (self.texts == self.texts[place])
+        n_barred = int(barred.sum())
+        if len(barred) - n_barred < n:
+            name, turn = self.names[place]
+            raise CorpusError(
+                f"{data} has {len(barred) - n_barred} other turns to stand against turn {turn + 1} of dialogue "
+                f"{name!r}; expected {n} with another text in other dialogues. Take fewer negatives or more dialogues."
+            )
+        rng = stream(seed, "negatives", *self.names[place])
+        # So many that n of them are not barred; the first n of these are uniform, as the whole order is.
+        order = rng.choice(len(barred), size=n + n_barred, replace=False)
+        return order[~barred[order]][:n]
+
+
+def ranks_of_responses(
+    encoded: Encoded, queries: Queries, contexts: Sequence[str], *, similarity: Similarity
+) -> NDArray[np.int64]:
+    """Return the rank of each query's true turn among its candidates, from 1, int64 [q].
+
+    :param encoded: all contexts and all candidates.
+    :param contexts: what is read of each query.
+    """
+    offered = encoded.rows(queries.responses)[queries.candidates]
+    return ranks_of_first(encoded.vectors, encoded.rows(contexts), offered, similarity=similarity)
+
+
+def ranks_of_first(
+    vectors: NDArray[np.float32], asked: NDArray[np.int64], offered: NDArray[np.int64], *, similarity: Similarity
+) -> NDArray[np.int64]:
+    """Return the rank of the first of each row of candidates, from 1, int64 [q]; the worst rank among equals.
+
+    :param vectors: [u, d].
+    :param asked: row of each query, [q].
+    :param offered: rows of its candidates, [q, c].
+    """
+    ranks = np.empty(len(asked), dtype=np.int64)
+    # By the longest vector of all, dot products lie in [-1, 1] as cosines do, and can be rounded like them.
+    longest = float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).max(initial=0))) or 1.0
+    block = max(1, CELLS // max(1, offered.shape[1] * vectors.shape[1]))
+    for start in range(0, len(asked), block):
+        some = slice(start, start + block)
+        candidates = vectors[offered[some]].astype(np.float64)
+        if similarity == "dot":
+            candidates /= longest
+        else:
+            candidates = normalised(candidates.reshape(-1, vectors.shape[1])).reshape(candidates.shape)
+        # The query's own length is the same for all its candidates.
+        scores = stepped(np.einsum("qd,qcd->qc", normalised(vectors[asked[some]]), candidates))
+        ranks[some] = (scores >= scores[:, :1]).sum(axis=1)
+    return ranks
+
+
+def ranking_figures(ranks: NDArray[np.int64], top: Sequence[int]) -> dict[str, float]:
+    """Return "recall_at_k" of each k and "mrr" of some ranks from 1, in points, as `select_responses` defines them."""
+    shares = {f"recall_at_{k}": points(float((ranks <= k).mean())) for k in top}
+    return shares | {"mrr": points(float((1 / ranks).mean()))}

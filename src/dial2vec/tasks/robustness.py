@@ -1,0 +1,124 @@
+"""Robustness: how much worse are responses selected when the context is shortened, shuffled or misspelt?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import Dial2vecError
+from dial2vec.tasks.draws import stream
+from dial2vec.tasks.encoding import Encode, encode_distinct
+from dial2vec.tasks.records import TaskResult, versions_of
+from dial2vec.tasks.response_selection import (
+    TOP,
+    Queries,
+    Similarity,
+    check_ranking,
+    draw_queries,
+    ranking_figures,
+    ranks_of_responses,
+)
+
+# Turns of a context to those of a worse one, by chance.
+Perturbation = Callable[[list[str], np.random.Generator], list[str]]
+CLEAN = "clean"
+
+
+def select_responses_perturbed(
+    encode: Encode,
+    dialogues: Iterable[Dialogue],
+    perturbations: Mapping[str, Perturbation],
+    *,
+    data: str,
+    draws: int = 1,
+    role: int = 1,
+    negatives: int = 50,
+    top: Sequence[int] = TOP,
+    similarity: Similarity = "cosine",
+    separator: str = " ",
+    limit: int | None = None,
+    seed: int,
+) -> TaskResult:
+    """Select responses with clean contexts and with perturbed ones: the same turns against the same candidates.
+
+    The figures are those of `select_responses`, by what was done to the contexts: "clean_recall_at_1", "typos_mrr".
+    Beside each stands its drop, "typos_mrr_drop": clean minus perturbed, in points, in [-100, 100], lower is better, 0
+    where the perturbation does no harm. Over several draws they are means, with their standard deviation in `spread`.
+    A context that a perturbation leaves empty is an empty text to the encoder. Source: Poddar et al. 2022 (DialAug).
+
+    :param perturbations: name -> function of the turns of one context and a generator of random numbers; it may
+        change the list it is given. What it draws for a context depends on the seed, the name and the turn alone.
+    :param draws: how often each perturbation is drawn.
+    :raises Dial2vecError: when an option is out of range, there is no perturbation, one is called "clean", or one gives
+        back what is no list of texts.
+    :raises CorpusError: as `select_responses`.
+    """
+    check_ranking(top, similarity)
+    if not perturbations or CLEAN in perturbations or draws < 1:
+        raise Dial2vecError(
+            f"found the perturbations {list(perturbations)} in {draws} draws; expected at least one of both, and none "
+            f"called {CLEAN!r}. Name them otherwise."
+        )
+    queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
+    start = time.perf_counter()
+    contexts = {
+        (called, draw): _joined(_perturbed(queries, called, perturb, seed=seed, draw=draw), separator)
+        for called, perturb in perturbations.items()
+        for draw in range(draws)
+    }
+    contexts[CLEAN, 0] = _joined(queries.contexts, separator)
+    encoded = encode_distinct(encode, [*queries.responses, *(text for texts in contexts.values() for text in texts)])
+    found = {
+        key: ranking_figures(ranks_of_responses(encoded, queries, texts, similarity=similarity), top)
+        for key, texts in contexts.items()
+    }
+    figures, spread = _compared(found, list(perturbations), draws)
+    return TaskResult(
+        task="robustness",
+        data=data,
+        n=len(queries.names),
+        figures=figures,
+        spread=spread,
+        seconds=time.perf_counter() - start,
+        versions=versions_of("numpy"),
+        settings={
+            **{"draws": draws, "role": role, "negatives": negatives, "similarity": similarity},
+            **{"separator": separator, "limit": limit, "seed": seed},
+        },
+    )
+
+
+def _compared(
+    found: Mapping[tuple[str, int], dict[str, float]], perturbations: Sequence[str], draws: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return means with drops, and standard deviations, of what was found by perturbation and draw."""
+    clean = found[CLEAN, 0]
+    figures, spread = {f"{CLEAN}_{name}": figure for name, figure in clean.items()}, {}
+    for called in perturbations:
+        for name in clean:
+            drawn = [found[called, draw][name] for draw in range(draws)]
+            figures[f"{called}_{name}"] = round(float(np.mean(drawn)), 4)
+            figures[f"{called}_{name}_drop"] = round(clean[name] - float(np.mean(drawn)), 4)
+            if draws > 1:
+                spread[f"{called}_{name}"] = round(float(np.std(drawn)), 4)
+    return figures, spread
+
+
+def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: int, draw: int) -> list[list[str]]:
+    contexts = []
+    for name, turns in zip(queries.names, queries.contexts, strict=True):
+        found = perturb(list(turns), stream(seed, called, draw, *name))
+        if not isinstance(found, list) or not all(isinstance(turn, str) for turn in found):
+            raise Dial2vecError(
+                f"the perturbation {called!r} gave {str(found)[:60]} for turn {name[1] + 1} of dialogue {name[0]!r}; "
+                "expected a list of texts. Return the turns from it."
+            )
+        contexts.append(found)
+    return contexts
+
+
+def _joined(contexts: Iterable[Sequence[str]], separator: str) -> list[str]:
+    return [separator.join(turns) for turns in contexts]

@@ -1,0 +1,186 @@
+"""Semantic retrieval: among sentences that share a query's words, are those of its intent ranked first?"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.evaluation.distribution import normalised
+from dial2vec.evaluation.relatedness import COSINE_STEP
+from dial2vec.tasks.bm25 import bm25_candidates
+from dial2vec.tasks.draws import lot
+from dial2vec.tasks.encoding import Encode, encode_distinct
+from dial2vec.tasks.intents import Sentences
+from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
+from dial2vec.tasks.tables import tab_rows
+
+# Stands where a query has fewer candidates than another.
+NONE = -1
+COLUMNS = ("row id", "sentence", "intent", "positive ids", "negative ids")
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateLists:
+    """Queries with the candidates that are to be ranked.
+
+    :param texts: all sentences.
+    :param queries: place of each query in `texts`, int64 [q].
+    :param candidates: places of its candidates, int64 [q, c], filled up with -1.
+    :param relevant: which of them are to be found, bool [q, c].
+    """
+
+    texts: tuple[str, ...]
+    queries: NDArray[np.int64]
+    candidates: NDArray[np.int64]
+    relevant: NDArray[np.bool_]
+
+
+def retrieve_sentences(
+    encode: Encode, sentences: Sentences, *, data: str, candidates: int = 100, limit: int | None = None, seed: int
+) -> TaskResult:
+    """Rank the candidates that BM25 finds for each sentence; those of its intent are relevant.
+
+    Figures as in `rank_candidate_lists`. A text that occurs more than once counts once, with the first of its intents
+    in alphabetical order: a copy of the query would be found by anything. Candidates share a word with the query, so
+    there can be fewer than asked for; equal BM25 scores are drawn by the seed. Source: Liu et al. 2021 (DialogueCSE),
+    section 4 (SR), with intents for what people judged there.
+
+    :param sentences: queries and candidates at once.
+    :param data: name of the sentences, for the record.
+    :param candidates: at most so many per query.
+    :param limit: so many queries at most, drawn by the seed; all sentences stay candidates.
+    :raises Dial2vecError: when `candidates` or `limit` are below 1, or bm25s is not installed.
+    :raises CorpusError: when no query has a relevant candidate.
+    """
+    if candidates < 1 or (limit is not None and limit < 1):
+        raise Dial2vecError(
+            f"found {candidates} candidates and limit {limit}; expected at least 1 of both. Set them so."
+        )
+    intent_of: dict[str, str] = {}
+    for text, label in sorted(zip(sentences.texts, sentences.labels, strict=True)):
+        intent_of.setdefault(text, label)
+    texts = tuple(intent_of)
+    drawn = sorted(range(len(texts)), key=lambda place: lot(seed, "query", texts[place]))[:limit]
+    queries = np.array(sorted(drawn), dtype=np.int64)
+    found = bm25_candidates(texts, queries.tolist(), n=candidates, seed=seed)
+    labels = np.unique(np.array(list(intent_of.values())), return_inverse=True)[1]
+    relevant = (found != NONE) & (labels[found] == labels[queries][:, None])
+    lists = CandidateLists(texts, queries, found, relevant)
+    settings: dict[str, Setting] = {"candidates": candidates, "limit": limit, "seed": seed}
+    return _rank(encode, lists, task="semantic_retrieval", data=data, settings=settings, libraries=("bm25s", "numpy"))
+
+
+def rank_candidate_lists(encode: Encode, lists: CandidateLists, *, data: str) -> TaskResult:
+    """Rank given candidates by their cosine to the query.
+
+    Figures in points, in (0, 100], higher is better, means over the queries that have a relevant candidate: "map",
+    mean average precision over the relevant ones *among the candidates*, and "mrr", the mean of 1 / rank of the first.
+    Among equally similar candidates the relevant ones come last, so vectors that collapsed to one point get the least
+    there is. Queries without a relevant candidate are counted as left out. A query whose candidates are all relevant
+    scores 100 whatever the vectors. Source: Liu et al. 2021 (DialogueCSE), section 4 (SR).
+
+    :param lists: as `read_candidate_lists` gives them.
+    :param data: name of the data, for the record.
+    :raises CorpusError: when no query has a relevant candidate.
+    """
+    return _rank(encode, lists, task="candidate_ranking", data=data, settings={}, libraries=("numpy",))
+
+
+def _rank(
+    encode: Encode,
+    lists: CandidateLists,
+    *,
+    task: str,
+    data: str,
+    settings: dict[str, Setting],
+    libraries: tuple[str, ...],
+) -> TaskResult:
+    ranked = np.logical_or.reduce(lists.relevant, axis=1)
+    if not ranked.any():
+        raise CorpusError(
+            f"none of the {len(ranked)} queries of {data} has a relevant candidate; expected some. Take more "
+            "candidates, or sentences of which several have one intent."
+        )
+    start = time.perf_counter()
+    queries, candidates, relevant = lists.queries[ranked], lists.candidates[ranked], lists.relevant[ranked]
+    used = np.union1d(queries, candidates[candidates != NONE])
+    encoded = encode_distinct(encode, [lists.texts[place] for place in used])
+    row = np.full(len(lists.texts), NONE)
+    row[used] = encoded.rows(lists.texts[place] for place in used)
+    units = normalised(encoded.vectors)
+    precisions, reciprocals = [], []
+    # One query at a time: its candidates are some hundred, and the product of one is as fast as of many.
+    for query, offered, wanted in zip(queries, candidates, relevant, strict=True):
+        there = offered != NONE
+        precision, reciprocal = _judge(units[row[offered[there]]] @ units[row[query]], wanted[there])
+        precisions.append(precision)
+        reciprocals.append(reciprocal)
+    return TaskResult(
+        task=task,
+        data=data,
+        n=len(queries),
+        figures={"map": points(float(np.mean(precisions))), "mrr": points(float(np.mean(reciprocals)))},
+        spread={},
+        seconds=time.perf_counter() - start,
+        versions=versions_of(*libraries),
+        settings=settings,
+        left_out=int((~ranked).sum()),
+    )
+
+
+def _judge(cosines: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return average precision and 1 / rank of the first hit; among equals the hits come last."""
+    order = np.lexsort((relevant, -np.rint(cosines / COSINE_STEP)))
+    ranks = np.flatnonzero(relevant[order]) + 1
+    return float((np.arange(1, len(ranks) + 1) / ranks).mean()), 1 / float(ranks[0])
+
+
+def read_candidate_lists(path: Path) -> CandidateLists:
+    """Read DialogueCSE's `select.txt`: row id, sentence, intent (or blank), positive ids, negative ids, parted by tabs.
+
+    Row ids count from 0 and are what the lists of ids, parted by commas, point to. Every row is a query; an id that is
+    listed twice counts once.
+
+    :raises CorpusError: naming file and line, when a row has other cells, is out of order, points to itself or to no
+        row, or has one candidate as positive and negative.
+    """
+    texts: list[str] = []
+    lists: list[tuple[int, list[int], list[int]]] = []
+    for number, (row, text, _, positive, negative) in tab_rows(path, COLUMNS):
+        if row != str(len(texts)):
+            raise CorpusError(
+                f"{path}:{number}: found the row id {row!r}, expected {len(texts)}; rows count from 0. Fetch it again."
+            )
+        if not text:
+            raise CorpusError(f"{path}:{number}: the sentence is blank, expected a text. Mend it.")
+        texts.append(text)
+        lists.append((number, _ids(path, number, positive), _ids(path, number, negative)))
+    for row_id, (number, positives, negatives) in enumerate(lists):
+        wrong = [other for other in (*positives, *negatives) if other >= len(texts) or other == row_id]
+        if wrong := wrong or sorted(set(positives) & set(negatives)):
+            raise CorpusError(
+                f"{path}:{number}: found the candidate {wrong[0]}, expected ids of other rows, up to {len(texts) - 1}, "
+                "each positive or negative. Mend or remove it."
+            )
+    longest = max(len(positives) + len(negatives) for _, positives, negatives in lists)
+    candidates = np.full((len(texts), longest), NONE, dtype=np.int64)
+    relevant = np.zeros((len(texts), longest), dtype=bool)
+    for row_id, (_, positives, negatives) in enumerate(lists):
+        candidates[row_id, : len(positives) + len(negatives)] = [*positives, *negatives]
+        relevant[row_id, : len(positives)] = True
+    return CandidateLists(tuple(texts), np.arange(len(texts)), candidates, relevant)
+
+
+def _ids(path: Path, number: int, cell: str) -> list[int]:
+    ids = [name.strip() for name in cell.split(",")] if cell else []
+    for name in ids:
+        if not (name.isascii() and name.isdigit()):
+            raise CorpusError(
+                f"{path}:{number}: found the candidate {name!r}, expected row ids parted by commas. Mend or remove it."
+            )
+    return list(dict.fromkeys(int(name) for name in ids))
