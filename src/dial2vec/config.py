@@ -69,7 +69,7 @@ class Encoder:
     max_length: int = 512
     input: Literal["auto", "text", "separators", "closed", "turns", "t5", "blender", "tod_bert", "plato"] = "auto"
     last_turns: int | None = None
-    pooling: Literal["role", "mean", "turns"] = "role"
+    pooling: Literal["role", "mean", "turns", "cls"] = "role"
     turn_embeddings: bool = False
     role_embeddings: bool = False
 
@@ -78,7 +78,7 @@ class Encoder:
 class Train:
     """Method and optimisation (block `train`; the recipe and its figures: docs/recipe.md)."""
 
-    method: Literal["neighbours", "dial2vec", "dse", "dialoguecse"] = "neighbours"
+    method: Literal["neighbours", "dial2vec", "dse", "dialoguecse", "dialaug"] = "neighbours"
     neighbourhood: int | None = 5000
     temperature: float = 0.2
     window: int | None = 10
@@ -130,6 +130,24 @@ class DialogueCse:
 
 
 @dataclass(frozen=True, slots=True)
+class DialAug:
+    """Method dialaug: contexts and responses, the contexts damaged (block `dialaug`; Poddar et al. 2022)."""
+
+    augmentation: Literal["conmix", "truncation", "deletion", "reordering", "replacement"] = "conmix"
+    share: float | None = None
+    deleted: str = "[unused1]"
+    answering: Literal["any", "first", "second"] = "second"
+    pooling: Literal["cls", "mean"] = "mean"
+    contrast: float = 0.5
+    temperature: float = 0.07
+    learning_rate: float = 5e-5
+    epochs: int = 1
+    batch_size: int = 20
+    max_responses: int | None = 2000
+    max_length: int = 256
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """The choice among the start and the candidates of training, on dev (block `select`)."""
 
@@ -173,6 +191,7 @@ class Settings:
     train: Train = field(default_factory=Train)
     dse: Dse = field(default_factory=Dse)
     dialoguecse: DialogueCse = field(default_factory=DialogueCse)
+    dialaug: DialAug = field(default_factory=DialAug)
     select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)

@@ -45,8 +45,8 @@ class DialogueEncoder(nn.Module):
     :param max_length: longest input in tokens; lowered to the encoder's own limit.
     :param input: how a dialogue looks to the encoder, a name of `dial2vec.inputs.STYLES`.
     :param last_turns: only so many turns, counted from the end, are read; None is the input's own number.
-    :param pooling: "role" (sum of the speakers' means, the paper's default), "mean" (all tokens) or "turns" (mean of
-        the turns' means).
+    :param pooling: "role" (sum of the speakers' means, the paper's default), "mean" (all tokens), "turns" (mean of
+        the turns' means) or "cls" (the first token).
     :param turn_embeddings: add a table for the turn index to the input, zero at the start.
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
         vector of the starting encoder as it was.

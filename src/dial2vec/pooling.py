@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-Pooling = Literal["role", "mean", "turns"]
+Pooling = Literal["role", "mean", "turns", "cls"]
 
 
 def role_masks(roles: Tensor) -> Tensor:
@@ -34,8 +34,11 @@ def pool(hidden: Tensor, roles: Tensor, turns: Tensor, *, how: Pooling = "role")
 
     :param turns: number of each token's turn [b, n], of any kind.
     :param how: "role" sums the means of the roles (the paper's default; a role without tokens is left out),
-        "mean" is the mean over all tokens, "turns" that of the turns' means, so that long turns count no more.
+        "mean" is the mean over all tokens, "turns" that of the turns' means, so that long turns count no more,
+        "cls" is the first token.
     """
+    if how == "cls":
+        return hidden[:, 0].float()
     if how == "role":
         return role_means(hidden, roles).sum(1)
     mask = (roles >= 0).float()

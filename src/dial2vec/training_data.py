@@ -140,11 +140,13 @@ class TrainingSet(Protocol):
     """What a method trains on: items in training order, their batches, the loss of a batch.
 
     :param order: int64 [items, 2]; the second column tells the items apart.
-    :param beside: what is trained with the encoder and thrown away, if anything.
     """
 
     order: NDArray[np.int64]
-    beside: nn.Module | None
+
+    @property
+    def beside(self) -> nn.Module | None:
+        """Return what is trained with the encoder and thrown away, if anything."""
 
     def __len__(self) -> int:
         """Return the number of items."""

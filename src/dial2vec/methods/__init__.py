@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dial2vec.methods.dial2vec import plan_dial2vec
+from dial2vec.methods.dialaug import plan_dialaug
 from dial2vec.methods.dialoguecse import plan_dialoguecse
 from dial2vec.methods.dse import plan_dse
 from dial2vec.methods.neighbours import plan_neighbours
@@ -15,4 +16,5 @@ METHODS: dict[str, Callable[..., Plan]] = {
     "dial2vec": plan_dial2vec,
     "dse": plan_dse,
     "dialoguecse": plan_dialoguecse,
+    "dialaug": plan_dialaug,
 }

@@ -1,0 +1,105 @@
+"""Augmentation: contexts as token ids while training, test contexts as texts, whole dialogues as variants.
+
+>>> from dial2vec.augmentation import WAYS, Tools, augment
+>>> tools = Tools().learned(train, encoder=encoder, seed=42)  # doctest: +SKIP
+>>> augment(dialogue, ["shuffling", "shortening"], tools=tools, seed=42)  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import overload
+
+from dial2vec.augmentation import perturbations, token_ways, variants
+from dial2vec.augmentation.made import Made
+from dial2vec.augmentation.stages import turn_vectors
+from dial2vec.augmentation.tools import NAMES, Tools, Way, Work
+from dial2vec.augmentation.variants import Variant
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
+from dial2vec.tokens import Batch
+
+__all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "Variant", "augment"]
+
+# While training: `way(batch, vocabulary, *, generator)`, contexts as token ids (DialAug).
+TOKEN_WAYS: dict[str, Callable[..., Batch]] = {
+    "conmix": token_ways.mixing,
+    "truncation": token_ways.truncation,
+    "deletion": token_ways.deletion,
+    "reordering": token_ways.reordering,
+    "replacement": token_ways.replacement,
+}
+# While testing: `perturbation(turns, rng)`, contexts as texts (DialAug).
+PERTURBATIONS: dict[str, Callable[..., list[str]]] = {
+    "truncation": perturbations.truncation,
+    "deletion": perturbations.deletion,
+    "reordering": perturbations.reordering,
+    "typos": perturbations.typos,
+    "synonyms": perturbations.synonyms,
+}
+# Whole dialogues, by `augment`; all but the last preserve the intent.
+WAYS: dict[str, Way] = {
+    "insertion": Way(variants.insertion, preserving=True, needs=("masked",)),
+    "back_translation": Way(variants.back_translation, preserving=True, needs=("translation",)),
+    "shuffling": Way(variants.shuffling, preserving=True, needs=("encoder",)),
+    "shortening": Way(variants.shortening, preserving=True, needs=("encoder",)),
+    "lengthening": Way(variants.lengthening, preserving=True, needs=("encoder", "ordering", "foreign")),
+    "replacement": Way(variants.replacement, preserving=False, needs=("masked",)),
+}
+
+
+@overload
+def augment(dialogues: Dialogue, ways: Sequence[str], *, tools: Tools, seed: int) -> list[Variant]: ...
+
+
+@overload
+def augment(dialogues: Sequence[Dialogue], ways: Sequence[str], *, tools: Tools, seed: int) -> list[list[Variant]]: ...
+
+
+def augment(
+    dialogues: Dialogue | Sequence[Dialogue], ways: Sequence[str], *, tools: Tools, seed: int
+) -> list[Variant] | list[list[Variant]]:
+    """Make one variant of each dialogue by each way.
+
+    A variant depends on the seed, the dialogue's id and turns, and the tools, never on the other dialogues, on
+    batches or on workers, beyond the rounding of a model.
+
+    :param dialogues: one dialogue, or any sequence of them, with ids that differ.
+    :param ways: names of `WAYS`.
+    :param tools: what these ways need.
+    :param seed: 0 at least; another one gives other variants.
+    :return: variants in the order of the ways; for several dialogues a list for each, in their order.
+    :raises Dial2vecError: for an unknown way, a missing tool, or a negative seed.
+    :raises CorpusError: for a dialogue without turns.
+    """
+    if isinstance(dialogues, Dialogue):
+        return augment([dialogues], ways, tools=tools, seed=seed)[0]
+    _check(dialogues, ways, tools)
+    needed = tools.encoder is not None and any("encoder" in WAYS[way].needs for way in ways)
+    vectors = turn_vectors(tools.encoder, dialogues) if tools.encoder is not None and needed else []
+    work = Work(dialogues, vectors, tools, seed)
+    made = {way: WAYS[way].make(work) for way in ways}
+    return [[_variant(way, dialogue, made[way][place]) for way in ways] for place, dialogue in enumerate(dialogues)]
+
+
+def _check(dialogues: Sequence[Dialogue], ways: Sequence[str], tools: Tools) -> None:
+    for way in ways:
+        if way not in WAYS:
+            raise Dial2vecError(f"unknown way {way!r}.{did_you_mean(way, WAYS)} Valid: {', '.join(WAYS)}.")
+        missing = next((need for need in WAYS[way].needs if getattr(tools, need) is None), None)
+        if missing is not None:
+            raise Dial2vecError(
+                f"way {way!r} needs {NAMES[missing]}, and tools.{missing} is None. Give it, or leave the way out."
+            )
+    empty = next((dialogue for dialogue in dialogues if not dialogue.turns), None)
+    if empty is not None:
+        raise CorpusError(f"dialogue {empty.dialogue_id!r} has no turns; expected at least one. Leave it out.")
+
+
+def _variant(way: str, original: Dialogue, made: Made) -> Variant:
+    preserving = WAYS[way].preserving
+    changed = made.dialogue.turns != original.turns
+    labels = original.labels if preserving or not changed else ()
+    named = replace(made.dialogue, dialogue_id=f"{original.dialogue_id}#{way}", labels=labels)
+    return Variant(way, named, preserving, changed, made.note)

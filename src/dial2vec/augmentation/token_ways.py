@@ -1,0 +1,218 @@
+"""Augmentations of contexts as token ids, fresh at each step of training (Poddar et al. 2022, section 3).
+
+Each takes a padded batch, a `Vocabulary` and a generator, and returns a batch of as many rows; nothing is looped over
+but the device's own kernels. Special tokens and ends of turns stay where they are in the order of tokens. A word is
+changed as a whole, with all its pieces. A share of the words is exact in each row, to the nearest word: chance decides
+which, not how many. Roles keep their numbers also where the first speaker's turns are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from dial2vec.augmentation.conmix import conmix
+from dial2vec.augmentation.streams import require_share
+from dial2vec.errors import ModelError
+from dial2vec.tokens import PADDING_ROLE, Batch
+
+# What tokenizers put in front of a word (byte-level, sentencepiece), or of a piece that goes on with one (WordPiece).
+WORD_BEGINS, WORD_GOES_ON = ("Ġ", "▁"), "##"
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What must be known of a tokenizer, as tables over its ids.
+
+    :param fixed: bool [v], special tokens, ends of turns, padding: never touched.
+    :param goes_on: bool [v], pieces that go on with the word in front of them.
+    :param words: int64 [m], ids that are a whole word of letters and digits.
+    :param padding: the id of padding.
+    :param start: the id that begins an input, if there is one.
+    :param deleted: the id that stands for deleted words, if there is one.
+    """
+
+    fixed: Tensor
+    goes_on: Tensor
+    words: Tensor
+    padding: int
+    start: int | None
+    deleted: int | None
+
+    @classmethod
+    def of(cls, tokenizer: Any, *, fixed: Iterable[str] = (), deleted: str = "[DEL]") -> Vocabulary:
+        """Read a Hugging Face tokenizer.
+
+        :param fixed: tokens beside its special ones that are never touched, such as the end of a turn.
+        :param deleted: the token that stands for deleted words; it may be missing where nothing is deleted.
+        :raises ModelError: when it has no such fixed token, or no whole word.
+        """
+        tokens = [token or "" for token in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
+        named = {token: number for number, token in enumerate(tokens)}
+        missing = next((token for token in fixed if token not in named), None)
+        if missing is not None:
+            raise ModelError(
+                f"the tokenizer has no token {missing}, which is to be left alone. Add it, or leave it out."
+            )
+        untouched = {*tokenizer.all_special_ids, *(named[token] for token in [*fixed, deleted] if token in named)}
+        marked = any(token.startswith(WORD_BEGINS) for token in tokens)
+        goes_on = [not token.startswith(WORD_BEGINS) if marked else token.startswith(WORD_GOES_ON) for token in tokens]
+        words = [
+            number
+            for number, token in enumerate(tokens)
+            if number not in untouched and not goes_on[number] and token.lstrip("".join(WORD_BEGINS)).isalnum()
+        ]
+        if not words:
+            raise ModelError("the tokenizer has no token that is a whole word. Take another encoder.")
+        padding, start = tokenizer.pad_token_id, tokenizer.cls_token_id
+        return cls(
+            fixed=torch.tensor([number in untouched for number in range(len(tokens))]),
+            goes_on=torch.tensor(goes_on),
+            words=torch.tensor(words),
+            padding=0 if padding is None else int(padding),
+            start=tokenizer.bos_token_id if start is None else int(start),
+            deleted=named.get(deleted),
+        )
+
+    def to(self, device: torch.device | str) -> Vocabulary:
+        """Return it on a device."""
+        tables = (self.fixed.to(device), self.goes_on.to(device), self.words.to(device))
+        return Vocabulary(*tables, self.padding, self.start, self.deleted)
+
+
+def mixing(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
+    """Mix each context with another one of the batch: `conmix`.
+
+    :param share: 1 - λ_mix; of tokens here, not of words.
+    """
+    replaceable = batch.attention.bool() & ~vocabulary.fixed[batch.ids]
+    return replace(batch, ids=conmix(batch.ids, replaceable, generator=generator, keep=1 - share))
+
+
+def truncation(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator) -> Batch:
+    """Drop a random number of early turns, from one to all but the last; a single turn is left as it is.
+
+    The token that begins the input stays, and belongs to the first turn that is left. Turns that are numbered from 0
+    on are so again; those that are counted down are already.
+    """
+    attended = batch.attention.bool()
+    changes = torch.nn.functional.pad(batch.turns[:, 1:] != batch.turns[:, :-1], (1, 0)) & attended
+    ordinal = changes.cumsum(1)
+    n_turns = ordinal.max(1, keepdim=True).values + 1
+    # At most n - 1 also where rounding makes the draw 1.
+    dropped = (_uniform(n_turns, generator) * (n_turns - 1)).long() + 1
+    dropped = dropped.clamp(max=n_turns - 1)
+    left = attended & (ordinal >= dropped)
+    first = left.int().argmax(1, keepdim=True)
+    begins = torch.zeros_like(left)
+    begins[:, 0] = False if vocabulary.start is None else batch.ids[:, 0] == vocabulary.start
+    number = batch.turns.gather(1, first)
+    turns = torch.where(begins, number, batch.turns)
+    turns = torch.where(batch.turns[:, :1] == 0, turns - number, turns)
+    roles = torch.where(begins, batch.roles.gather(1, first), batch.roles)
+    return _squeezed(replace(batch, turns=turns, roles=roles), left | begins, vocabulary)
+
+
+def deletion(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.7) -> Batch:
+    """Replace a share of the words by the token for deleted ones; a run of them inside a turn is one token.
+
+    :raises ModelError: when the tokenizer has no such token.
+    """
+    if vocabulary.deleted is None:
+        raise ModelError(
+            "the tokenizer has no token for deleted words. Add [DEL] to tokenizer and encoder, or take another way."
+        )
+    words = _words(batch, vocabulary)
+    gone = words.whole(_chosen(words, share, generator))
+    after_gone = torch.nn.functional.pad(gone[:, :-1] & (batch.turns[:, 1:] == batch.turns[:, :-1]), (1, 0))
+    ids = torch.where(gone, vocabulary.deleted, batch.ids)
+    return _squeezed(replace(batch, ids=ids), ~(gone & after_gone), vocabulary)
+
+
+def reordering(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
+    """Swap a share of the words in pairs, anywhere in the context; each belongs to the turn that it comes to."""
+    require_share(share)
+    words = _words(batch, vocabulary)
+    order = _drawn(words, generator)
+    rank = order.argsort(1)
+    n_words = words.begins.sum(1, keepdim=True)
+    n_pairs = torch.minimum((share * n_words.double() / 2 + 0.5).long(), n_words // 2)
+    swapped = words.begins & (rank < 2 * n_pairs)
+    # Ranks 0 and 1 are a pair, 2 and 3, and so on; the last rank of an odd row is in none.
+    partner = order.gather(1, (rank ^ 1).clamp(max=rank.shape[1] - 1))
+    place = torch.where(swapped, partner, torch.arange(rank.shape[1], device=rank.device))
+    # First token of the word whose place each token goes to.
+    goal = place.gather(1, words.first)
+    sorting = goal.argsort(dim=1, stable=True)
+    moved = (batch.ids, batch.attention, batch.turns.gather(1, goal), batch.roles.gather(1, goal))
+    return Batch(*(table.gather(1, sorting) for table in moved))
+
+
+def replacement(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
+    """Replace a share of the words by random words of the vocabulary, each of one token."""
+    words = _words(batch, vocabulary)
+    chosen = _chosen(words, share, generator)
+    drawn = (_uniform(batch.ids, generator) * len(vocabulary.words)).long().clamp(max=len(vocabulary.words) - 1)
+    ids = torch.where(chosen, vocabulary.words[drawn], batch.ids)
+    return _squeezed(replace(batch, ids=ids), ~words.whole(chosen) | chosen, vocabulary)
+
+
+class _Words(NamedTuple):
+    """Where the words of a batch are.
+
+    :param begins: bool [b, n], the first token of a word that may be changed.
+    :param first: int64 [b, n], place of the first token of each token's word; fixed tokens and padding are words of
+        their own.
+    """
+
+    begins: Tensor
+    first: Tensor
+
+    def whole(self, chosen: Tensor) -> Tensor:
+        """Return all tokens of words that are chosen at their first ones, bool [b, n]."""
+        return chosen.gather(1, self.first)
+
+
+def _words(batch: Batch, vocabulary: Vocabulary) -> _Words:
+    fixed = vocabulary.fixed[batch.ids] | ~batch.attention.bool()
+    # Behind a fixed token and at the beginning of a turn a word begins, whatever the piece looks like.
+    fresh = torch.ones_like(fixed)
+    fresh[:, 1:] = fixed[:, :-1] | (batch.turns[:, 1:] != batch.turns[:, :-1])
+    begins = fixed | fresh | ~vocabulary.goes_on[batch.ids]
+    places = torch.arange(begins.shape[1], device=begins.device).expand_as(begins)
+    return _Words(begins & ~fixed, (places * begins).cummax(1).values)
+
+
+def _drawn(words: _Words, generator: torch.Generator) -> Tensor:
+    """Return places [b, n] in a random order, those that begin a word in front."""
+    draws = _uniform(words.begins, generator)
+    return torch.where(words.begins, draws, torch.inf).argsort(dim=1, stable=True)
+
+
+def _chosen(words: _Words, share: float, generator: torch.Generator) -> Tensor:
+    """Choose a share of the words of each row, bool [b, n] at their first tokens."""
+    require_share(share)
+    n_chosen = (share * words.begins.sum(1, keepdim=True).double() + 0.5).long()
+    return words.begins & (_drawn(words, generator).argsort(1) < n_chosen)
+
+
+def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
+    """Draw from [0, 1) on the generator's device, in the shape and on the device of another tensor."""
+    return torch.rand(like.shape, generator=generator, device=generator.device).to(like.device)
+
+
+def _squeezed(batch: Batch, left: Tensor, vocabulary: Vocabulary) -> Batch:
+    """Move the tokens that are left together, in their order, and pad behind them to the longest row."""
+    left = left & batch.attention.bool()
+    lengths = left.sum(1, keepdim=True)
+    order = (~left).int().argsort(dim=1, stable=True)[:, : int(lengths.max())]
+    attended = torch.arange(order.shape[1], device=order.device) < lengths
+    fill = (vocabulary.padding, 0, 0, PADDING_ROLE)
+    tables = (batch.ids, batch.attention, batch.turns, batch.roles)
+    return Batch(
+        *(table.gather(1, order).masked_fill(~attended, empty) for table, empty in zip(tables, fill, strict=True))
+    )

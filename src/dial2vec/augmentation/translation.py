@@ -1,0 +1,173 @@
+"""Back-translation: every turn into another language and back, by two translation models (intent-preserving)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from dial2vec.augmentation.made import Made
+from dial2vec.augmentation.streams import stream
+from dial2vec.backbone import resolve
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.errors import Dial2vecError, ModelError
+
+# The likeliest tokens among which sampling draws, as is the custom of Hugging Face.
+CHOICES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Translator:
+    """A translation model with its tokenizer. Made by `load_translator`.
+
+    :param network: any Hugging Face model that generates from a source text.
+    :param tokenizer: its tokenizer.
+    :param prefix: what stands in front of each text, as T5 has it: "translate English to German: ".
+    :param most_tokens: longest text, and longest translation, in tokens.
+    """
+
+    network: Any
+    tokenizer: Any
+    prefix: str
+    most_tokens: int
+
+
+def load_translator(
+    name: str | Path, *, prefix: str = "", most_tokens: int = 256, device: str | None = None
+) -> Translator:
+    """Load any Hugging Face translation model by name or folder, such as a Marian model or T5.
+
+    :param device: None is a GPU where there is one.
+    :raises ModelError: when it cannot be loaded, lacks parameters, or needs codes of languages.
+    """
+    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+    folder = resolve(name)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder)
+        network, report = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelError(
+            f"{folder} cannot be loaded as a translation model ({reason}). Give one such as Helsinki-NLP/opus-mt-en-de "
+            "by folder, or by a Hugging Face name that this machine can reach."
+        ) from error
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"{folder} lacks parameter {missing[0]}, which would be random. Give a whole translation model."
+        )
+    if hasattr(tokenizer, "src_lang"):
+        raise ModelError(
+            f"{folder} translates between many languages and needs their codes, which is not supported. Give a model "
+            "for one pair of languages, such as Helsinki-NLP/opus-mt-en-de."
+        )
+    if network.generation_config.decoder_start_token_id is None and network.generation_config.bos_token_id is None:
+        raise ModelError(
+            f"{folder} does not say with which token a translation begins. Set decoder_start_token_id in its "
+            "generation_config.json."
+        )
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    return Translator(network.to(device).eval(), tokenizer, prefix, most_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class BackTranslation:
+    """Two translators, from the dialogues' language into another one and back."""
+
+    there: Translator
+    back: Translator
+
+
+def back_translated(
+    models: BackTranslation,
+    dialogues: Sequence[Dialogue],
+    *,
+    seed: int,
+    beams: int = 4,
+    temperature: float | None = None,
+    batch_size: int = 16,
+) -> list[Made]:
+    """Translate every turn there and back. A turn that is too long for a model, or comes back blank, stays.
+
+    :param beams: of the beam search; 1 takes the likeliest token at each step.
+    :param temperature: > 0 draws from the 50 likeliest tokens instead, and there are no beams; None draws nothing.
+    :raises Dial2vecError: for a number of beams, temperature or batch size that cannot be.
+    """
+    if beams < 1 or batch_size < 1:
+        raise Dial2vecError(f"beams is {beams} and batch_size {batch_size}; expected at least 1 of each.")
+    if temperature is not None and not temperature > 0:
+        raise Dial2vecError(f"temperature is {temperature}; expected a number above 0, or None to draw nothing.")
+    owners = [(d, t) for d, dialogue in enumerate(dialogues) for t in range(len(dialogue.turns))]
+    texts = [dialogues[d].turns[t].text for d, t in owners]
+    for name, model in (("there", models.there), ("back", models.back)):
+        # Each turn draws from a stream of its own, so its batch changes nothing.
+        rngs = [stream(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
+        texts = _translated(model, texts, rngs, beams, temperature, batch_size)
+    turns: list[list[Turn]] = [[] for _ in dialogues]
+    for (d, t), text in zip(owners, texts, strict=True):
+        own = dialogues[d].turns[t]
+        turns[d].append(Turn(own.speaker, text or own.text))
+    return [
+        Made(replace(dialogue, turns=tuple(found)))
+        if tuple(found) != dialogue.turns
+        else Made(dialogue, "every turn came back as it was, blank, or was too long")
+        for dialogue, found in zip(dialogues, turns, strict=True)
+    ]
+
+
+@torch.inference_mode()
+def _translated(
+    model: Translator,
+    texts: Sequence[str],
+    rngs: Sequence[np.random.Generator],
+    beams: int,
+    temperature: float | None,
+    batch_size: int,
+) -> list[str]:
+    """Translate texts; one that is blank or too long becomes blank."""
+    encoded = [model.tokenizer(model.prefix + text)["input_ids"] if text else [] for text in texts]
+    fitting = [place for place, ids in enumerate(encoded) if 0 < len(ids) <= model.most_tokens]
+    # Longest first: little padding, and a lack of memory shows at once.
+    fitting.sort(key=lambda place: -len(encoded[place]))
+    translated = [""] * len(texts)
+    for first in range(0, len(fitting), batch_size):
+        rows = fitting[first : first + batch_size]
+        batch = model.tokenizer.pad({"input_ids": [encoded[row] for row in rows]}, return_tensors="pt")
+        drawing = [] if temperature is None else [_Drawing([rngs[row] for row in rows], temperature)]
+        generated = model.network.generate(
+            **batch.to(model.network.device),
+            num_beams=1 if temperature else beams,
+            do_sample=False,
+            max_new_tokens=model.most_tokens,
+            max_length=None,
+            logits_processor=drawing,
+        )
+        for row, text in zip(rows, model.tokenizer.batch_decode(generated, skip_special_tokens=True), strict=True):
+            translated[row] = text.strip()
+    return translated
+
+
+class _Drawing:
+    """Makes the likeliest token a sampled one: noise of Gumbel's distribution is added to the logits.
+
+    The largest of logits / T with such noise is a draw from their softmax. The noise of each row is its own, unlike
+    the draws of `generate(do_sample=True)`, which change with the rows of the batch.
+    """
+
+    def __init__(self, rngs: Sequence[np.random.Generator], temperature: float) -> None:
+        self.rngs, self.temperature = rngs, temperature
+
+    def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+        """Return scores with noise, both [rows, v].
+
+        :param ids: what has been generated, which makes no difference.
+        """
+        best = scores.topk(min(CHOICES, scores.shape[1]), dim=1)
+        noise = np.stack([rng.gumbel(size=best.values.shape[1]) for rng in self.rngs])
+        noisy = best.values / self.temperature + torch.from_numpy(noise).to(scores)
+        return torch.full_like(scores, -torch.inf).scatter(1, best.indices, noisy)

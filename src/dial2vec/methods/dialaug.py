@@ -1,0 +1,73 @@
+"""DialAug: contexts find their responses, also damaged ones (Poddar et al. 2022)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from dial2vec.config import Settings
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+from dial2vec.methods.plan import Plan
+from dial2vec.objectives.dialaug import ViewProjection
+from dial2vec.pairs import contexts_with_answers
+from dial2vec.response_data import ResponseSet
+from dial2vec.sampling import Samples
+from dial2vec.training_data import training_order
+from dial2vec.utterance_data import seeded, utterance_tokenizer
+
+ROLES = {"any": None, "first": 0, "second": 1}
+
+
+def plan_dialaug(
+    encoder: DialogueEncoder,
+    dialogues: Sequence[Dialogue],
+    samples: Samples,
+    *,
+    settings: Settings,
+    seed: int,
+    vectors: Path,
+) -> Plan:
+    """Prepare contexts with their answers.
+
+    :param samples: says which dialogues may train; its negatives are not used.
+    :param vectors: not used: no vectors are needed beforehand.
+    :raises ArtifactError: when there are fewer than two answers.
+    """
+    options = settings.dialaug
+    chosen = [dialogues[place] for place in samples.dialogues]
+    answers = contexts_with_answers(chosen, answering=ROLES[options.answering])
+    if len(answers) < 2:
+        raise ArtifactError(
+            f"the {len(chosen)} dialogues that may train have {len(answers)} turns that answer others; expected at "
+            "least two. Set dialaug.answering to any, or bring more dialogues."
+        )
+    train = replace(
+        settings.train,
+        learning_rate=options.learning_rate,
+        epochs=options.epochs,
+        batch_size=options.batch_size,
+        gradient_accumulation=1,
+        max_dialogues=options.max_responses,
+    )
+    lengths = _words_before(chosen, answers)
+    order = training_order(lengths, passes=1, settings=train, seed=seed)
+    data = ResponseSet(
+        chosen,
+        answers,
+        utterance_tokenizer(encoder, max_length=options.max_length),
+        order,
+        options=options,
+        beside=seeded(ViewProjection, encoder.dimension, seed=seed),
+    )
+    return Plan(data, train=train)
+
+
+def _words_before(dialogues: Sequence[Dialogue], answers: np.ndarray) -> np.ndarray:
+    """Return the number of words in front of each answer, int64 [m]."""
+    words = [np.cumsum([len(turn.text.split()) for turn in dialogue.turns]) for dialogue in dialogues]
+    return np.array([words[place][turn - 1] for place, turn in answers], dtype=np.int64)

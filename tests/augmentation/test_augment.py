@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from conftest import make_dialogue
+from dial2vec.augmentation import WAYS, Tools, augment, masked, translation
+from dial2vec.augmentation.made import Made
+from dial2vec.augmentation.page import compared, render_page
+from dial2vec.augmentation.variants import Variant
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError, Dial2vecError
+
+BY_STAGES = ["shuffling", "shortening", "lengthening"]
+
+
+def corpus(n=6):
+    return [
+        make_dialogue(
+            f"d{i}", *(f"{'ab'[j % 2]}: w{(3 * i + j) % 40} w{(i + 5 * j) % 40}" for j in range(6)), labels=("x",)
+        )
+        for i in range(n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def tools(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    return Tools().learned(corpus(), encoder=encoder, seed=0)
+
+
+@pytest.fixture
+def models(monkeypatch):
+    """Tools of which only the ways' own tests need more than that they are there."""
+
+    def other(dialogues):
+        return [Made(replace(d, turns=(Turn(d.turns[0].speaker, "other"), *d.turns[1:]))) for d in dialogues]
+
+    monkeypatch.setattr(masked, "inserted", lambda model, dialogues, *, seed: other(dialogues))
+    monkeypatch.setattr(masked, "replaced", lambda model, dialogues, *, seed: other(dialogues))
+    monkeypatch.setattr(
+        translation, "back_translated", lambda model, dialogues, *, seed: [Made(d, "no") for d in dialogues]
+    )
+    return {"masked": object(), "translation": object()}
+
+
+def test_every_way_gives_one_variant_of_each_dialogue(tools, models):
+    found = augment(corpus(), list(WAYS), tools=replace(tools, **models), seed=0)
+    assert [[variant.way for variant in variants] for variants in found] == [list(WAYS)] * 6
+    for dialogue, variants in zip(corpus(), found, strict=True):
+        assert [v.dialogue.dialogue_id for v in variants] == [f"{dialogue.dialogue_id}#{way}" for way in WAYS]
+        assert [v.preserving for v in variants] == [True] * 5 + [False]
+        assert [v.changed for v in variants] == [v.dialogue.turns != dialogue.turns for v in variants]
+        assert [v.way for v in variants if not v.changed] == ["back_translation"]
+        assert [v.note for v in variants if v.note] == ["no"]
+        assert [v.dialogue.labels for v in variants] == [("x",)] * 5 + [()]
+
+
+def test_a_variant_does_not_depend_on_the_other_dialogues(tools):
+    together = augment(corpus(), BY_STAGES, tools=tools, seed=5)
+    assert [augment(dialogue, BY_STAGES, tools=tools, seed=5) for dialogue in reversed(corpus())][::-1] == together
+    assert augment(corpus(), BY_STAGES, tools=tools, seed=6) != together
+    assert augment(corpus(), ["shortening"], tools=tools, seed=5) == [[variants[1]] for variants in together]
+
+
+def test_a_dialogue_of_one_turn_says_why_it_was_not_changed(tools):
+    found = augment(make_dialogue("d", "a: w1"), ["shuffling", "shortening"], tools=tools, seed=0)
+    assert [variant.changed for variant in found] == [False, False]
+    assert [variant.note for variant in found] == [
+        "it has one turn only, so there is nothing to shuffle",
+        "without any of its stages a speaker would be gone",
+    ]
+
+
+def test_no_dialogues_and_no_ways_give_nothing(tools):
+    assert augment([], BY_STAGES, tools=tools, seed=0) == []
+    assert augment(corpus(2), [], tools=Tools(), seed=0) == [[], []]
+
+
+def test_an_unknown_way_is_refused():
+    with pytest.raises(Dial2vecError, match=r"unknown way 'shufling'. Did you mean 'shuffling'\? Valid: insertion, "):
+        augment(corpus(1), ["shufling"], tools=Tools(), seed=0)
+
+
+@pytest.mark.parametrize(("way", "tool"), [(way, spec.needs[0]) for way, spec in WAYS.items()])
+def test_a_missing_tool_is_named(way, tool):
+    with pytest.raises(Dial2vecError, match=rf"way '{way}' needs .+, and tools\.{tool} is None\. Give it"):
+        augment(corpus(1), [way], tools=Tools(), seed=0)
+
+
+def test_a_dialogue_without_turns_is_refused(tools):
+    with pytest.raises(CorpusError, match="dialogue 'd' has no turns"):
+        augment([Dialogue("d", ())], ["shuffling"], tools=tools, seed=0)
+
+
+def marks(original, variant):
+    return [(shown.mark, shown.turn.text) for shown in compared(original, variant)]
+
+
+def test_the_page_marks_what_was_moved_left_out_new_and_changed():
+    original = make_dialogue("d", "a: one", "b: two", "a: three", "b: four")
+    moved = make_dialogue("d", "a: three", "b: four", "a: one", "b: two")
+    assert sorted(marks(original, moved)) == [
+        ("", "four"),
+        ("", "three"),
+        ("moved", "one"),
+        ("moved", "two"),
+    ] or sorted(marks(original, moved)) == [("", "one"), ("", "two"), ("moved", "four"), ("moved", "three")]
+    short = make_dialogue("d", "a: one", "b: four")
+    assert marks(original, short) == [("", "one"), ("left out", "two"), ("left out", "three"), ("", "four")]
+    long = make_dialogue("d", "a: one", "b: two", "a: foreign", "a: three", "b: four")
+    assert marks(original, long)[2] == ("new", "foreign")
+    other = make_dialogue("d", "a: one", "b: twenty two", "a: three", "b: four")
+    assert [shown.mark for shown in compared(original, other)] == ["", "changed", "", ""]
+    assert compared(original, other)[1].pieces == (("twenty", True), (" ", False), ("two", False))
+
+
+def test_the_page_needs_no_network_and_escapes_what_was_said():
+    original = make_dialogue("<d>", "a: one & <two>", "b: three")
+    changed = make_dialogue("<d>#insertion", "a: one & more <two>", "b: three")
+    html = render_page(
+        [
+            (
+                original,
+                [
+                    Variant("insertion", changed, preserving=True, changed=True),
+                    Variant("replacement", original, preserving=False, changed=False, note="nothing fits"),
+                ],
+            )
+        ]
+    )
+    assert "2 variants of 1 dialogue, 1 of them with another intent. Nothing could be changed in 1 of them." in html
+    assert "<mark>more</mark>" in html
+    assert "one &amp; " in html
+    assert "&lt;two&gt;" in html
+    assert "Not changed: nothing fits." in html
+    assert "<two>" not in html
+    assert "prefers-color-scheme: dark" in html
+    assert not re.search(r"(src|href)=|https?:|@import|url\(", html)
