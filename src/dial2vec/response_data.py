@@ -75,7 +75,9 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         """Return DialAug's loss of a flat batch; damage is drawn from torch's own generator, which checkpoints keep."""
         contexts, responses = (Batch(*(getattr(batch, name)[side::2] for name in Batch.__slots__)) for side in (0, 1))
         augment, vocabulary = TOKEN_WAYS[self.options.augmentation], self.vocabulary.to(batch.ids.device)
-        share = {} if self.options.share is None else {"share": self.options.share}
+        # Truncation draws how many turns go, and has no share.
+        fixed = self.options.share is None or self.options.augmentation == "truncation"
+        share = {} if fixed else {"share": self.options.share}
         damaged = augment(contexts, vocabulary, generator=torch.default_generator, **share)
         return dialaug_loss(
             *(self._vectors(encoder, part) for part in (contexts, damaged, responses)),
