@@ -266,6 +266,38 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
 
 
 @main.command()
+@click.option("--model", required=True, help="A folder, a registry address, or a Hugging Face name.")
+@click.option("--tasks", default="", help="Names parted by commas; default: all that there is data for.")
+@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
+@click.option("--corpus", "corpora", multiple=True, help="Responses are selected on its test split.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="TSV of score, sentence, sentence.")
+@click.option("--candidates", type=click.Path(path_type=Path), help="Queries with candidates, as DialogueCSE has them.")
+@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Queries at most.")
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0))
+@click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
+def evaluate(
+    model: str,
+    tasks: str,
+    intents: Path | None,
+    corpora: tuple[str, ...],
+    pairs: Path | None,
+    candidates: Path | None,
+    limit: int,
+    seed: int,
+    output: Path | None,
+) -> None:
+    """Evaluate MODEL on tasks for utterances: intents, retrieval, response selection and its robustness."""
+    from dial2vec.artifacts import Artifacts, find_root
+    from dial2vec.tasks.command import evaluate_tasks
+    from dial2vec.tasks.run import Sources
+
+    splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)
+    sources = Sources(intents=intents, dialogues=splits, pairs=pairs, candidates=candidates, limit=limit)
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    evaluate_tasks(model, names, sources, seed=seed, output=output, say=click.echo)
+
+
+@main.command()
 @click.argument("corpus")
 def promote(corpus: str) -> None:
     """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""

@@ -286,7 +286,7 @@ class DialogueEncoder(nn.Module):
         return vectors
 
     def encode_utterances(self, texts: Sequence[str], *, batch_size: int = 32) -> NDArray[np.float32]:
-        """Encode utterances, each alone: the mean of all its tokens, float32 [n, d], in input order.
+        """Encode utterances, each alone: the mean of its tokens (with pooling "cls" the first), float32 [n, d].
 
         The head is left out: it maps dialogues. The encoder's own start and separator stand around each.
         """
@@ -295,7 +295,8 @@ class DialogueEncoder(nn.Module):
         sequences = [tokens.assemble([words[place]], [0]) for place in range(len(words))]
 
         def embed(batch: Batch) -> Tensor:
-            return pool(self.sequence_states(batch), batch.roles, batch.turns, how="mean")
+            how: Pooling = "cls" if self.pooling == "cls" else "mean"
+            return pool(self.sequence_states(batch), batch.roles, batch.turns, how=how)
 
         return self.encode_tokens(sequences, batch_size=batch_size, embed=embed)
 
