@@ -78,7 +78,7 @@ class Encoder:
 class Train:
     """Method and optimisation (block `train`; the recipe and its figures: docs/recipe.md)."""
 
-    method: Literal["neighbours", "dial2vec", "dse", "dialoguecse", "dialaug"] = "neighbours"
+    method: Literal["neighbours", "dial2vec", "dse", "dialoguecse", "dialaug", "intent_augmentation"] = "neighbours"
     neighbourhood: int | None = 5000
     temperature: float = 0.2
     window: int | None = 10
@@ -148,6 +148,20 @@ class DialAug:
 
 
 @dataclass(frozen=True, slots=True)
+class IntentAugmentation:
+    """Method intent_augmentation: variants that keep the intent, and some that do not (block of that name)."""
+
+    ways: tuple[str, ...] = ("shuffling", "shortening", "lengthening")
+    masked_model: str | None = None
+    translation_models: tuple[str, ...] = ()
+    temperature: float = 0.05
+    learning_rate: float = 3e-5
+    epochs: int = 1
+    batch_size: int = 16
+    max_dialogues: int | None = 960
+
+
+@dataclass(frozen=True, slots=True)
 class Select:
     """The choice among the start and the candidates of training, on dev (block `select`)."""
 
@@ -192,6 +206,7 @@ class Settings:
     dse: Dse = field(default_factory=Dse)
     dialoguecse: DialogueCse = field(default_factory=DialogueCse)
     dialaug: DialAug = field(default_factory=DialAug)
+    intent_augmentation: IntentAugmentation = field(default_factory=IntentAugmentation)
     select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)

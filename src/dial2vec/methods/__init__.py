@@ -8,6 +8,7 @@ from dial2vec.methods.dial2vec import plan_dial2vec
 from dial2vec.methods.dialaug import plan_dialaug
 from dial2vec.methods.dialoguecse import plan_dialoguecse
 from dial2vec.methods.dse import plan_dse
+from dial2vec.methods.intent_augmentation import plan_intent_augmentation
 from dial2vec.methods.neighbours import plan_neighbours
 from dial2vec.methods.plan import Plan
 
@@ -17,4 +18,5 @@ METHODS: dict[str, Callable[..., Plan]] = {
     "dse": plan_dse,
     "dialoguecse": plan_dialoguecse,
     "dialaug": plan_dialaug,
+    "intent_augmentation": plan_intent_augmentation,
 }

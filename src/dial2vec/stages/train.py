@@ -21,7 +21,7 @@ from dial2vec.stages import stage
 from dial2vec.training import Trained, train
 
 # The blocks of params.yaml that training depends on.
-TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug")
+TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augmentation")
 
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
