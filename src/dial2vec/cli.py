@@ -266,6 +266,41 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
 
 
 @main.command()
+@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
+@click.option("--way", "ways", multiple=True, help="Default: all whose models are given.")
+@click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="Encoder that finds the stages.")
+@click.option("--masked", help="Masked language model, for insertion and replacement.")
+@click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
+@click.option("--limit", type=click.IntRange(1), help="Dialogues at most.")
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0))
+def augment(
+    transcripts: Path,
+    output: Path,
+    ways: tuple[str, ...],
+    model: str,
+    masked: str | None,
+    translate: tuple[str, str] | None,
+    limit: int | None,
+    seed: int,
+) -> None:
+    """Write variants of TRANSCRIPTS (JSON Lines) that keep the intent, and some that do not, with a page to look at."""
+    from dial2vec.augmentation import Tools
+    from dial2vec.augmentation.command import augment_file
+    from dial2vec.augmentation.masked import load_masked
+    from dial2vec.augmentation.translation import BackTranslation, load_translator
+
+    tools = Tools(
+        masked=load_masked(masked) if masked else None,
+        translation=BackTranslation(*map(load_translator, translate)) if translate else None,
+    )
+    for path in augment_file(
+        transcripts, output, ways=ways, tools=tools, model=model, limit=limit, seed=seed, say=click.echo
+    ):
+        click.echo(f"wrote {path}")
+
+
+@main.command()
 @click.option("--model", required=True, help="A folder, a registry address, or a Hugging Face name.")
 @click.option("--tasks", default="", help="Names parted by commas; default: all that there is data for.")
 @click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
