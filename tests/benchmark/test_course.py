@@ -9,13 +9,8 @@ from dial2vec.benchmark import course as course_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
 from dial2vec.benchmark.course import trained_encoder
 from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
-<<<<<<< HEAD
-from dial2vec.config import settings_from_dict
 from dial2vec.errors import ModelError, SettingsError
-=======
-from dial2vec.errors import SettingsError
 from dial2vec.params import settings_from_dict
->>>>>>> 1411c4d (params.yaml is read by a module of its own; units of the utterance methods)
 from dial2vec.store import open_store
 
 SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
