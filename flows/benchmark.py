@@ -11,7 +11,8 @@ from dial2vec import telemetry
 from dial2vec.artifacts import find_root
 from dial2vec.benchmark.cells import Cell
 from dial2vec.benchmark.grid import Place, bring_splits, places, run_cells, write_all
-from dial2vec.benchmark.systems import ALL, SYSTEMS
+from dial2vec.benchmark.systems import ALL, METHODS, SYSTEMS
+from dial2vec.benchmark.utterances import TaskData
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
@@ -38,15 +39,20 @@ def cell(place: Place, settings: Settings) -> Cell:
 
 @flow(name="benchmark")
 def benchmark(
-    corpora: list[str] | None = None, systems: list[str] | None = None, seeds: tuple[int, ...] = (1, 2, 3)
+    corpora: list[str] | None = None,
+    systems: list[str] | None = None,
+    seeds: tuple[int, ...] = (1, 2, 3),
+    tasks: TaskData | None = None,
 ) -> list[str]:
     """Fill the tables (default: all corpora of params.yaml, all systems), and return the files that were written.
+
+    With tasks the systems are by default the methods, which are scored on the tasks for utterances as well.
 
     What is there is not computed again, so a flow that was stopped goes on when it is run again.
     """
     settings = load_settings(ROOT / "params.yaml")
     names = corpora or list(settings.corpora)
-    grid = places(names, systems or list(SYSTEMS), seeds)
+    grid = places(names, systems or list(METHODS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(ROOT, "flow benchmark"):
         bring_splits(ROOT, settings, names)
         rows = [_row(cell(place, settings)) for place in grid]

@@ -202,6 +202,8 @@ def stats(corpora: tuple[str, ...]) -> None:
     "--ablation", "ablations", metavar="SETTING", multiple=True, help="Change it in the paper's recipe; or: all."
 )
 @click.option("--seed", "seeds", multiple=True, type=click.IntRange(0, 2**31), default=(1, 2, 3), show_default=True)
+@click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; of all methods by default.")
+@click.option("--intents", type=click.Path(path_type=Path), help="For --tasks: folder or zip of the intent sets.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 def benchmark(
@@ -209,6 +211,8 @@ def benchmark(
     systems: tuple[str, ...],
     ablations: tuple[str, ...],
     seeds: tuple[int, ...],
+    tasks: bool,
+    intents: Path | None,
     jobs: int,
     output: Path | None,
 ) -> None:
@@ -220,6 +224,7 @@ def benchmark(
     from dial2vec.artifacts import find_root
     from dial2vec.benchmark.grid import run_benchmark
     from dial2vec.benchmark.systems import ABLATIONS, ablated
+    from dial2vec.benchmark.utterances import TaskData
     from dial2vec.params import load_settings
 
     root = find_root()
@@ -231,6 +236,7 @@ def benchmark(
         corpora=corpora,
         systems=list(dict.fromkeys(named)),
         seeds=seeds,
+        tasks=TaskData(intents=intents) if tasks or intents else None,
         jobs=jobs,
         output=output or root / "artifacts" / "benchmark",
         say=click.echo,

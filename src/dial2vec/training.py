@@ -40,6 +40,11 @@ class _Objective(nn.Module):
         self.encoder = encoder
         self.settings, self.data = settings, data
         self.beside = None if data.beside is None else data.beside.to(encoder.device)
+        self.read: Tensor | int = 0
+        self.counting = encoder.backbone.register_forward_pre_hook(self._count, with_kwargs=True)
+
+    def _count(self, _: nn.Module, positional: Any, named: dict[str, Any]) -> None:
+        self.read = self.read + named["attention_mask"].sum()
 
     def forward(
         self, ids: Tensor, attention: Tensor, turns: Tensor, roles: Tensor, **extra: Tensor
@@ -102,6 +107,7 @@ class Trained:
         was left out.
     :param resumed_from: step of the checkpoint that this process began with, 0 for a fresh start.
     :param seconds: wall-clock seconds of this process's part.
+    :param tokens: that the encoder read per step, padding left out; mean over this process's steps.
     """
 
     history: list[dict[str, float]]
@@ -110,6 +116,7 @@ class Trained:
     cut: int
     resumed_from: int
     seconds: float
+    tokens: float
 
 
 def train(
@@ -137,7 +144,7 @@ def train(
     """
     start = last_whole_checkpoint(checkpoints, fingerprint)
     if not len(data):
-        return Trained([], 0, 0, 0, 0, 0.0)
+        return Trained([], 0, 0, 0, 0, 0.0, 0.0)
     set_seed(seed)
     encoder.freeze_bottom(settings.frozen_share)
     if not any(weights.requires_grad for weights in encoder.parameters()):
@@ -145,8 +152,9 @@ def train(
             f"train.frozen_share is {settings.frozen_share:g}, which leaves nothing to train. Lower it, or set "
             "train.epochs to 0 to fit the map only."
         )
+    objective = _Objective(encoder, settings, data)
     trainer = Trainer(
-        model=_Objective(encoder, settings, data),
+        model=objective,
         args=_arguments(settings, seed, checkpoints, schedule),
         optimizers=(_optimizer(encoder, data, settings, beside_rate), None),
         train_dataset=data,
@@ -155,6 +163,7 @@ def train(
     )
     trainer.remove_callback(PrinterCallback)
     result = trainer.train(resume_from_checkpoint=str(start) if start else None)
+    objective.counting.remove()
     encoder.eval()
     # Steps after the last log can diverge unseen.
     if not all(bool(torch.isfinite(weights).all()) for weights in encoder.parameters()):
@@ -167,8 +176,15 @@ def train(
     ]
     resumed_from = int(start.name.split("-")[1]) if start else 0
     n_dialogues = len(np.unique(data.order[:, 1]))
-    seconds = result.metrics["train_runtime"]
-    return Trained(history, trainer.state.global_step, n_dialogues, data.count_cut(), resumed_from, seconds)
+    return Trained(
+        history,
+        steps=trainer.state.global_step,
+        dialogues=n_dialogues,
+        cut=data.count_cut(),
+        resumed_from=resumed_from,
+        seconds=result.metrics["train_runtime"],
+        tokens=float(objective.read) / max(1, trainer.state.global_step - resumed_from),
+    )
 
 
 def _diverged(found: str) -> Dial2vecError:

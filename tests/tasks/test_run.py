@@ -66,6 +66,6 @@ def test_the_command_says_each_result_and_writes_them_all(tiny_folder, pairs, tm
         main, ["evaluate", "--model", tiny_folder, "--pairs", str(pairs), "--output", str(output)]
     )
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("sentence pairs, sts (3): spearman ")
+    assert done.output.startswith("sentence pairs, sts (3, 0 s): spearman ")
     [record] = map(json.loads, output.read_text().splitlines())
     assert TaskResult(**record).n == 3

@@ -9,16 +9,21 @@ import shutil
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dial2vec.artifacts import Artifacts
-from dial2vec.benchmark.course import Choices, course, trained_encoder
+from dial2vec.benchmark.course import Training, course, trained_encoder
 from dial2vec.benchmark.systems import ALL, System, Views, baseline_vectors, encoder_views
+from dial2vec.benchmark.utterances import TaskData, score_utterances
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.errors import ArtifactError, CorpusError, ModelError
 from dial2vec.evaluation.intervals import Interval, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
 
 # To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.
 SCORES_VERSION = 1
@@ -35,6 +40,9 @@ class Cell:
     :param by_labels: step that the labels of dev would choose; None without labels or training.
     :param label_free: step that the criteria without labels choose; None where they were not asked.
     :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
+    :param tokens: that training read, padding left out.
+    :param tasks: results of the tasks for utterances, as records; empty where they were not asked for.
+    :param tasks_by: identifies their data.
     :param seconds: to train, encode and score, in the process that ended it.
     :param run_id: its run in MLflow.
     :param left_out: why it could not be had, as a sentence, and then nothing else is filled; empty where it was.
@@ -50,6 +58,9 @@ class Cell:
     by_labels: int | None = None
     label_free: int | None = None
     course: list[dict[str, float]] = field(default_factory=list)
+    tokens: int = 0
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    tasks_by: str = ""
     seconds: float = 0.0
     run_id: str = ""
     left_out: str = ""
@@ -71,11 +82,19 @@ def work_folder(root: Path, corpus: str, system: str, seed: int) -> Path:
 
 
 def known_cell(
-    root: Path, corpus: str, system: str, seed: int, settings: Settings, *, with_course: bool = False
+    root: Path,
+    corpus: str,
+    system: str,
+    seed: int,
+    settings: Settings,
+    *,
+    with_course: bool = False,
+    tasks: TaskData | None = None,
 ) -> Cell | None:
     """Return a cell that was computed, or left out, by today's settings on today's splits, else None.
 
     :param with_course: one whose course was not scored does not count.
+    :param tasks: one without their results on this data does not count.
     """
     path, artifacts = cell_path(root, corpus, system, seed), Artifacts(root, corpus)
     if not path.is_file() or not artifacts.split("test").is_file():
@@ -84,13 +103,20 @@ def known_cell(
         found = Cell(**read_json(path))
     except (ArtifactError, TypeError):
         return None
-    if with_course and not found.course:
+    if (with_course and not found.course) or (tasks and not found.left_out and found.tasks_by != tasks.key()):
         return None
     return found if found.made_by == made_by(artifacts, system, settings, seed=seed) else None
 
 
 def compute_cell(
-    root: Path, corpus: str, system: str, seed: int, settings: Settings, *, with_course: bool = False
+    root: Path,
+    corpus: str,
+    system: str,
+    seed: int,
+    settings: Settings,
+    *,
+    with_course: bool = False,
+    tasks: TaskData | None = None,
 ) -> Cell:
     """Compute a cell and keep it, with a run in MLflow.
 
@@ -98,6 +124,7 @@ def compute_cell(
     vectors of a baseline, makes a cell that says so, and has to be tried again.
 
     :param with_course: score every checkpoint as well.
+    :param tasks: score the tasks for utterances on it as well.
     :raises CorpusError: when the test split has too few labels to score.
     :raises ModelError: when something is not at hand for a cell that is there already, and lacks its course only.
     """
@@ -108,7 +135,14 @@ def compute_cell(
     judged = labelled_test(artifacts)
     work = work_folder(root, corpus, system, seed)
     try:
-        views, choices = _views(row, artifacts, judged, ours, work, mark=cell.made_by, with_choices=with_course)
+        if row.baseline:
+            views, training, found = baseline_vectors(row, artifacts, judged, ours), Training(), []
+        else:
+            with_choices = with_course or row.choices
+            encoder, training = _encoder(row, artifacts, ours, work, mark=cell.made_by, with_choices=with_choices)
+            with encoder.autocast("auto"):
+                views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
+            found = score_utterances(encoder, artifacts, tasks, seed=settings.seed) if tasks else []
     except ModelError as error:
         known = known_cell(root, corpus, system, seed, settings)
         if known is not None and not known.left_out:
@@ -120,10 +154,13 @@ def compute_cell(
         cell,
         scores=scores,
         intervals=ranges,
-        chosen=choices.chosen,
-        by_labels=choices.by_labels,
-        label_free=choices.label_free,
+        chosen=training.chosen,
+        by_labels=training.by_labels,
+        label_free=training.label_free,
         course=points,
+        tokens=training.tokens,
+        tasks=found,
+        tasks_by=tasks.key() if tasks and not row.baseline else "",
         seconds=round(time.perf_counter() - began, 1),
     )
     cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
@@ -173,27 +210,14 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
     )
 
 
-def _views(
-    row: System,
-    artifacts: Artifacts,
-    judged: list[Dialogue],
-    settings: Settings,
-    work: Path,
-    *,
-    mark: str,
-    with_choices: bool,
-) -> tuple[Views, Choices]:
-    nothing = Choices("")
-    if row.baseline:
-        return baseline_vectors(row, artifacts, judged, settings), nothing
+def _encoder(
+    row: System, artifacts: Artifacts, settings: Settings, work: Path, *, mark: str, with_choices: bool
+) -> tuple[DialogueEncoder, Training]:
     from dial2vec.encoder import DialogueEncoder
 
     if row.train is None:
-        encoder, choices = DialogueEncoder.start(settings.encoder), nothing
-    else:
-        encoder, choices = trained_encoder(artifacts, settings, work, mark=mark, with_choices=with_choices)
-    with encoder.autocast("auto"):
-        return encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size), choices
+        return DialogueEncoder.start(settings.encoder), Training()
+    return trained_encoder(artifacts, settings, work, mark=mark, with_choices=with_choices)
 
 
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
@@ -220,6 +244,8 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
     row = ALL[system]
     ours = row.settings(settings, seed=seed)
     blocks = [asdict(getattr(ours, name)) for name in ("sample", "encoder", "train", "select")]
+    if row.train is not None and hasattr(ours, ours.train.method):
+        blocks.append(asdict(getattr(ours, ours.train.method)))
     versions = [SCORES_VERSION, row.version, row.baseline, row.topics, settings.evaluate.kmeans_runs]
     digest = hashlib.sha256(json.dumps([settings.seed, seed, versions, blocks]).encode())
     for name in ("train", "dev", "test"):

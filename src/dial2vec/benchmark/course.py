@@ -20,22 +20,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """The steps at which training could have ended.
+class Training:
+    """What the training of a cell read, and the steps at which it could have ended.
 
-    :param chosen: name of the candidate that the cell is scored with.
+    :param chosen: name of the candidate that the cell is scored with; empty where nothing was trained.
     :param by_labels: step with the best purity on dev, which is how the paper chooses; None where dev has no labels.
     :param label_free: step that the criteria without labels choose; None where they were not asked.
+    :param tokens: that the encoder read, over all steps, padding left out.
     """
 
-    chosen: str
+    chosen: str = ""
     by_labels: int | None = None
     label_free: int | None = None
+    tokens: int = 0
 
 
 def trained_encoder(
     artifacts: Artifacts, settings: Settings, work: Path, *, mark: str, with_choices: bool
-) -> tuple[DialogueEncoder, Choices]:
+) -> tuple[DialogueEncoder, Training]:
     """Run the stages sample, train and select in a folder of the cell's own, and return the encoder and the choices.
 
     A killed run goes on in that folder, where it has the same mark and code; whoever has the scores may remove it.
@@ -55,20 +57,24 @@ def trained_encoder(
     for stage, written_last in stages if with_choices or not last else stages[:2]:
         if not written_last.is_file():
             stage(scratch, ours)
-    choices = _choices(scratch) if with_choices or not last else Choices("")
+    trained = read_json(scratch.training)
+    training = Training(tokens=round(trained["tokens"] * trained["steps"]))
+    if with_choices or not last:
+        training = _with_choices(training, scratch)
     if not last:
-        return DialogueEncoder.from_pretrained(scratch.model), choices
+        return DialogueEncoder.from_pretrained(scratch.model), training
     candidate = read_candidates(scratch.candidates)[-1]
     encoder = become(DialogueEncoder.start(settings.encoder), candidate, scratch.candidates)
-    return encoder, replace(choices, chosen=candidate.name)
+    return encoder, replace(training, chosen=candidate.name)
 
 
-def _choices(scratch: Artifacts) -> Choices:
+def _with_choices(training: Training, scratch: Artifacts) -> Training:
     selection = read_json(scratch.selection)
     steps = {one["name"]: one["step"] for one in selection["candidates"]}
     labelled = [one for one in selection["candidates"] if one["dev"]]
     best = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
-    return Choices(selection["chosen"], best["step"], steps[selection["chosen"]])
+    chosen = selection["chosen"]
+    return replace(training, chosen=chosen, by_labels=best["step"], label_free=steps[chosen])
 
 
 def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:

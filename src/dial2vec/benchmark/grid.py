@@ -17,8 +17,10 @@ from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
 from dial2vec.benchmark.drawing import write_drawings
-from dial2vec.benchmark.systems import ALL, COURSE_SEED, NO_SEED, SYSTEMS
+from dial2vec.benchmark.method_tables import write_method_tables
+from dial2vec.benchmark.systems import ALL, COURSE_SEED, METHODS, NO_SEED, SYSTEMS
 from dial2vec.benchmark.tables import write_tables
+from dial2vec.benchmark.utterances import TaskData
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError, SettingsError, did_you_mean
 from dial2vec.files import checkout_lock, ending_with, write_errors
@@ -34,12 +36,14 @@ class Place:
     """Where a cell is in the grid.
 
     :param with_course: whether every checkpoint of its training is scored, too.
+    :param tasks: data of the tasks for utterances, where they are scored, too.
     """
 
     corpus: str
     system: str
     seed: int
     with_course: bool = False
+    tasks: TaskData | None = None
 
     def __str__(self) -> str:
         seed = f", seed {self.seed}" if ALL[self.system].seeded else ""
@@ -53,6 +57,7 @@ def run_benchmark(
     corpora: Sequence[str] = (),
     systems: Sequence[str] = (),
     seeds: Sequence[int] = (1, 2, 3),
+    tasks: TaskData | None = None,
     jobs: int = 1,
     output: Path,
     say: Callable[[str], None],
@@ -62,7 +67,8 @@ def run_benchmark(
     They show every cell that was ever computed with today's settings on today's splits.
 
     :param corpora: those of `settings` where none is named.
-    :param systems: of `ALL`; all of `SYSTEMS` where none is named.
+    :param systems: of `ALL`; where none is named all of `SYSTEMS`, or with tasks all of `METHODS`.
+    :param tasks: score the tasks for utterances on this data, too.
     :param jobs: cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
     :param say: shows lines to the user.
@@ -70,13 +76,15 @@ def run_benchmark(
         when cells failed.
     """
     names = list(dict.fromkeys(corpora or settings.corpora))
-    grid = places(names, systems or list(SYSTEMS), seeds)
+    grid = places(names, systems or list(METHODS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(root, "benchmark"):
         bring_splits(root, settings, names)
         with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
         for _ in run_cells(root, settings, grid, jobs=jobs, say=say):
-            write_tables(all_known(root, settings), output)
+            cells = all_known(root, settings)
+            write_tables(cells, output)
+            write_method_tables(cells, output)
         return write_all(root, settings, output)
 
 
@@ -98,11 +106,15 @@ def bring_splits(root: Path, settings: Settings, corpora: Sequence[str]) -> None
 def write_all(root: Path, settings: Settings, output: Path) -> list[Path]:
     """Write tables, pictures and the page of every cell that is known, and return where they are."""
     cells = all_known(root, settings)
-    return write_tables(cells, output) + write_drawings(cells, output)
+    return write_tables(cells, output) + write_method_tables(cells, output) + write_drawings(cells, output)
 
 
-def places(corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int]) -> list[Place]:
+def places(
+    corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int], *, tasks: TaskData | None = None
+) -> list[Place]:
     """Return the cells to compute, each once, seed by seed, so that a whole table stands after the first.
+
+    :param tasks: for all systems but the baselines, which encode no utterance.
 
     :raises SettingsError: for a system that is none.
     """
@@ -110,9 +122,13 @@ def places(corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int])
         if name not in ALL:
             raise SettingsError(f"there is no system {name!r}.{did_you_mean(name, ALL)} Valid: {', '.join(ALL)}.")
     found = [
-        Place(corpus, system, seed, seed == COURSE_SEED and ALL[system].course)
-        if ALL[system].seeded
-        else Place(corpus, system, NO_SEED)
+        Place(
+            corpus,
+            system,
+            seed if ALL[system].seeded else NO_SEED,
+            seed == COURSE_SEED and ALL[system].course,
+            None if ALL[system].baseline else tasks,
+        )
         for seed in seeds
         for corpus in corpora
         for system in systems
@@ -143,7 +159,8 @@ def run_cells(
     """
     missing, failed = [], 0
     for place in grid:
-        cell = known_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
+        where = (root, place.corpus, place.system, place.seed, settings)
+        cell = known_cell(*where, with_course=place.with_course, tasks=place.tasks)
         if cell is None or cell.left_out:
             missing.append(place)
         else:
@@ -201,7 +218,8 @@ def _begin(parent: int) -> None:
 
 def _compute(root: Path, settings: Settings, place: Place) -> Cell | str:
     try:
-        return compute_cell(root, place.corpus, place.system, place.seed, settings, with_course=place.with_course)
+        where = (root, place.corpus, place.system, place.seed, settings)
+        return compute_cell(*where, with_course=place.with_course, tasks=place.tasks)
     except Dial2vecError as error:
         return str(error)
     except Exception as error:

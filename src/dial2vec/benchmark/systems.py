@@ -58,6 +58,7 @@ class System:
     :param sample: what differs from block `sample`.
     :param train: what differs from block `train`; None where nothing is trained.
     :param selection: how the checkpoint is chosen.
+    :param choices: whether the choice without labels is asked for even where the last checkpoint is scored.
     :param course: whether every checkpoint is scored, with seed 1, for figure 3.
     """
 
@@ -72,6 +73,7 @@ class System:
     sample: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] | None = None
     selection: Literal["label_free", "last"] = "label_free"
+    choices: bool = False
     course: bool = False
 
     def settings(self, settings: Settings, *, seed: int) -> Settings:
@@ -97,6 +99,11 @@ def paper_input(encoder: str) -> str:
     return "plato" if is_plato(encoder) else "separators"
 
 
+def _method(name: str, *, title: str, published: str = "") -> System:
+    """Return a method as params.yaml has it, at its last checkpoint: what it does, not what the choice prevents."""
+    return System(title=title, published=published, train={"method": name}, selection="last", choices=True)
+
+
 SYSTEMS: dict[str, System] = {
     "lda": System(title="LDA", published="LDA", baseline="lda", topics=True),
     "word_vectors": System(title="GloVe, averaged", published="GloVe", baseline="word_vectors", seeded=False),
@@ -119,7 +126,13 @@ SYSTEMS: dict[str, System] = {
         course=True,
     ),
     "default": System(title="default", train={}),
+    "dse": _method("dse", title="DSE"),
+    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE"),
+    "dialaug": _method("dialaug", title="DialAug"),
+    "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
 }
+# The rows of the table of methods: all five trainings from the same start, with the start.
+METHODS = ("start", "default", "paper", "dse", "dialoguecse", "dialaug", "intent_augmentation")
 # What the paper leaves open: setting -> its block in params.yaml, and the values beside the recipe's own.
 ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),

@@ -38,7 +38,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         vectors=artifacts.vectors,
     )
     if plan.data is None:
-        result = Trained([], 0, 0, 0, 0, 0.0)
+        result = Trained([], 0, 0, 0, 0, 0.0, 0.0)
         shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
     else:
         result = train(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Sequence
 
@@ -38,11 +39,12 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, see
     :raises Dial2vecError: when bm25s is not installed.
     """
     try:
-        import bm25s  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        import bm25s
     except ModuleNotFoundError as error:
         raise Dial2vecError(
-            "bm25s is not installed; candidates for semantic retrieval are drawn by it. Run `pip install bm25s`."
+            "bm25s is not installed; candidates for semantic retrieval are drawn by it. Install `dial2vec[tasks]`."
         ) from error
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
     found = np.full((len(queries), n), -1, dtype=np.int64)
     tokens = [bm25_words(text) for text in texts]
     if not any(tokens):

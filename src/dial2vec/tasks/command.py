@@ -10,8 +10,11 @@ from pathlib import Path
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_errors
+from dial2vec.tasks.encoding import Encode, remembering
 from dial2vec.tasks.records import TaskResult
 from dial2vec.tasks.run import Sources, run_tasks
+
+PER_LINE = 4
 
 
 def evaluate_tasks(
@@ -33,12 +36,11 @@ def evaluate_tasks(
         with write_errors(output):
             output.parent.mkdir(parents=True, exist_ok=True)
     encoder = DialogueEncoder.from_pretrained(model)
-    # The encoder's own separator stands between the turns of a context, as in training.
-    separator = encoder.tokens.tokenizer.sep_token
-    sources = replace(sources, separator=f" {separator} " if separator else " ")
+    encode, separator = encode_alone(encoder)
+    sources = replace(sources, separator=separator)
     results = []
     with encoder.autocast("auto"):
-        for result in run_tasks(partial(encoder.encode_utterances, batch_size=64), names, sources, seed=seed):
+        for result in run_tasks(encode, names, sources, seed=seed):
             say(in_words(result))
             results.append(result)
     if output is not None:
@@ -48,10 +50,20 @@ def evaluate_tasks(
     return results
 
 
+def encode_alone(encoder: DialogueEncoder) -> tuple[Encode, str]:
+    """Return how an encoder encodes utterances, and what stands between the turns of a context, as in training."""
+    separator = encoder.tokens.tokenizer.sep_token
+    return remembering(partial(encoder.encode_utterances, batch_size=64)), f" {separator} " if separator else " "
+
+
 def in_words(result: TaskResult) -> str:
-    """Return a result as a line."""
+    """Return a result as a line, or as a head with lines below it where there are many figures."""
     figures = [
         f"{name.replace('_', ' ')} {figure:.2f}" + (f" ± {result.spread[name]:.2f}" if name in result.spread else "")
         for name, figure in result.figures.items()
     ]
-    return f"{result.task.replace('_', ' ')}, {result.data} ({result.n}): {', '.join(figures)} ({result.seconds:.0f} s)"
+    head = f"{result.task.replace('_', ' ')}, {result.data} ({result.n}, {result.seconds:.0f} s):"
+    if len(figures) <= PER_LINE:
+        return f"{head} {', '.join(figures)}"
+    lines = (", ".join(figures[first : first + PER_LINE]) for first in range(0, len(figures), PER_LINE))
+    return "\n  ".join([head, *lines])

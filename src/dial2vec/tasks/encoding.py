@@ -55,6 +55,22 @@ def encode_distinct(encode: Encode, texts: Iterable[str]) -> Encoded:
     return Encoded(vectors, {text: row for row, text in enumerate(distinct)})
 
 
+def remembering(encode: Encode) -> Encode:
+    """Return an encoder that encodes no text a second time; tasks share most of their contexts and candidates.
+
+    It keeps every vector, 1.5 kB for 384 dimensions.
+    """
+    known: dict[str, NDArray[np.float32]] = {}
+
+    def encoded(texts: Sequence[str]) -> NDArray[np.float32]:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        if new:
+            known.update(zip(new, encode(new), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    return encoded
+
+
 def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return cosines in whole steps, so that equal vectors tie exactly, in whatever order the machine adds products."""
     return np.rint(cosines / COSINE_STEP) * COSINE_STEP

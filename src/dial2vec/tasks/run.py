@@ -21,6 +21,9 @@ from dial2vec.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
 
 # The only one of the intent sets with sentences that belong to no intent.
 WITH_OUT_OF_SCOPE = "clinc150"
+# Foreign turns among which an answer is sought, clean and with a perturbed context.
+CANDIDATES = (50, 99)
+PERTURBED_AMONG = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,7 @@ def sentence_pairs(encode: Encode, sources: Sources, seed: int) -> Iterator[Task
 def response_selection(encode: Encode, sources: Sources, seed: int) -> Iterator[TaskResult]:
     """Find each answer among 51 and among 100 turns."""
     for name, path in sources.dialogues:
-        for negatives in (50, 99):
+        for negatives in CANDIDATES:
             yield select_responses(
                 encode,
                 list(read_dialogues(path)),
@@ -94,6 +97,7 @@ def robustness(encode: Encode, sources: Sources, seed: int) -> Iterator[TaskResu
             list(read_dialogues(path)),
             PERTURBATIONS,
             data=name,
+            negatives=PERTURBED_AMONG,
             separator=sources.separator,
             limit=sources.limit,
             seed=seed,
