@@ -1,0 +1,213 @@
+"""Methods put together: warm-ups on utterances, mixed dialogues as further positives, corrupted ones as negatives.
+
+    .venv/bin/python benchmarks/together.py run sgd self_dialogue
+    .venv/bin/python benchmarks/together.py table
+
+Needs the splits of the corpora (`make run` with them in `corpora`). Every way ends with a training for dialogues, of
+the same dialogues in the same order: the default's neighbourhoods, or dial2vec as in the paper but for fewer dialogues.
+It is scored on 800 labelled dev dialogues as it ended: no choice, no map on top. What is damaged is damaged as token
+ids, anew at each step: "mixed" is ConMix with 30 % of another dialogue's tokens, pulled to the same target; "corrupted"
+has 30 % of its words replaced by random ones, and has to stay farther from the target than the dialogue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from dial2vec import telemetry
+from dial2vec.artifacts import Artifacts, find_root
+from dial2vec.augmentation import TOKEN_WAYS
+from dial2vec.augmentation.token_ways import Vocabulary
+from dial2vec.benchmark.systems import PAPER_SAMPLES, PAPER_TRAINING
+from dial2vec.config import Settings, Train
+from dial2vec.dialogue import Dialogue, read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation import TASKS
+from dial2vec.evaluation.scores import score
+from dial2vec.methods import METHODS
+from dial2vec.objectives.neighbours import neighbour_loss
+from dial2vec.params import load_settings
+from dial2vec.sampling import draw_samples
+from dial2vec.tokens import Batch
+from dial2vec.training import train
+from dial2vec.training_data import NeighbourSet
+
+RESULTS = Path(__file__).with_suffix(".jsonl")
+DEV, SHARPNESS = 800, 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A chain of trainings.
+
+    :param methods: one after the other, each from where the last one ended.
+    :param damage: what the last one sees beside each dialogue: a name of `TOKEN_WAYS`, or nothing.
+    """
+
+    methods: tuple[str, ...]
+    damage: str = ""
+
+
+WAYS = {
+    "default": Way(("neighbours",)),
+    "DSE, then default": Way(("dse", "neighbours")),
+    "DialogueCSE, then default": Way(("dialoguecse", "neighbours")),
+    "default with mixed dialogues": Way(("neighbours",), damage="conmix"),
+    "default against corrupted dialogues": Way(("neighbours",), damage="replacement"),
+    "dial2vec": Way(("dial2vec",)),
+    "DSE, then dial2vec": Way(("dse", "dial2vec")),
+    "DialogueCSE, then dial2vec": Way(("dialoguecse", "dial2vec")),
+}
+
+
+class Damaged:
+    """The items of neighbourhood learning, with the loss of a damaged copy of each dialogue added.
+
+    :param way: of `TOKEN_WAYS`: "conmix" makes a further positive, any other a negative.
+    """
+
+    beside = None
+
+    def __init__(self, data: NeighbourSet, encoder: DialogueEncoder, way: str) -> None:
+        self.data, self.order, self.way = data, data.order, way
+        self.vocabulary = Vocabulary.of(encoder.tokens.tokenizer).to(encoder.device)
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __getitem__(self, item: int) -> Any:
+        return self.data[item]
+
+    def collate(self, items: list[Any]) -> dict[str, Tensor]:
+        """Return the padded batch."""
+        return self.data.collate(items)
+
+    def count_cut(self) -> int:
+        """Return how many dialogues are cut."""
+        return self.data.count_cut()
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the mean of both pulls, or the pull with the corrupted copy held off."""
+        damaged = TOKEN_WAYS[self.way](batch, self.vocabulary, generator=torch.default_generator)
+        vectors, others = encoder(batch), encoder(damaged)
+        pull = neighbour_loss(vectors, extra["targets"])
+        if self.way == "conmix":
+            return (pull + neighbour_loss(others, extra["targets"])) / 2
+        near, far = (functional.cosine_similarity(one, extra["targets"], dim=1) for one in (vectors, others))
+        return pull + SHARPNESS * functional.softplus((far - near) / SHARPNESS).mean()
+
+
+def main() -> None:
+    """Measure the ways that are missing, or print what is there."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run")
+    run.add_argument("corpora", nargs="+")
+    run.add_argument("--seed", type=int, action="append", help="default: 1")
+    run.add_argument("--way", action="append", choices=WAYS)
+    commands.add_parser("table")
+    arguments = parser.parse_args()
+    if arguments.command == "table":
+        sys.stdout.write(table(rows()))
+        return
+    telemetry.switch_off()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    for seed in arguments.seed or [1]:
+        for corpus in arguments.corpora:
+            for name in ["start", *(arguments.way or WAYS)]:
+                measure(Artifacts(root, corpus), replace(settings, seed=seed), name)
+
+
+def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
+    """Train in a way that is not in the results yet, and add a line."""
+    place = {"corpus": artifacts.corpus, "way": name, "seed": settings.seed}
+    if any(place.items() <= row.items() for row in rows()):
+        return
+    began = time.perf_counter()
+    encoder = DialogueEncoder.start(settings.encoder)
+    if name != "start":
+        for method in WAYS[name].methods:
+            with tempfile.TemporaryDirectory() as folder:
+                last = method == WAYS[name].methods[-1]
+                trained(encoder, artifacts, settings, method, damage=WAYS[name].damage if last else "", folder=folder)
+    dev = [one for one in read_dialogues(artifacts.split("dev")) if one.label is not None]
+    lot = np.random.default_rng(0).permutation(len(dev))[:DEV]
+    judged = [dev[number] for number in np.sort(lot)]
+    with encoder.autocast("auto"):
+        vectors = encoder.encode(judged, batch_size=8)
+    labels = [str(one.label) for one in judged]
+    figures = score(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=0)
+    row = place | {"seconds": round(time.perf_counter() - began)} | {task: figures[task] for task in TASKS}
+    with RESULTS.open("a") as handle:
+        handle.write(json.dumps(row) + "\n")
+    sys.stdout.write(f"{artifacts.corpus}, {name}: {[round(figures[task], 2) for task in TASKS]}\n")
+
+
+def trained(
+    encoder: DialogueEncoder, artifacts: Artifacts, settings: Settings, method: str, *, damage: str, folder: str
+) -> None:
+    """Train the encoder in place by one method, with its settings of params.yaml."""
+    dialogues: list[Dialogue] = list(read_dialogues(artifacts.split("train")))
+    ours = replace(settings, train=replace(settings.train, method=method))
+    if method == "dial2vec":
+        paper = {name: value for name, value in PAPER_TRAINING.items() if name != "method"}
+        ours = replace(ours, train=replace(ours.train, **paper))
+    samples = draw_samples(
+        dialogues, **{name: value for name, value in PAPER_SAMPLES.items() if name != "among"}, seed=settings.seed
+    )
+    plan = METHODS[method](
+        encoder, dialogues, samples, settings=ours, seed=settings.seed, vectors=Path(folder) / "vectors"
+    )
+    assert plan.data is not None, plan.note
+    encoder.head = plan.head
+    options = replace(plan.train or ours.train, checkpoint_steps=10_000)
+    train(
+        encoder,
+        Damaged(plan.data, encoder, damage) if isinstance(plan.data, NeighbourSet) and damage else plan.data,
+        settings=options,
+        seed=settings.seed,
+        checkpoints=Path(folder) / "checkpoints",
+        fingerprint="together",
+        beside_rate=plan.beside_rate,
+        schedule=plan.schedule,
+    )
+    # The next method freezes what it wants itself.
+    encoder.requires_grad_(True)
+
+
+def rows() -> list[dict[str, Any]]:
+    """Return what was measured."""
+    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.is_file() else []
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """Return a Markdown table: a row for each way, a column for each corpus, means over seeds."""
+    corpora = list(dict.fromkeys(row["corpus"] for row in found))
+    lines = [f"| | {' | '.join(corpora)} |", f"|---|{'---|' * len(corpora)}"]
+    for way in dict.fromkeys(row["way"] for row in found):
+        cells = []
+        for corpus in corpora:
+            ours = [row for row in found if (row["corpus"], row["way"]) == (corpus, way)]
+            means = [f"{np.mean([row[task] for row in ours]):.2f}" for task in TASKS] if ours else ["–"]
+            cells.append(" / ".join(means) + (f" ({len(ours)} seeds)" if len(ours) > 1 else ""))
+        lines.append(f"| {way} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
