@@ -38,7 +38,6 @@ from dial2vec.neighbours import neighbourhood_size
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
-from dial2vec.pooling import pool
 from dial2vec.sampling import Samples, draw_samples
 from dial2vec.tokens import Batch, DialogueTokenizer
 from dial2vec.training import train
@@ -110,7 +109,7 @@ class BothLosses(SelfGuidedSet):
         hidden, n = encoder.hidden_states(batch), 1 + self.samples.negatives.shape[1]
         total = torch.zeros((), device=hidden.device)
         if self.way.pull:
-            vectors = encoder.through_head(pool(hidden[::n], batch.roles[::n], batch.turns[::n], how=encoder.pooling))
+            vectors = encoder.through_head(encoder.pooled(hidden, batch)[::n])
             total = total + self.way.pull * neighbour_loss(vectors, extra["targets"])
         if self.way.guide:
             places = torch.arange(n, device=hidden.device)

@@ -73,6 +73,24 @@ def test_the_last_checkpoint_gives_the_vectors_of_the_trained_encoder(trained, t
     np.testing.assert_allclose(found.encode(corpus()), expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("hierarchy", ["hssa", "biden"])
+def test_a_candidate_has_the_hierarchy_and_the_tables_that_training_left(tiny_folder, tmp_path, hierarchy):
+    encoder, _ = run(tiny_folder, tmp_path / "checkpoints", hierarchy=hierarchy)
+    write_candidates(tmp_path / "candidates", checkpoints=tmp_path / "checkpoints")
+    first, *_, last = read_candidates(tmp_path / "candidates")
+    began = become(DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), first, tmp_path / "candidates")
+    np.testing.assert_array_equal(began.encode(corpus()), start(tiny_folder).encode(corpus()))
+    found = become(DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), last, tmp_path / "candidates")
+    np.testing.assert_array_equal(found.encode(corpus()), encoder.encode(corpus()))
+    for name, weights in encoder.hierarchy.named_parameters():
+        assert torch.equal(dict(found.hierarchy.named_parameters())[name], weights), name
+    found.hierarchy = None
+    assert not np.allclose(found.encode(corpus()), encoder.encode(corpus()), atol=1e-4)
+    found.save_pretrained(tmp_path / "saved")
+    with pytest.raises(ArtifactError, match=r"weights that the encoder lacks \(hierarchy\."):
+        become(start(tiny_folder), last, tmp_path / "candidates")
+
+
 def test_each_checkpoint_gives_the_vectors_that_the_encoder_had_at_that_step(tiny_folder, tmp_path):
     seen = {}
 

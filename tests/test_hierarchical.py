@@ -16,10 +16,10 @@ from dial2vec.hierarchical import (
     HIERARCHIES,
     Hierarchy,
     load_hierarchy,
+    name_of,
     new_hierarchy,
     reading_order,
     save_hierarchy,
-    separator_means,
 )
 from dial2vec.pooling import pool
 from dial2vec.tokens import MAX_TURNS
@@ -381,29 +381,17 @@ def test_unknown_names_and_heads_that_do_not_divide_are_refused():
             new_hierarchy("hssa", WIDTH, heads=heads)
 
 
-def test_separator_means_are_those_of_the_separators_that_are_no_padding():
-    ids = torch.tensor([[1, 5, 3, 6, 3, 0], [1, 5, 6, 3, 3, 3], [1, 5, 0, 3, 0, 0], [3, 3, 3, 3, 3, 3]])
-    attention = torch.tensor([[1, 1, 1, 1, 1, 0], [1, 1, 1, 1, 0, 0], [1, 1, 0, 0, 0, 0], [0] * 6])
-    hidden = torch.randn(4, 6, WIDTH, generator=torch.Generator().manual_seed(0))
-    expected = torch.stack(
-        [
-            (hidden[0, 2] + hidden[0, 4]) / 2,
-            hidden[1, 3],
-            (hidden[2, 0] + hidden[2, 1]) / 2,  # No separator: the mean of all tokens.
-            torch.zeros(WIDTH),  # No token at all.
-        ]
-    )
-    hidden[attention == 0] = math.nan
-    torch.testing.assert_close(separator_means(hidden, ids, 3, attention), expected)
+@names
+def test_an_untrained_one_is_the_same_every_time_and_disturbs_no_other_draw(name):
+    torch.manual_seed(1)
+    first = new_hierarchy(name, WIDTH, heads=HEADS)
+    drawn = torch.rand(3)
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(3), drawn)
+    again = new_hierarchy(name, WIDTH, heads=HEADS)
+    assert all(map(torch.equal, first.parameters(), again.parameters()))
+    assert name_of(first) == name
 
 
-def test_separator_means_of_input_closed_take_one_vector_per_turn(tiny_folder):
-    encoder = DialogueEncoder.from_pretrained(tiny_folder, input="closed")
-    given = encoder.tokens.pad(encoder.tokens.dialogues([make_dialogue("x", "a: w1 w2", "b: w3", "a: w4 w5 w6")]))
-    with torch.no_grad():
-        hidden = encoder.hidden_states(given).bfloat16()
-    separator = encoder.tokens.tokenizer.sep_token_id
-    found = separator_means(hidden, given.ids, separator, given.attention)
-    assert found.dtype == torch.float32
-    # [CLS] w1 w2 [SEP] w3 [SEP] w4 w5 w6 [SEP]
-    torch.testing.assert_close(found[0], hidden[0, [3, 5, 9]].float().mean(0))
+def test_no_hierarchy_is_called_none():
+    assert name_of(None) == "none"

@@ -49,6 +49,11 @@ def test_a_number_without_a_dot_is_still_a_number():
         ({"select": {"bootstraps": 0}}, r"select\.bootstraps: expected between 1 and 1000, found 0"),
         ({"sample": {"keep_role": "frist"}}, r"Did you mean 'first'\? Valid: random, first, second"),
         ({"encoder": {"turn_embeddings": "yes please"}}, "expected true or false"),
+        ({"encoder": {"hierarchy": "bidn"}}, r"Did you mean 'biden'\? Valid: none, hssa, biden"),
+        (
+            {"encoder": {"pooling": "separator"}},
+            r"Did you mean 'separators'\? Valid: role, mean, turns, cls, separators",
+        ),
         ({"encoder": {"name": 5}}, "expected text, found 5"),
         ({"encoder": {"name": " "}}, r"encoder\.name is blank"),
         ({"train": {"weight_decay": float("inf")}}, r"train\.weight_decay: expected at least 0, found inf"),

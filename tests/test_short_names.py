@@ -6,6 +6,7 @@ import logging
 import shutil
 import typing
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -124,6 +125,29 @@ def test_zero_tables_leave_every_encoders_vectors_as_they_were(name):
     plain = DialogueEncoder.from_pretrained(name).encode(some_dialogues())
     tabled = DialogueEncoder.from_pretrained(name, turn_embeddings=True, role_embeddings=True)
     np.testing.assert_allclose(tabled.encode(some_dialogues()), plain, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_untrained_hierarchy_with_the_encoders_heads_leaves_its_vectors_as_they_were(name):
+    plain = DialogueEncoder.from_pretrained(name).encode(some_dialogues())
+    for hierarchy in ("hssa", "biden"):
+        encoder = DialogueEncoder.from_pretrained(name, hierarchy=hierarchy)
+        assert (encoder.hierarchy.width, encoder.hierarchy.heads) == (16, 2)
+        np.testing.assert_array_equal(encoder.encode(some_dialogues()), plain)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "heads"),
+    [
+        ({"hidden_size": 768, "num_attention_heads": 12}, 12),
+        # An encoder whose heads are not a part of its width each.
+        ({"hidden_size": 640, "num_attention_heads": 12}, 4),
+        ({"hidden_size": 768}, 12),
+        ({"hidden_size": 48, "num_attention_heads": None}, 1),
+    ],
+)
+def test_a_hierarchy_has_as_many_heads_as_the_encoder_where_they_divide_its_width(sizes, heads):
+    assert backbone.attention_heads(SimpleNamespace(config=SimpleNamespace(**sizes))) == heads
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from transformers import AutoTokenizer
 
+from dial2vec.backbone import SHORT_NAMES
+from dial2vec.encoder import DialogueEncoder
 from dial2vec.tokens import DialogueTokenizer
+from tiny_models import build
 
 
 @pytest.fixture
@@ -28,6 +31,15 @@ def test_without_separators_the_turns_are_running_text_and_keep_their_turn_and_r
     assert (sequence.turns.tolist(), sequence.roles.tolist()) == ([0, 0, 0, 1, 2], [0, 0, 0, 1, 0])
     with_separators = DialogueTokenizer(tokens.tokenizer, max_length=64, input="separators")
     assert (tokens.n_special(3), with_separators.n_special(3)) == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "separator"),
+    [("bert", "[SEP]"), ("roberta", "</s>"), ("t5", "</s>"), ("tod-bert", "[SEP]"), ("plato", "[unused1]")],
+)
+def test_the_separator_is_the_token_behind_a_turn(tmp_path, name, separator):
+    tokens = DialogueEncoder.from_pretrained(build(name, tmp_path / name), input=SHORT_NAMES[name].input).tokens
+    assert tokens.tokenizer.convert_ids_to_tokens(tokens.separator) == separator
 
 
 def test_roles_are_numbered_by_first_appearance(tokens, dialogue):

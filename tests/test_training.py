@@ -56,8 +56,8 @@ def samples_of(dialogues):
     return draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=2, seed=1)
 
 
-def run(folder, checkpoints, *, settings=SETTINGS, fingerprint="x"):
-    encoder = DialogueEncoder.from_pretrained(folder)
+def run(folder, checkpoints, *, settings=SETTINGS, fingerprint="x", hierarchy="none"):
+    encoder = DialogueEncoder.from_pretrained(folder, hierarchy=hierarchy)
     dialogues = corpus(120 if settings.method == "neighbours" else 12)
     plan = METHODS[settings.method](
         encoder,
@@ -90,6 +90,27 @@ def test_training_lowers_the_loss_and_leaves_frozen_layers_alone(tiny_folder, tm
             assert same, name
         elif name.startswith("encoder.layer.3"):
             assert not same, name
+
+
+@pytest.mark.parametrize("hierarchy", ["hssa", "biden"])
+@pytest.mark.parametrize("settings", [SETTINGS, NEIGHBOURS], ids=["dial2vec", "neighbours"])
+def test_training_moves_the_hierarchy_alone_where_every_layer_is_frozen(tiny_folder, tmp_path, settings, hierarchy):
+    alone = replace(settings, frozen_share=1.0)
+    before = DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy)
+    encoder, _ = run(tiny_folder, tmp_path / "c", settings=alone, hierarchy=hierarchy)
+    for name, weights in encoder.named_parameters():
+        assert torch.equal(weights, dict(before.named_parameters())[name]) == (not name.startswith("hierarchy")), name
+
+
+@pytest.mark.parametrize("hierarchy", ["hssa", "biden"])
+def test_a_resumed_run_has_the_same_hierarchy_as_a_whole_one(tiny_folder, tmp_path, hierarchy):
+    whole, expected = run(tiny_folder, tmp_path / "c", hierarchy=hierarchy)
+    (tmp_path / "c" / "checkpoint-12" / "WHOLE").unlink()
+    encoder, result = run(tiny_folder, tmp_path / "c", hierarchy=hierarchy)
+    assert result.resumed_from == 9
+    assert result.history == expected.history
+    for name, weights in whole.named_parameters():
+        assert torch.equal(dict(encoder.named_parameters())[name], weights), name
 
 
 def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tiny_folder, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import logging
+import math
 import os
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -176,6 +177,12 @@ def extra_inputs(backbone: Any, style: InputStyle, batch: Batch) -> dict[str, to
     if _takes(backbone, "turn_ids"):
         extra |= {"turn_ids": batch.turns, "role_ids": batch.roles}
     return extra
+
+
+def attention_heads(backbone: Any) -> int:
+    """Return how many heads an attention on top of the encoder gets: its own, as far as they divide its width."""
+    width = int(backbone.config.hidden_size)
+    return math.gcd(getattr(backbone.config, "num_attention_heads", None) or max(1, width // 64), width)
 
 
 def _check_input(backbone: Any, style: InputStyle, name: str) -> None:

@@ -69,7 +69,8 @@ class Encoder:
     max_length: int = 512
     input: Literal["auto", "text", "separators", "closed", "turns", "t5", "blender", "tod_bert", "plato"] = "auto"
     last_turns: int | None = None
-    pooling: Literal["role", "mean", "turns", "cls"] = "role"
+    pooling: Literal["role", "mean", "turns", "cls", "separators"] = "role"
+    hierarchy: Literal["none", "hssa", "biden"] = "none"
     turn_embeddings: bool = False
     role_embeddings: bool = False
 

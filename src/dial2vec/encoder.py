@@ -2,41 +2,43 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 from tqdm.auto import tqdm
 
-from dial2vec.backbone import embedding_blocks, extra_inputs, layers, limits, load_backbone, own_input, resolve
+from dial2vec.backbone import load_backbone, own_input, resolve
 from dial2vec.backbone import save as save_backbone
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
-from dial2vec.files import atomic_path
+from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.head import Head
-from dial2vec.inputs import input_style, saved_input, saved_settings
 from dial2vec.pooling import Pooling, pool, role_means
-from dial2vec.precision import Precision, resolved
-from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
-
-MIN_LENGTH = 8
-SETTINGS_FILE = "dialogue_encoder.json"
-TABLES_FILE = "dialogue_tables.safetensors"
-HEAD_FILE = "dialogue_head.safetensors"
+from dial2vec.reader import DialogueReader, check_name
+from dial2vec.saving import (
+    chosen,
+    fill_tables,
+    model_folder,
+    save_parts,
+    saved_head,
+    saved_hierarchy,
+    saved_input,
+    saved_settings,
+)
+from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence
 
 log = logging.getLogger(__name__)
 
 
-class DialogueEncoder(nn.Module):
+class DialogueEncoder(DialogueReader):
     """An encoder that reads a whole dialogue and pools its tokens by speaker.
 
     :param backbone: any Hugging Face encoder that returns `last_hidden_state` [b, n, d], or a `PlatoModel`.
@@ -46,7 +48,9 @@ class DialogueEncoder(nn.Module):
     :param input: how a dialogue looks to the encoder, a name of `dial2vec.inputs.STYLES`.
     :param last_turns: only so many turns, counted from the end, are read; None is the input's own number.
     :param pooling: "role" (sum of the speakers' means, the paper's default), "mean" (all tokens), "turns" (mean of
-        the turns' means) or "cls" (the first token).
+        the turns' means), "cls" (the first token) or "separators" (mean of the separators).
+    :param hierarchy: "none", or a name of `dial2vec.hierarchical.HIERARCHIES`: what reads the turns of a dialogue as
+        turns, on top of the backbone. Untrained it leaves every vector as it was.
     :param turn_embeddings: add a table for the turn index to the input, zero at the start.
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
         vector of the starting encoder as it was.
@@ -64,32 +68,29 @@ class DialogueEncoder(nn.Module):
         input: str = "text",
         last_turns: int | None = None,
         pooling: Pooling = "role",
+        hierarchy: str = "none",
         turn_embeddings: bool = False,
         role_embeddings: bool = False,
     ) -> None:
-        super().__init__()
-        if pooling not in typing.get_args(Pooling):
-            raise ModelError(
-                f"pooling is {pooling!r}.{did_you_mean(str(pooling), typing.get_args(Pooling))} Valid: "
-                f"{', '.join(typing.get_args(Pooling))}."
-            )
-        if not isinstance(max_length, int) or max_length < MIN_LENGTH:
-            raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
-        self.backbone = backbone
-        self.name = name
-        self.pooling = pooling
-        longest, longest_turn = limits(backbone, tokenizer, input_style(input, last_turns), name=input)
-        self.tokens = DialogueTokenizer(
+        check_name("pooling", pooling, typing.get_args(Pooling))
+        super().__init__(
+            backbone,
             tokenizer,
-            max_length=min(max_length, longest),
+            max_length=max_length,
             input=input,
             last_turns=last_turns,
-            max_turn=longest_turn,
+            hierarchy=hierarchy,
+            turn_embeddings=turn_embeddings,
+            role_embeddings=role_embeddings,
         )
-        self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
-        self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
+        if pooling == "separators" and self.tokens.separator is None:
+            raise ModelError(
+                f"pooling is separators, but the tokenizer of {name or type(backbone).__name__} has no separator; "
+                "expected a sep_token or an eos_token. Set encoder.pooling to another: role, or mean."
+            )
+        self.name = name
+        self.pooling = pooling
         self.head: Head | None = None
-        self._frozen: list[nn.Module] = []
 
     @classmethod
     def from_pretrained(
@@ -100,6 +101,7 @@ class DialogueEncoder(nn.Module):
         input: str = "auto",
         last_turns: int | None = None,
         pooling: Pooling | None = None,
+        hierarchy: str | None = None,
         turn_embeddings: bool | None = None,
         role_embeddings: bool | None = None,
         device: str | None = None,
@@ -113,27 +115,34 @@ class DialogueEncoder(nn.Module):
         :param input: a name of `dial2vec.inputs.STYLES`; "auto" keeps what was saved, else is what the paper gives
             the encoder of a short name, else "text".
         :param last_turns: None keeps what was saved where `input` is "auto", else is the input's own number.
-        :param pooling: "role" or "mean"; None keeps what was saved, else "role".
+        :param pooling: None keeps what was saved, else "role".
+        :param hierarchy: None keeps what was saved, with its weights, else "none"; another than was saved is untrained.
         :param turn_embeddings: None keeps what was saved, else False.
         :param role_embeddings: likewise.
         :param device: "cpu", "cuda", ...; None takes a GPU where there is one.
         :raises ModelError: when nothing that can be loaded is there.
         """
         folder = resolve(name)
-        saved = saved_settings(Path(folder) / SETTINGS_FILE)
-        options: dict[str, Any] = {
-            "max_length": saved.get("max_length", 512) if max_length is None else max_length,
-            "input": (saved_input(saved) or own_input(name, folder)) if input == "auto" else input,
-            "last_turns": saved.get("last_turns") if last_turns is None and input == "auto" else last_turns,
-            "pooling": saved.get("pooling", "role") if pooling is None else pooling,
-            "turn_embeddings": saved.get("turn_embeddings", False) if turn_embeddings is None else turn_embeddings,
-            "role_embeddings": saved.get("role_embeddings", False) if role_embeddings is None else role_embeddings,
+        saved = saved_settings(folder)
+        asked = {
+            "max_length": max_length,
+            "pooling": pooling,
+            "hierarchy": hierarchy,
+            "turn_embeddings": turn_embeddings,
+            "role_embeddings": role_embeddings,
         }
         backbone, tokenizer = load_backbone(folder)
-        encoder = cls(backbone, tokenizer, name=saved.get("name", str(name)), **options)
-        encoder._load_tables(folder)
-        if saved.get("head", False):
-            encoder.head = Head.load(Path(folder) / HEAD_FILE, encoder.dimension)
+        encoder = cls(
+            backbone,
+            tokenizer,
+            name=saved.get("name", str(name)),
+            input=(saved_input(saved) or own_input(name, folder)) if input == "auto" else input,
+            last_turns=saved.get("last_turns") if last_turns is None and input == "auto" else last_turns,
+            **chosen(saved, asked),
+        )
+        fill_tables(folder, saved, encoder.tables)
+        encoder.hierarchy = saved_hierarchy(folder, saved, encoder.hierarchy)
+        encoder.head = saved_head(folder, saved, encoder.dimension)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @classmethod
@@ -145,6 +154,7 @@ class DialogueEncoder(nn.Module):
             input=settings.input,
             last_turns=settings.last_turns,
             pooling=settings.pooling,
+            hierarchy=settings.hierarchy,
             turn_embeddings=settings.turn_embeddings,
             role_embeddings=settings.role_embeddings,
         )
@@ -156,72 +166,27 @@ class DialogueEncoder(nn.Module):
 
         :raises ModelError: when the folder holds anything else.
         """
-        from safetensors.torch import save_file
-
-        path = Path(path).resolve()
-        if path.is_dir() and any(path.iterdir()) and not (path / SETTINGS_FILE).is_file():
-            raise ModelError(f"{path} holds other files, which saving would remove. Give a new or an empty folder.")
-        with atomic_path(path) as folder:
+        with model_folder(path) as folder:
             save_backbone(self.backbone, folder)
             self.tokens.tokenizer.save_pretrained(folder)
-            tables = {"turn": self.turn_table, "role": self.role_table}
-            weights = {key: table.weight.detach().cpu() for key, table in tables.items() if table is not None}
-            if weights:
-                save_file(weights, folder / TABLES_FILE)
-            if self.head is not None:
-                self.head.save(folder / HEAD_FILE)
             settings = {
                 "name": self.name,
                 "max_length": self.max_length,
                 "input": self.tokens.input,
                 "last_turns": self.tokens.last_turns,
                 "pooling": self.pooling,
-                "turn_embeddings": self.turn_table is not None,
-                "role_embeddings": self.role_table is not None,
-                "head": self.head is not None,
             }
-            (folder / SETTINGS_FILE).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-
-    @property
-    def dimension(self) -> int:
-        """Length d of a vector."""
-        return int(self.backbone.config.hidden_size)
-
-    @property
-    def max_length(self) -> int:
-        """Longest input in tokens."""
-        return self.tokens.max_length
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        return next(self.backbone.parameters()).device
-
-    def hidden_states(self, batch: Batch) -> Tensor:
-        """Return the token vectors [b, n, d] of a padded batch."""
-        if self.tokens.style.apart:
-            turns = batch.turns_apart()
-            hidden = self.sequence_states(turns.batch)
-            return hidden.new_zeros(*batch.ids.shape, hidden.shape[2]).masked_scatter(
-                (batch.attention > 0)[..., None], hidden[turns.rows, turns.places]
-            )
-        return self.sequence_states(batch)
-
-    def sequence_states(self, batch: Batch) -> Tensor:
-        """Return the token vectors [b, n, d] of rows that are read as one sequence each, whatever the input is."""
-        inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
-        if self.turn_table is None and self.role_table is None:
-            return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
-        embedded = self.backbone.get_input_embeddings()(batch.ids)
-        if self.turn_table is not None:
-            embedded = embedded + self.turn_table(batch.turns.clamp(max=MAX_TURNS - 1))
-        if self.role_table is not None:
-            embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
-        return self.backbone(inputs_embeds=embedded, **inputs).last_hidden_state
+            save_parts(folder, settings, tables=self.tables, hierarchy=self.hierarchy, head=self.head)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""
-        return self.through_head(pool(self.hidden_states(batch), batch.roles, batch.turns, how=self.pooling))
+        return self.through_head(self.pooled(self.hidden_states(batch), batch))
+
+    def pooled(self, hidden: Tensor, batch: Batch) -> Tensor:
+        """Return one vector per dialogue of its token vectors [b, n, d], [b, d] float32, without the head."""
+        separator = self.tokens.separator
+        separators = None if separator is None else batch.ids == separator
+        return pool(hidden, batch.roles, batch.turns, how=self.pooling, separators=separators)
 
     @contextmanager
     def without_head(self) -> Iterator[None]:
@@ -288,7 +253,7 @@ class DialogueEncoder(nn.Module):
     def encode_utterances(self, texts: Sequence[str], *, batch_size: int = 32) -> NDArray[np.float32]:
         """Encode utterances, each alone: the mean of its tokens (with pooling "cls" the first), float32 [n, d].
 
-        The head is left out: it maps dialogues. The encoder's own start and separator stand around each.
+        Head and hierarchy are left out: they read dialogues. The encoder's own start and separator stand around each.
         """
         tokens = DialogueTokenizer(self.tokens.tokenizer, max_length=self.max_length, input="turns")
         words = tokens.utterances(texts)
@@ -326,42 +291,6 @@ class DialogueEncoder(nn.Module):
         padded[: len(means)] = means
         return padded
 
-    def autocast(self, precision: Precision) -> torch.autocast:
-        """Return the context in which the encoder computes with the given precision on its device."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.resolved(precision) == "bf16")
-
-    def resolved(self, precision: Precision) -> Literal["fp32", "bf16"]:
-        """Return what the encoder computes with on its device (`dial2vec.precision.resolved`)."""
-        return resolved(precision, self.device.type)
-
-    def count_cut(self, dialogues: Sequence[Dialogue]) -> int:
-        """Return how many of the dialogues do not fit into the encoder's limit."""
-        return sum(sequence.cut > 0 for sequence in self.tokens.dialogues(dialogues))
-
-    def freeze_bottom(self, share: float) -> int:
-        """Freeze the input embeddings and the bottom `share` of the layers, and return how many layers were frozen.
-
-        :param share: 0 freezes nothing at all, 0.5 the bottom half (the paper: 6 of 12), 1 every layer. The turn
-            and role tables stay trainable.
-        """
-        stack = layers(self.backbone)
-        n_frozen = int(len(stack) * share)
-        # Some encoders bring a pooler of their own, which no vector of ours goes through.
-        if getattr(self.backbone, "pooler", None) is not None:
-            self.backbone.pooler.requires_grad_(False)
-        if share > 0:
-            self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
-            for module in self._frozen:
-                module.requires_grad_(False)
-        return n_frozen
-
-    def train(self, mode: bool = True) -> DialogueEncoder:
-        """Switch to training; frozen layers stay in evaluation (no dropout: a frozen layer must not move)."""
-        super().train(mode)
-        for module in self._frozen:
-            module.eval()
-        return self
-
     @contextmanager
     def _evaluating(self) -> Iterator[None]:
         """Evaluation mode without gradients inside a `with`, and back at its end."""
@@ -381,20 +310,3 @@ class DialogueEncoder(nn.Module):
         for first in range(0, len(order), batch_size):
             rows = order[first : first + batch_size]
             yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
-
-    def _load_tables(self, folder: str) -> None:
-        path = Path(folder) / TABLES_FILE
-        if not path.is_file():
-            return
-        from safetensors.torch import load_file
-
-        weights = load_file(path)
-        for key, table in (("turn", self.turn_table), ("role", self.role_table)):
-            if table is not None and key in weights:
-                table.weight.data.copy_(weights[key])
-
-
-def _zero_table(size: int, backbone: Any) -> nn.Embedding:
-    table = nn.Embedding(size, backbone.get_input_embeddings().embedding_dim)
-    nn.init.zeros_(table.weight)
-    return table

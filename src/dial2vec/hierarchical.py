@@ -1,4 +1,4 @@
-"""Reading the turns of a dialogue as turns, on top of any encoder: HSSA, BiDeN, and the mean of the separators.
+"""Reading the turns of a dialogue as turns, on top of any encoder: HSSA and BiDeN.
 
 These are the dialogue encoders of the augmentation paper ("Generating Synthetic Data via Intent-Preserving and
 Intent-Corrupting Augmentations for Training Dialogue Embeddings"). Both modules take the token vectors that an encoder
@@ -186,7 +186,7 @@ HIERARCHIES: dict[str, type[Hierarchy]] = {"hssa": SegmentAttention, "biden": De
 
 
 def new_hierarchy(name: str, width: int, *, heads: int, dropout: float = 0.1) -> Hierarchy:
-    """Return an untrained hierarchy, which changes nothing.
+    """Return an untrained hierarchy, which changes nothing. The weights that are not zero are the same every time.
 
     :param name: of `HIERARCHIES`.
     :param width: length d of a token vector.
@@ -197,13 +197,21 @@ def new_hierarchy(name: str, width: int, *, heads: int, dropout: float = 0.1) ->
         raise ModelError(
             f"hierarchy is {name!r}.{did_you_mean(str(name), HIERARCHIES)} Valid: {', '.join(HIERARCHIES)}."
         )
-    return HIERARCHIES[name](width, heads=heads, dropout=dropout)
+    # The caller's own draws go on afterwards as if nothing had been.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return HIERARCHIES[name](width, heads=heads, dropout=dropout)
+
+
+def name_of(hierarchy: Hierarchy | None) -> str:
+    """Return the name of a hierarchy in `encoder.hierarchy`, "none" for None."""
+    return next((name for name, kind in HIERARCHIES.items() if type(hierarchy) is kind), "none")
 
 
 def save_hierarchy(hierarchy: Hierarchy, path: Path) -> None:
     """Write weights, name and sizes to one safetensors file; atomic."""
     about = {
-        "hierarchy": next(name for name, kind in HIERARCHIES.items() if type(hierarchy) is kind),
+        "hierarchy": name_of(hierarchy),
         "width": str(hierarchy.width),
         "heads": str(hierarchy.heads),
         "dropout": str(hierarchy.dropout.p),
@@ -235,25 +243,6 @@ def load_hierarchy(path: Path, width: int) -> Hierarchy:
             "Load it with the encoder that it was trained on."
         )
     return hierarchy.eval()
-
-
-def separator_means(hidden: Tensor, ids: Tensor, separator: int, attention: Tensor) -> Tensor:
-    """Return the mean vector of the separators of each dialogue, [b, d] float32.
-
-    The augmentation paper's BERT: `[CLS] u1 [SEP] u2 [SEP] ... ut [SEP]`, which is input "closed", and the mean of the
-    [SEP] vectors. A dialogue without a separator (a single turn of input "separators", any of input "text") gets the
-    mean of all its tokens, one without tokens zeros. Where an encoder has two separators between turns, as RoBERTa,
-    both count. In fp32, whatever the autocast.
-
-    :param hidden: token vectors [b, n, d].
-    :param ids: token ids [b, n].
-    :param separator: id of the separator.
-    :param attention: 1 for tokens, 0 for padding, [b, n].
-    """
-    there = attention > 0
-    separators = (ids == separator) & there
-    chosen = torch.where(separators.any(1, keepdim=True), separators, there)[..., None]
-    return hidden.float().masked_fill(~chosen, 0).sum(1) / chosen.sum(1).clamp(min=1)
 
 
 def _zero_linear(inputs: int, outputs: int) -> nn.Linear:

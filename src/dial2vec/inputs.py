@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 from dial2vec.errors import ModelError, did_you_mean
 
@@ -68,27 +64,3 @@ def input_style(name: str, last_turns: int | None = None) -> InputStyle:
     if last_turns < 1:
         raise ModelError(f"last_turns is {last_turns}; expected at least 1, or None for the input's own number.")
     return replace(STYLES[name], last_turns=last_turns)
-
-
-def saved_input(settings: Mapping[str, Any]) -> str | None:
-    """Return the name of the input that a model was saved with, None for what is no saved model.
-
-    :param settings: those saved with it.
-    """
-    if not settings or "input" in settings:
-        return settings.get("input")
-    # Saved when the choice was separators or none, or before there was one: then they were put in.
-    return "separators" if settings.get("separators", True) else "text"
-
-
-def saved_settings(path: Path) -> dict[str, Any]:
-    """Return the settings that a model was saved with; empty for what is no saved model.
-
-    :raises ModelError: for a file that is not whole.
-    """
-    if not path.is_file():
-        return {}
-    try:
-        return dict(json.loads(path.read_text(encoding="utf-8")))
-    except (TypeError, ValueError) as error:
-        raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error

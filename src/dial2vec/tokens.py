@@ -127,6 +127,9 @@ class DialogueTokenizer:
     :param max_turn: longest turn in tokens, its special ones included; what does not fit is cut at its end and
         counted. None is no limit.
     :raises ModelError: when the tokenizer lacks a token of the style.
+
+    Attribute `separator`: id of the token that the style puts behind a turn, else of the encoder's own separator; None
+    where it has none.
     """
 
     def __init__(
@@ -147,6 +150,7 @@ class DialogueTokenizer:
         # RoBERTa and its kin mark a boundary between two texts by two separators.
         doubled = 2 if "roberta" in type(tokenizer).__name__.lower() else 1
         after = [] if style.after is None else [self._token(style.after)]
+        self.separator: int | None = after[0] if after else separator
         started = [start] if style.start and start is not None else []
         self._start = [] if style.apart else started
         self._before = [[self._token(text)] for text in style.before] or [started if style.apart else []]

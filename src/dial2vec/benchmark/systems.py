@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 Views = dict[str, NDArray[np.float32]]
 
 # The paper's settings, whatever params.yaml says, but for 200 dialogues in one epoch instead of thousands in five.
-PAPER_ENCODER = {"pooling": "role", "turn_embeddings": False, "role_embeddings": False, "last_turns": None}
+PAPER_ENCODER = {
+    "pooling": "role",
+    "hierarchy": "none",
+    "turn_embeddings": False,
+    "role_embeddings": False,
+    "last_turns": None,
+}
 PAPER_SAMPLES = {"negatives": 9, "passes": 1, "keep_role": "random", "min_turns": 5, "among": "all"}
 PAPER_TRAINING = {
     "method": "dial2vec",
@@ -206,7 +212,7 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
         hidden = encoder.hidden_states(batch)
         means = torch.nn.functional.pad(role_means(hidden, batch.roles), (0, 0, 0, 1))
         ways = (
-            pool(hidden, batch.roles, batch.turns, how=encoder.pooling),
+            encoder.pooled(hidden, batch),
             means[:, 0],
             means[:, 1],
             pool(hidden, batch.roles, batch.turns, how="mean"),

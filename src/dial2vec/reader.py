@@ -1,0 +1,150 @@
+"""Dialogues to token vectors: the backbone with the tables in front of it and the hierarchy behind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from dial2vec.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.hierarchical import HIERARCHIES, Hierarchy, new_hierarchy
+from dial2vec.inputs import input_style
+from dial2vec.precision import Precision, resolved
+from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer
+
+MIN_LENGTH = 8
+
+
+class DialogueReader(nn.Module):
+    """What `dial2vec.encoder.DialogueEncoder` is without pooling and head; its parameters are described there."""
+
+    def __init__(
+        self,
+        backbone: Any,
+        tokenizer: Any,
+        *,
+        max_length: int,
+        input: str,
+        last_turns: int | None,
+        hierarchy: str,
+        turn_embeddings: bool,
+        role_embeddings: bool,
+    ) -> None:
+        super().__init__()
+        check_name("hierarchy", hierarchy, ("none", *HIERARCHIES))
+        if not isinstance(max_length, int) or max_length < MIN_LENGTH:
+            raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
+        self.backbone = backbone
+        longest, longest_turn = limits(backbone, tokenizer, input_style(input, last_turns), name=input)
+        self.tokens = DialogueTokenizer(
+            tokenizer,
+            max_length=min(max_length, longest),
+            input=input,
+            last_turns=last_turns,
+            max_turn=longest_turn,
+        )
+        self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
+        self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
+        self.hierarchy: Hierarchy | None = None
+        if hierarchy != "none":
+            self.hierarchy = new_hierarchy(hierarchy, self.dimension, heads=attention_heads(backbone))
+        self._frozen: list[nn.Module] = []
+
+    @property
+    def dimension(self) -> int:
+        """Length d of a vector."""
+        return int(self.backbone.config.hidden_size)
+
+    @property
+    def max_length(self) -> int:
+        """Longest input in tokens."""
+        return self.tokens.max_length
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.backbone.parameters()).device
+
+    @property
+    def tables(self) -> dict[str, nn.Embedding | None]:
+        """The tables that are added to the input, None for one that is not."""
+        return {"turn": self.turn_table, "role": self.role_table}
+
+    def hidden_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of a padded batch of dialogues."""
+        if self.tokens.style.apart:
+            turns = batch.turns_apart()
+            alone = self.sequence_states(turns.batch)
+            hidden = alone.new_zeros(*batch.ids.shape, alone.shape[2]).masked_scatter(
+                (batch.attention > 0)[..., None], alone[turns.rows, turns.places]
+            )
+        else:
+            hidden = self.sequence_states(batch)
+        return hidden if self.hierarchy is None else self.hierarchy(hidden, batch.turns, batch.attention)
+
+    def sequence_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of rows that are read as one sequence each, whatever the input is.
+
+        The hierarchy is left out: it reads the turns of dialogues.
+        """
+        inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
+        if self.turn_table is None and self.role_table is None:
+            return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
+        embedded = self.backbone.get_input_embeddings()(batch.ids)
+        if self.turn_table is not None:
+            embedded = embedded + self.turn_table(batch.turns.clamp(max=MAX_TURNS - 1))
+        if self.role_table is not None:
+            embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
+        return self.backbone(inputs_embeds=embedded, **inputs).last_hidden_state
+
+    def autocast(self, precision: Precision) -> torch.autocast:
+        """Return the context in which the encoder computes with the given precision on its device."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.resolved(precision) == "bf16")
+
+    def resolved(self, precision: Precision) -> Literal["fp32", "bf16"]:
+        """Return what the encoder computes with on its device (`dial2vec.precision.resolved`)."""
+        return resolved(precision, self.device.type)
+
+    def count_cut(self, dialogues: Sequence[Dialogue]) -> int:
+        """Return how many of the dialogues do not fit into the encoder's limit."""
+        return sum(sequence.cut > 0 for sequence in self.tokens.dialogues(dialogues))
+
+    def freeze_bottom(self, share: float) -> int:
+        """Freeze the input embeddings and the bottom `share` of the layers, and return how many layers were frozen.
+
+        :param share: 0 freezes nothing at all, 0.5 the bottom half (the paper: 6 of 12), 1 every layer. The turn
+            and role tables and the hierarchy stay trainable.
+        """
+        stack = layers(self.backbone)
+        n_frozen = int(len(stack) * share)
+        # Some encoders bring a pooler of their own, which no vector of ours goes through.
+        if getattr(self.backbone, "pooler", None) is not None:
+            self.backbone.pooler.requires_grad_(False)
+        if share > 0:
+            self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
+            for module in self._frozen:
+                module.requires_grad_(False)
+        return n_frozen
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch to training; frozen layers stay in evaluation (no dropout: a frozen layer must not move)."""
+        super().train(mode)
+        for module in self._frozen:
+            module.eval()
+        return self
+
+
+def check_name(option: str, name: object, valid: Sequence[str]) -> None:
+    """Refuse a name of an option that is none of the valid ones, by a ModelError."""
+    if name not in valid:
+        raise ModelError(f"{option} is {name!r}.{did_you_mean(str(name), valid)} Valid: {', '.join(valid)}.")
+
+
+def _zero_table(size: int, backbone: Any) -> nn.Embedding:
+    table = nn.Embedding(size, backbone.get_input_embeddings().embedding_dim)
+    nn.init.zeros_(table.weight)
+    return table

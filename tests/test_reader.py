@@ -1,0 +1,108 @@
+"""A hierarchy on top of an encoder: what it changes, what it leaves alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from conftest import make_dialogue
+from dial2vec.config import Encoder
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ModelError
+from dial2vec.hierarchical import HIERARCHIES
+
+DIALOGUES = [
+    make_dialogue("x", "a: w1 w2 w3", "b: w4", "a: w5 w6"),
+    make_dialogue("y", "b: w7"),
+    make_dialogue("z", "a: w1 w2", "b: w4 w4 w4 w4", "c: w9"),
+]
+TEXTS = ["w1 w2 w3", "w4"]
+names = pytest.mark.parametrize("name", list(HIERARCHIES))
+inputs = pytest.mark.parametrize("input", ["text", "closed", "turns"])
+
+
+def moved(encoder, seed=0):
+    """The same encoder with a hierarchy in which no weight is zero, as after training."""
+    generator = torch.Generator().manual_seed(seed)
+    for weight in encoder.hierarchy.parameters():
+        weight.data = 0.3 * torch.randn(weight.shape, generator=generator)
+    return encoder
+
+
+@names
+@inputs
+@pytest.mark.parametrize("pooling", ["role", "separators"])
+def test_an_untrained_hierarchy_leaves_every_vector_as_it_was(tiny_folder, name, input, pooling):
+    plain = DialogueEncoder.from_pretrained(tiny_folder, input=input, pooling=pooling)
+    start = DialogueEncoder.start(Encoder(name=tiny_folder, input=input, pooling=pooling, hierarchy=name))
+    assert isinstance(start.hierarchy, HIERARCHIES[name])
+    assert plain.hierarchy is None
+    np.testing.assert_array_equal(start.encode(DIALOGUES), plain.encode(DIALOGUES))
+    np.testing.assert_array_equal(start.encode_sides(DIALOGUES), plain.encode_sides(DIALOGUES))
+    np.testing.assert_array_equal(start.encode_speakers(DIALOGUES[2]), plain.encode_speakers(DIALOGUES[2]))
+
+
+@names
+@inputs
+def test_it_reads_dialogues_and_leaves_utterances_alone(tiny_folder, name, input):
+    plain = DialogueEncoder.from_pretrained(tiny_folder, input=input)
+    encoder = moved(DialogueEncoder.from_pretrained(tiny_folder, input=input, hierarchy=name))
+    assert (np.abs(encoder.encode(DIALOGUES) - plain.encode(DIALOGUES)).max(axis=1) > 0.1).all()
+    np.testing.assert_array_equal(encoder.encode_utterances(TEXTS), plain.encode_utterances(TEXTS))
+
+
+@names
+@inputs
+def test_token_vectors_are_those_of_the_encoder_read_by_the_hierarchy(tiny_folder, name, input):
+    plain = DialogueEncoder.from_pretrained(tiny_folder, input=input)
+    encoder = moved(DialogueEncoder.from_pretrained(tiny_folder, input=input, hierarchy=name))
+    batch = encoder.tokens.pad(encoder.tokens.dialogues(DIALOGUES))
+    with torch.no_grad():
+        expected = encoder.hierarchy(plain.hidden_states(batch), batch.turns, batch.attention)
+        torch.testing.assert_close(encoder.hidden_states(batch), expected, rtol=0, atol=0)
+
+
+@names
+@inputs
+def test_a_dialogue_has_the_same_vector_alone_and_in_a_padded_batch(tiny_folder, name, input):
+    encoder = moved(DialogueEncoder.from_pretrained(tiny_folder, input=input, hierarchy=name))
+    together = encoder.encode(DIALOGUES)
+    for vector, dialogue in zip(together, DIALOGUES, strict=True):
+        np.testing.assert_allclose(vector, encoder.encode(dialogue), atol=1e-5)
+
+
+@names
+def test_with_turns_read_alone_the_hierarchy_is_all_that_joins_them(tiny_folder, name):
+    encoder = moved(DialogueEncoder.from_pretrained(tiny_folder, input="turns", hierarchy=name))
+    other = make_dialogue("x", "a: w1 w2 w3", "b: w4", "a: w8 w8")
+    first = slice(0, 5)
+
+    def first_turn(dialogue):
+        batch = encoder.tokens.pad(encoder.tokens.dialogues([dialogue]))
+        with torch.no_grad():
+            return encoder.hidden_states(batch)[0, first]
+
+    assert not torch.allclose(first_turn(DIALOGUES[0]), first_turn(other), atol=1e-3)
+    encoder.hierarchy = None
+    torch.testing.assert_close(first_turn(DIALOGUES[0]), first_turn(other))
+
+
+@names
+def test_freezing_every_layer_leaves_the_hierarchy_to_train(tiny_folder, name):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, hierarchy=name)
+    encoder.freeze_bottom(1.0)
+    encoder.train()
+    assert encoder.hierarchy.training
+    trainable = {weights for weights, value in encoder.named_parameters() if value.requires_grad}
+    assert trainable == {f"hierarchy.{weights}" for weights, _ in encoder.hierarchy.named_parameters()}
+
+
+def test_it_goes_where_the_encoder_goes(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, hierarchy="hssa")
+    assert {weights.device for weights in encoder.to("meta").hierarchy.parameters()} == {torch.device("meta")}
+
+
+def test_a_wrong_name_is_refused(tiny_folder):
+    with pytest.raises(ModelError, match=r"hierarchy is 'bidn'\. Did you mean 'biden'\? Valid: none, hssa, biden"):
+        DialogueEncoder.from_pretrained(tiny_folder, hierarchy="bidn")
