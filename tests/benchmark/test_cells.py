@@ -74,6 +74,16 @@ def test_a_library_that_is_not_installed_is_named(project, monkeypatch):
         baseline_vectors(SYSTEMS["word2vec"], Artifacts(root, "calls"), [talk(1)], settings)
 
 
+def test_lda_gets_as_many_topics_as_the_judged_have_labels(project):
+    root, settings = project
+    judged = [replace(talk(number), labels=(f"l{number % 3}",)) for number in range(6)]
+    found = baseline_vectors(SYSTEMS["lda"], Artifacts(root, "calls"), judged, settings)
+    assert found["both"].shape == (6, 3)
+    unlabelled = [replace(one, labels=()) for one in judged]
+    with pytest.raises(CorpusError, match=r"the 6 judged dialogues have 0 different labels.*topics=10"):
+        baseline_vectors(SYSTEMS["lda"], Artifacts(root, "calls"), unlabelled, settings)
+
+
 def test_another_project_seed_or_version_of_the_code_computes_anew(project, monkeypatch):
     root, settings = project
     artifacts = Artifacts(root, "calls")
