@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.relatedness import COSINE_STEP
 
@@ -53,6 +54,16 @@ def encode_distinct(encode: Encode, texts: Iterable[str]) -> Encoded:
             "lower the learning rate or load another one."
         )
     return Encoded(vectors, {text: row for row, text in enumerate(distinct)})
+
+
+def encode_as_dialogues(
+    encode: Callable[[Sequence[Dialogue]], NDArray[np.float32]], texts: Sequence[str]
+) -> NDArray[np.float32]:
+    """Encode utterances by what encodes dialogues: each is one of a single turn.
+
+    :return: [n, d].
+    """
+    return encode([Dialogue(str(number), (Turn("speaker", text),)) for number, text in enumerate(texts)])
 
 
 def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:

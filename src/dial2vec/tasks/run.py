@@ -117,9 +117,7 @@ def run_tasks(encode: Encode, names: Sequence[str], sources: Sources, *, seed: i
     :param names: of `TASKS`; all of them where none is named.
     :raises Dial2vecError: for an unknown task, and where there is data for none of them.
     """
-    for name in names:
-        if name not in TASKS:
-            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, TASKS)} Valid: {', '.join(TASKS)}.")
+    check_names(names)
     found = 0
     for name in names or TASKS:
         for result in TASKS[name](encode, sources, seed):
@@ -129,6 +127,16 @@ def run_tasks(encode: Encode, names: Sequence[str], sources: Sources, *, seed: i
         raise Dial2vecError(
             f"there is no data for {', '.join(names or TASKS)}. Give --intents, --corpus, --pairs or --candidates."
         )
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Complain about a task that there is not.
+
+    :raises Dial2vecError: naming it.
+    """
+    for name in names:
+        if name not in TASKS:
+            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, TASKS)} Valid: {', '.join(TASKS)}.")
 
 
 def _intent_sets(sources: Sources) -> Iterator[IntentSet]:
