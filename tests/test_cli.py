@@ -25,7 +25,11 @@ def run(tmp_path, monkeypatch):
 
 def test_help_lists_every_command():
     done = CliRunner().invoke(main, ["--help"])
-    for command in ["run", "results", "fetch", "add", "import", "stats", "embed", "promote", "versions", "page"]:
+    for command in [
+        *("run", "results", "embed", "promote", "versions", "page"),
+        *("fetch", "add", "import", "stats"),
+        *("benchmark", "augment", "evaluate"),
+    ]:
         assert f"\n  {command} " in done.output
 
 

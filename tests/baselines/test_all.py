@@ -8,7 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-from dial2vec.baselines import BASELINES
+from dial2vec.baselines import BASELINES, fit_baseline
+from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.evaluation.clustering import cluster_scores
 
 TOLD_APART = ("lda", "tfidf_svd", "doc2vec", "word_vectors", "word2vec")
@@ -18,6 +19,7 @@ TOLD_APART = ("lda", "tfidf_svd", "doc2vec", "word_vectors", "word2vec")
 def options(tiny_folder, glove):
     """What each is given beside dialogues and seed: small enough for seconds."""
     return {
+        "lda": {"topics": 2},
         "word_vectors": {"table": glove},
         # So few words need more passes than thousands of dialogues do.
         "doc2vec": {"dimensions": 16, "passes": 200},
@@ -30,15 +32,14 @@ def options(tiny_folder, glove):
 
 @pytest.fixture(scope="module", params=BASELINES)
 def baseline(request, options, corpus):
-    """Name, the function of the judged dialogues alone, and what it gives for all of them."""
+    """What fits it, what it gives when it is fitted, and the vectors of the judged by that."""
     train, judged = corpus
 
-    def vectors(dialogues):
-        # LDA counts the labels of the judged unless it is told.
-        given = options.get(request.param, {"topics": 2} if request.param == "lda" else {})
-        return BASELINES[request.param].vectors(train, dialogues, seed=1, **given)
+    def fit():
+        return BASELINES[request.param].fit(train, seed=1, **options.get(request.param, {}))
 
-    return request.param, vectors, vectors(judged)
+    encode = fit()
+    return fit, encode, encode(judged)
 
 
 def test_one_finite_float32_row_per_judged_dialogue(baseline, corpus):
@@ -52,7 +53,7 @@ def test_one_finite_float32_row_per_judged_dialogue(baseline, corpus):
 
 def test_the_same_seed_gives_the_same_vectors_in_any_order_of_the_judged(baseline, corpus):
     order = np.random.default_rng(3).permutation(len(corpus[1]))
-    again = baseline[1]([corpus[1][place] for place in order])
+    again = baseline[0]()([corpus[1][place] for place in order])
     # Batches of another make-up round differently.
     np.testing.assert_allclose(again, baseline[2][order], rtol=1e-4, atol=1e-5)
 
@@ -61,9 +62,36 @@ def test_a_row_does_not_depend_on_the_other_judged(baseline, corpus):
     np.testing.assert_allclose(baseline[1](corpus[1][:1]), baseline[2][:1], rtol=1e-4, atol=1e-5)
 
 
+def test_a_fitted_baseline_encodes_again_and_again_and_learns_nothing_from_it(baseline, corpus):
+    train, judged = corpus
+    baseline[1](train[:3])
+    assert baseline[1](judged).tobytes() == baseline[2].tobytes()
+
+
 @pytest.mark.parametrize("baseline", TOLD_APART, indirect=True)
 def test_two_topics_without_a_common_word_are_told_apart(baseline, corpus):
     assert cluster_scores(baseline[2], [one.label for one in corpus[1]], runs=3, seed=0).purity == 1
+
+
+def test_a_baseline_is_fitted_by_its_name_with_its_own_defaults(corpus):
+    train, judged = corpus
+    expected = BASELINES["tfidf_svd"].fit(train, seed=1)(judged)
+    assert fit_baseline("tfidf_svd", iter(train), seed=1, start="not asked for")(judged).tolist() == expected.tolist()
+    assert fit_baseline("lda", train, seed=1, start="not asked for", topics=3)(judged).shape == (10, 3)
+
+
+def test_an_unknown_name_is_refused_before_a_dialogue_is_read():
+    unread = (pytest.fail("was read") for _ in range(1))
+    with pytest.raises(
+        Dial2vecError, match=r"no baseline 'tfidf'\. Did you mean 'tfidf_svd'\? Valid: lda, tfidf_svd, "
+    ):
+        fit_baseline("tfidf", unread, seed=1, start="")
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch, corpus):
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    with pytest.raises(ModelError, match=r"the baseline 'word2vec' needs .+ Install `dial2vec\[baselines\]`"):
+        fit_baseline("word2vec", corpus[0], seed=1, start="")
 
 
 def test_the_registry_imports_nothing_heavy():

@@ -31,7 +31,7 @@ def test_dialogues_that_share_no_word_are_refused(dialogue, train):
 
 def test_the_largest_topic_is_the_label_of_the_toy_corpus(corpus):
     train, judged = corpus
-    shares = lda.vectors(train, judged, seed=1)
+    shares = lda.fit(train, seed=1, topics=2)(judged)
     assert shares.shape == (len(judged), 2)
     np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-5)
     topics, labels = shares.argmax(axis=1), [one.label for one in judged]
@@ -39,10 +39,9 @@ def test_the_largest_topic_is_the_label_of_the_toy_corpus(corpus):
     assert topics.dtype == np.int64
 
 
-def test_lda_without_labels_asks_for_the_number_of_topics(corpus):
-    with pytest.raises(CorpusError, match=r"have 0 different labels.*topics=10"):
-        lda.vectors(corpus[0], corpus[0], seed=1)
-    assert lda.vectors(corpus[0], corpus[0], seed=1, topics=3).shape == (30, 3)
+def test_lda_has_as_many_topics_as_it_is_given_else_fifty(corpus):
+    assert lda.fit(corpus[0], seed=1, topics=3)(corpus[1]).shape == (10, 3)
+    assert lda.fit(corpus[0], seed=1, passes=1)(corpus[1]).shape == (10, 50)
 
 
 def test_tfidf_and_its_svd_are_numpys(dialogue):
@@ -53,14 +52,14 @@ def test_tfidf_and_its_svd_are_numpys(dialogue):
     weights = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * idf
     weights /= np.linalg.norm(weights, axis=1, keepdims=True)
     left, sizes, _ = np.linalg.svd(weights, full_matrices=False)
-    found = tfidf_svd.vectors(train, train, seed=1, dimensions=2)
+    found = tfidf_svd.fit(train, seed=1, dimensions=2)(train)
     assert found.shape == (4, 2)
     np.testing.assert_allclose(np.abs(found), np.abs(left * sizes)[:, :2], atol=1e-5)
 
 
 def test_the_svd_takes_no_more_dimensions_than_there_are(corpus):
-    assert tfidf_svd.vectors(*corpus, seed=1).shape == (10, 30)
+    assert tfidf_svd.fit(corpus[0], seed=1)(corpus[1]).shape == (10, 30)
 
 
 def test_a_dialogue_of_unknown_words_gets_zeros(corpus, dialogue):
-    assert not tfidf_svd.vectors(corpus[0], [dialogue("d", "a: nothing known")], seed=1).any()
+    assert not tfidf_svd.fit(corpus[0], seed=1)([dialogue("d", "a: nothing known")]).any()

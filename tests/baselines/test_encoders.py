@@ -17,15 +17,14 @@ def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
     batch = encoder.tokens.pad(encoder.tokens.dialogues([one])).to(encoder.device)
     with torch.inference_mode():
         tokens = encoder.hidden_states(batch)[0].cpu().numpy()
-    np.testing.assert_allclose(
-        encoder_mean.vectors([], [one], seed=1, start=tiny_folder)[0], tokens.mean(axis=0), atol=1e-5
-    )
+    encode = encoder_mean.fit([], seed=1, start=tiny_folder)
+    np.testing.assert_allclose(encode([one])[0], tokens.mean(axis=0), atol=1e-5)
 
 
 def test_whitening_gives_mean_zero_and_the_identity_as_covariance():
     draws = np.random.default_rng(0)
     vectors = (draws.normal(size=(200, 5)) @ draws.normal(size=(5, 5)) + 3).astype(np.float32)
-    found = whitening.whitened(vectors, vectors, dimensions=None)
+    found = whitening.fit_map(vectors, dimensions=None)(vectors)
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-4)
     np.testing.assert_allclose(np.cov(found.T), np.eye(5), atol=1e-4)
 
@@ -33,7 +32,7 @@ def test_whitening_gives_mean_zero_and_the_identity_as_covariance():
 def test_whitening_by_hand():
     # Variances 8 / 3 and 2 / 3 (n - 1 = 3) around the mean (1, 1).
     fitted = np.array([[3, 1], [-1, 1], [1, 2], [1, 0]], dtype=np.float32)
-    found = whitening.whitened(fitted, np.array([[3, 2]], dtype=np.float32))
+    found = whitening.fit_map(fitted)(np.array([[3, 2]], dtype=np.float32))
     np.testing.assert_allclose(np.abs(found), [[2 / np.sqrt(8 / 3), 1 / np.sqrt(2 / 3)]], rtol=1e-5)
 
 
@@ -41,21 +40,21 @@ def test_whitening_keeps_only_directions_that_few_dialogues_span():
     draws = np.random.default_rng(0)
     few, many = draws.normal(size=(4, 16)).astype(np.float32), draws.normal(size=(9, 16)).astype(np.float32)
     # Four points span three directions; the fourth would be rounding errors scaled up to variance 1.
-    found = whitening.whitened(few, many)
+    found = whitening.fit_map(few)(many)
     assert found.shape == (9, 3)
     assert np.abs(found).max() < 20
-    assert whitening.whitened(few, many, dimensions=2).shape == (9, 2)
+    assert whitening.fit_map(few, dimensions=2)(many).shape == (9, 2)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_whitening_needs_two_different_dialogues(n):
     with pytest.raises(CorpusError, match=f"found {n} training dialogues"):
-        whitening.whitened(np.ones((n, 4), dtype=np.float32), np.ones((2, 4), dtype=np.float32))
+        whitening.fit_map(np.ones((n, 4), dtype=np.float32))
 
 
 def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, corpus):
     def of(seed):
-        return whitening.vectors(*corpus, seed=seed, start=tiny_folder, max_dialogues=20)
+        return whitening.fit(corpus[0], seed=seed, start=tiny_folder, max_dialogues=20)(corpus[1])
 
     assert of(1).tolist() == of(1).tolist()
     assert not np.allclose(of(1), of(2))
@@ -63,7 +62,7 @@ def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, cor
 
 def test_simcse_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, corpus, dialogue):
     one = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
-    found = simcse.vectors(corpus[0], [one], seed=1, start=tiny_folder, max_steps=0)
+    found = simcse.fit(corpus[0], seed=1, start=tiny_folder, max_steps=0)([one])
     alone = [dialogue("u", "a: w1 w2 w3"), dialogue("v", "a: w4"), dialogue("v", "a: w4")]
     # The tokenizer of the library closes with [SEP], so the expectation comes from the library's own pooling.
     from sentence_transformers import SentenceTransformer
@@ -75,7 +74,8 @@ def test_simcse_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, 
 
 def test_simcse_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone(tiny_folder, corpus):
     def of(seed, steps=3):
-        return simcse.vectors(*corpus, seed=seed, start=tiny_folder, max_steps=steps, batch_size=8, learning_rate=1e-2)
+        options = {"max_steps": steps, "batch_size": 8, "learning_rate": 1e-2}
+        return simcse.fit(corpus[0], seed=seed, start=tiny_folder, **options)(corpus[1])
 
     torch.manual_seed(5)
     expected = torch.rand(1)
@@ -103,10 +103,10 @@ def test_simcse_lowers_its_own_loss(tiny_folder, corpus):
     model = simcse._load(tiny_folder, max_length=64)
     before = loss(model)
     torch.manual_seed(1)
-    simcse._fit(model, sorted(texts) * 20, batch_size=32, learning_rate=1e-3)
+    simcse._train(model, sorted(texts) * 20, batch_size=32, learning_rate=1e-3)
     assert loss(model) < before
 
 
 def test_an_encoder_that_is_not_there_is_named(corpus):
     with pytest.raises(ModelError, match="not a folder with a model"):
-        simcse.vectors(*corpus, seed=1, start="/no/such/folder")
+        simcse.fit(corpus[0], seed=1, start="/no/such/folder")

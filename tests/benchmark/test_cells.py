@@ -12,11 +12,16 @@ from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import cells as cells_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
 from dial2vec.benchmark.grid import Place, places, run_cells
-from dial2vec.benchmark.systems import ALL, SYSTEMS, baseline_vectors, encoder_views
+from dial2vec.benchmark.systems import ALL, SYSTEMS, encoder_views, fitted_baseline
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
 from dial2vec.store import open_store
+
+
+def fake(dialogues):
+    """Encode as a fitted baseline does."""
+    return np.eye(len(dialogues), 4, dtype=np.float32)
 
 
 def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(project, monkeypatch):
@@ -28,7 +33,7 @@ def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(proj
     assert run.data.metrics["purity"] == 100.0
     assert run.data.tags["system"] == "tfidf_svd"
     assert run.info.status == "FINISHED"
-    monkeypatch.setattr(cells_module, "baseline_vectors", lambda *_: pytest.fail("computed again"))
+    monkeypatch.setattr(cells_module, "fitted_baseline", lambda *_: pytest.fail("computed again"))
     said = []
     [again] = run_cells(root, settings, places(["calls"], ["tfidf_svd"], [1]), say=said.append)
     assert again.scores == cell.scores
@@ -37,8 +42,7 @@ def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(proj
 
 def test_other_settings_other_splits_and_half_written_cells_are_computed_anew(project, monkeypatch):
     root, settings = project
-    fakes = {"both": np.eye(20, 4, dtype=np.float32)}
-    monkeypatch.setattr(cells_module, "baseline_vectors", lambda *_: fakes)
+    monkeypatch.setattr(cells_module, "fitted_baseline", lambda *_: fake)
     compute_cell(root, "calls", "tfidf_svd", 1, settings)
     assert known_cell(root, "calls", "tfidf_svd", 1, settings) is not None
     assert known_cell(root, "calls", "tfidf_svd", 2, settings) is None
@@ -56,13 +60,13 @@ def test_what_is_not_at_hand_is_left_out_with_the_reason_and_tried_again_next_ti
     def absent(*_):
         raise ModelError("the word vectors are not at hand")
 
-    monkeypatch.setattr(cells_module, "baseline_vectors", absent)
+    monkeypatch.setattr(cells_module, "fitted_baseline", absent)
     [cell] = run_cells(root, settings, [Place("calls", "word_vectors", 0)], say=lambda line: None)
     assert (cell.left_out, cell.scores, cell.run_id) == ("the word vectors are not at hand", {}, "")
     known = known_cell(root, "calls", "word_vectors", 0, settings)
     assert known is not None
     assert known.left_out == cell.left_out
-    monkeypatch.setattr(cells_module, "baseline_vectors", lambda *_: {"both": np.eye(20, 4, dtype=np.float32)})
+    monkeypatch.setattr(cells_module, "fitted_baseline", lambda *_: fake)
     [cell] = run_cells(root, settings, [Place("calls", "word_vectors", 0)], say=lambda line: None)
     assert (cell.left_out, set(cell.scores)) == ("", {"both"})
 
@@ -71,7 +75,17 @@ def test_a_library_that_is_not_installed_is_named(project, monkeypatch):
     root, settings = project
     monkeypatch.setitem(sys.modules, "gensim.models", None)
     with pytest.raises(ModelError, match=r"word2vec of the corpus, averaged needs .+ Install `dial2vec\[baselines\]`"):
-        baseline_vectors(SYSTEMS["word2vec"], Artifacts(root, "calls"), [talk(1)], settings)
+        fitted_baseline(SYSTEMS["word2vec"], Artifacts(root, "calls"), [talk(1)], settings)
+
+
+def test_lda_gets_as_many_topics_as_the_judged_have_labels(project):
+    root, settings = project
+    judged = [replace(talk(number), labels=(f"l{number % 3}",)) for number in range(6)]
+    encode = fitted_baseline(SYSTEMS["lda"], Artifacts(root, "calls"), judged, settings)
+    assert encode(judged).shape == (6, 3)
+    unlabelled = [replace(one, labels=()) for one in judged]
+    with pytest.raises(CorpusError, match=r"the 6 judged dialogues have 0 different labels.*topics=10"):
+        fitted_baseline(SYSTEMS["lda"], Artifacts(root, "calls"), unlabelled, settings)
 
 
 def test_another_project_seed_or_version_of_the_code_computes_anew(project, monkeypatch):
@@ -117,5 +131,5 @@ def test_every_baseline_has_a_row_and_every_row_a_title_of_its_own():
 
 def test_baselines_that_encode_begin_with_the_encoder_of_the_settings(project, tiny_folder):
     root, settings = project
-    found = baseline_vectors(SYSTEMS["encoder_mean"], Artifacts(root, "calls"), [talk(1)], settings)
-    assert found["both"].shape == (1, DialogueEncoder.from_pretrained(tiny_folder).dimension)
+    encode = fitted_baseline(SYSTEMS["encoder_mean"], Artifacts(root, "calls"), [talk(1)], settings)
+    assert encode([talk(1)]).shape == (1, DialogueEncoder.from_pretrained(tiny_folder).dimension)

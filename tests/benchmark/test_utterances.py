@@ -58,8 +58,10 @@ def test_the_data_of_the_tasks_identifies_them(tmp_path):
     assert folder.key() not in (first, TaskData().key())
 
 
-def test_baselines_have_no_tasks_and_every_method_is_a_system():
-    grid = places(["calls"], ["lda", *METHODS], [1, 2], tasks=TaskData())
-    assert {place.system for place in grid if place.tasks is None} == {"lda"}
+def test_a_fitted_baseline_is_scored_on_the_tasks_and_every_method_is_a_system(project, few_candidates):
+    root, settings = project
+    cell = compute_cell(root, "calls", "tfidf_svd", 1, settings, tasks=TaskData(limit=6))
+    assert {record["task"] for record in cell.tasks} == {"response_selection", "robustness"}
+    assert cell.tasks[0]["settings"]["separator"] == " "
     assert set(METHODS) <= set(ALL)
-    assert len(grid) == 2 * len(METHODS) - 1 + 2
+    assert len(places(["calls"], METHODS, [1, 2], tasks=TaskData())) == 2 * len(METHODS) - 1

@@ -1,16 +1,11 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from dial2vec.augmentation import PERTURBATIONS
-from dial2vec.cli import main
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.records import TaskResult
 from dial2vec.tasks.run import TASKS, Sources, run_tasks
 
 
@@ -58,14 +53,3 @@ def test_only_the_named_tasks_are_run_and_wrong_names_and_no_data_are_said(pairs
     assert set(TASKS) == {
         *("intents", "out_of_scope", "retrieval", "sentence_pairs", "response_selection", "robustness")
     }
-
-
-def test_the_command_says_each_result_and_writes_them_all(tiny_folder, pairs, tmp_path):
-    output = tmp_path / "new" / "results.jsonl"
-    done = CliRunner().invoke(
-        main, ["evaluate", "--model", tiny_folder, "--pairs", str(pairs), "--output", str(output)]
-    )
-    assert done.exit_code == 0, done.output
-    assert done.output.startswith("sentence pairs, sts (3, 0 s): spearman ")
-    [record] = map(json.loads, output.read_text().splitlines())
-    assert TaskResult(**record).n == 3

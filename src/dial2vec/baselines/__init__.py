@@ -1,44 +1,75 @@
 """The baselines that stand beside dial2vec in the table: trained on the text of the train split, never on a label.
 
 >>> from dial2vec.baselines import BASELINES
->>> vectors = BASELINES["tfidf_svd"].vectors(train, judged, seed=42)  # doctest: +SKIP
+>>> encode = BASELINES["tfidf_svd"].fit(train, seed=42)  # doctest: +SKIP
+>>> vectors = encode(judged)  # doctest: +SKIP
 
-Each `vectors(train, judged, *, seed, ...)` takes two sequences of dialogues and returns float32 [judged, d]. A row
-depends on the train split, the seed and its own dialogue, never on the other judged ones: dev and test can be given
-together. What is set beyond these three has a default, and is described in the baseline's module with its reference,
-its cost and how it differs from the paper's row, as far as that is known (Liu et al. 2022). A cost is the processor
-time of 2,000 training and 500 judged dialogues of some 150 words, on one core without a GPU.
+Each `fit(train, *, seed, ...)` takes a sequence of dialogues and returns what encodes dialogues: a function of n of
+them that returns float32 [n, d], as often as it is called. A row depends on the train split, the seed and its own
+dialogue, never on the others that are encoded: dev and test can be given together. What is set beyond these two has a
+default, and is described in the baseline's module with its reference, its cost and how it differs from the paper's
+row, as far as that is known (Liu et al. 2022). A cost is the processor time of 2,000 training and 500 judged dialogues
+of some 150 words, on one core without a GPU.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from dial2vec.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, whitening, word2vec, word_vectors
+from dial2vec.baselines.fitted import Fitted
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
 
 
 class Baseline(NamedTuple):
     """One row of the table.
 
-    :param vectors: `vectors(train, judged, *, seed, ...)`, float32 [judged, d].
+    :param fit: `fit(train, *, seed, ...)`, which returns what encodes dialogues.
     :param encodes: whether it begins with an encoder, and takes its name or folder as `start`.
     """
 
-    vectors: Callable[..., NDArray[np.float32]]
+    fit: Callable[..., Fitted]
     encodes: bool = False
 
 
 BASELINES: dict[str, Baseline] = {
-    "lda": Baseline(lda.vectors),
-    "tfidf_svd": Baseline(tfidf_svd.vectors),
-    "word_vectors": Baseline(word_vectors.vectors),
-    "word2vec": Baseline(word2vec.vectors),
-    "doc2vec": Baseline(doc2vec.vectors),
-    "encoder_mean": Baseline(encoder_mean.vectors, encodes=True),
-    "simcse": Baseline(simcse.vectors, encodes=True),
-    "whitening": Baseline(whitening.vectors, encodes=True),
+    "lda": Baseline(lda.fit),
+    "tfidf_svd": Baseline(tfidf_svd.fit),
+    "word_vectors": Baseline(word_vectors.fit),
+    "word2vec": Baseline(word2vec.fit),
+    "doc2vec": Baseline(doc2vec.fit),
+    "encoder_mean": Baseline(encoder_mean.fit, encodes=True),
+    "simcse": Baseline(simcse.fit, encodes=True),
+    "whitening": Baseline(whitening.fit, encodes=True),
 }
+
+
+def fit_baseline(
+    name: str, train: Iterable[Dialogue], *, seed: int, start: str, topics: int | None = None, title: str = ""
+) -> Fitted:
+    """Fit a baseline by name, with its own defaults.
+
+    :param train: read only when there is a baseline of that name.
+    :param start: the encoder of those that begin with one.
+    :param topics: of LDA, which alone may be given them; None takes its default.
+    :param title: what an error calls it; empty takes the name.
+    :raises Dial2vecError: for an unknown name.
+    :raises ModelError: when its library or its model is not at hand.
+    """
+    if name not in BASELINES:
+        raise Dial2vecError(
+            f"there is no baseline {name!r}.{did_you_mean(name, BASELINES)} Valid: {', '.join(BASELINES)}."
+        )
+    baseline = BASELINES[name]
+    options: dict[str, Any] = {"start": start} if baseline.encodes else {}
+    if topics is not None:
+        options["topics"] = topics
+    try:
+        return baseline.fit(list(train), seed=seed, **options)
+    except ImportError as error:
+        raise ModelError(
+            f"{title or f'the baseline {name!r}'} needs the library {error.name}, which is not installed. Install "
+            "`dial2vec[baselines]`."
+        ) from error

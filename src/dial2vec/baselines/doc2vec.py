@@ -12,21 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.baselines.fitted import Fitted
 from dial2vec.baselines.text import vocabulary, words_of
 from dial2vec.dialogue import Dialogue
 
 
-def vectors(
-    train: Sequence[Dialogue],
-    judged: Sequence[Dialogue],
-    *,
-    seed: int,
-    dimensions: int = 300,
-    passes: int = 20,
-) -> NDArray[np.float32]:
-    """Train on the train split and infer the judged dialogues, float32 [judged, dimensions].
+def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: int = 20) -> Fitted:
+    """Train on the train split, and return what infers the vector of each dialogue, float32 [n, dimensions].
 
-    :param passes: over the train split, and over each judged dialogue.
+    :param passes: over the train split, and over each dialogue that is inferred.
     :raises CorpusError: when the training dialogues share no word.
     """
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
@@ -44,7 +38,11 @@ def vectors(
         # Several would change the vectors in whatever order they come.
         workers=1,
     )
-    return np.stack([_infer(model, words_of(dialogue), seed=seed) for dialogue in judged])
+
+    def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        return np.stack([_infer(model, words_of(dialogue), seed=seed) for dialogue in dialogues])
+
+    return encode
 
 
 def _infer(model: Any, words: list[str], *, seed: int) -> NDArray[np.float32]:

@@ -7,21 +7,14 @@ beat. How the paper pools them is not known. Cost: 36 s, of the judged dialogues
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 
 
-def vectors(
-    train: Sequence[Dialogue],
-    judged: Sequence[Dialogue],
-    *,
-    seed: int,
-    start: str = "all-MiniLM-L6-v2",
-) -> NDArray[np.float32]:
-    """Return the mean over the tokens of each whole dialogue, cut at the encoder's limit, float32 [judged, d].
+def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2") -> Fitted:
+    """Return what takes the mean over the tokens of each whole dialogue, cut at the encoder's limit, float32 [n, d].
 
     :param train: not used: nothing is trained.
     :param seed: not used: nothing is drawn.
@@ -31,4 +24,4 @@ def vectors(
     from dial2vec.vectors import BATCH
 
     encoder = DialogueEncoder.from_pretrained(start, pooling="mean")
-    return encoder.encode(judged, batch_size=BATCH.get(encoder.device.type, 32))
+    return partial(encoder.encode, batch_size=BATCH.get(encoder.device.type, 32))

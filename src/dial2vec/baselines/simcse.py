@@ -12,20 +12,21 @@ Cost: 4 s a step, so some 7 minutes, and less than one more for the utterances o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError
 
 TEMPERATURE = 0.05
 
 
-def vectors(
+def fit(
     train: Sequence[Dialogue],
-    judged: Sequence[Dialogue],
     *,
     seed: int,
     start: str = "all-MiniLM-L6-v2",
@@ -33,8 +34,8 @@ def vectors(
     batch_size: int = 64,
     learning_rate: float = 3e-5,
     max_length: int = 32,
-) -> NDArray[np.float32]:
-    """Train on utterances of the train split, and return the mean vector of each dialogue's, float32 [judged, d].
+) -> Fitted:
+    """Train on utterances of the train split, and return what averages the vectors of a dialogue's, float32 [n, d].
 
     :param start: any encoder that sentence-transformers loads, by name or folder; one without that library's own
         settings is pooled by the mean of its tokens.
@@ -52,11 +53,11 @@ def vectors(
     # The caller's own draws go on afterwards as if nothing had been.
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        _fit(model, [utterances[place] for place in lot], batch_size=batch_size, learning_rate=learning_rate)
-    return _averaged(model, judged)
+        _train(model, [utterances[place] for place in lot], batch_size=batch_size, learning_rate=learning_rate)
+    return partial(_averaged, model)
 
 
-def _fit(model: Any, utterances: Sequence[str], *, batch_size: int, learning_rate: float) -> None:
+def _train(model: Any, utterances: Sequence[str], *, batch_size: int, learning_rate: float) -> None:
     import torch
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 

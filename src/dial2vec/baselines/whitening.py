@@ -7,12 +7,13 @@ on the train split. Not in the paper's table. Cost: that of encoding the trainin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.baselines import encoder_mean
+from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError
 
@@ -21,16 +22,15 @@ from dial2vec.errors import CorpusError
 LEAST_VARIANCE = 1e-6
 
 
-def vectors(
+def fit(
     train: Sequence[Dialogue],
-    judged: Sequence[Dialogue],
     *,
     seed: int,
     start: str = "all-MiniLM-L6-v2",
     dimensions: int | None = 256,
     max_dialogues: int = 2000,
-) -> NDArray[np.float32]:
-    """Return the whitened vectors of `encoder_mean`, float32 [judged, d].
+) -> Fitted:
+    """Fit the map to vectors of the train split, and return what whitens those of `encoder_mean`, float32 [n, d].
 
     :param start: the encoder, as `DialogueEncoder.from_pretrained` takes it.
     :param dimensions: of the result, fewer where the training dialogues span fewer; None keeps all that they span.
@@ -39,28 +39,37 @@ def vectors(
     """
     lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
     chosen = [train[place] for place in np.sort(lot)]
-    encoded = encoder_mean.vectors(train, [*chosen, *judged], seed=seed, start=start)
-    return whitened(encoded[: len(chosen)], encoded[len(chosen) :], dimensions=dimensions)
+    mean = encoder_mean.fit(train, seed=seed, start=start)
+    whiten = fit_map(mean(chosen), dimensions=dimensions)
+
+    def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        return whiten(mean(dialogues))
+
+    return encode
 
 
-def whitened(
-    fitted_to: NDArray[np.float32], applied_to: NDArray[np.float32], *, dimensions: int | None = 256
-) -> NDArray[np.float32]:
-    """Return `applied_to` under the map that gives `fitted_to` mean 0 and the identity as covariance.
+def fit_map(
+    vectors: NDArray[np.float32], *, dimensions: int | None = 256
+) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+    """Return the map under which the vectors have mean 0 and the identity as covariance.
 
-    :param fitted_to: float32 [n, d].
-    :param applied_to: float32 [m, d].
-    :param dimensions: k, fewer where `fitted_to` spans fewer.
-    :return: float32 [m, k], the directions of largest variance first.
-    :raises CorpusError: when the rows of `fitted_to` do not differ.
+    :param vectors: float32 [n, d].
+    :param dimensions: k, fewer where the vectors span fewer.
+    :return: takes float32 [m, d] to float32 [m, k], the directions of largest variance first.
+    :raises CorpusError: when the vectors do not differ.
     """
     from sklearn.decomposition import PCA
 
-    if len(fitted_to) < 2 or not np.ptp(fitted_to, axis=0).any():
+    if len(vectors) < 2 or not np.ptp(vectors, axis=0).any():
         raise CorpusError(
-            f"whitening found {len(fitted_to)} training dialogues without two different vectors among them; expected "
+            f"whitening found {len(vectors)} training dialogues without two different vectors among them; expected "
             "at least two. Bring more dialogues."
         )
-    pca = PCA(whiten=True, svd_solver="full").fit(fitted_to.astype(np.float64))
+    pca = PCA(whiten=True, svd_solver="full").fit(vectors.astype(np.float64))
     spanned = int((pca.explained_variance_ > LEAST_VARIANCE * pca.explained_variance_[0]).sum())
-    return np.asarray(pca.transform(applied_to)[:, : min(spanned, dimensions or spanned)], dtype=np.float32)
+    kept = min(spanned, dimensions or spanned)
+
+    def whiten(others: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.asarray(pca.transform(others)[:, :kept], dtype=np.float32)
+
+    return whiten

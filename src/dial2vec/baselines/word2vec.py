@@ -7,25 +7,16 @@ alone teach less than those of Wikipedia, and more of its own vocabulary. Cost: 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
+from dial2vec.baselines.fitted import Fitted
 from dial2vec.baselines.text import vocabulary, words_of
 from dial2vec.baselines.word_vectors import averaged
 from dial2vec.dialogue import Dialogue
 
 
-def vectors(
-    train: Sequence[Dialogue],
-    judged: Sequence[Dialogue],
-    *,
-    seed: int,
-    dimensions: int = 300,
-    window: int = 5,
-    passes: int = 10,
-) -> NDArray[np.float32]:
-    """Return the mean vector of each dialogue's words, trained on the train split, float32 [judged, dimensions].
+def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Fitted:
+    """Train on the train split, and return what averages the vectors of a dialogue's words, float32 [n, dimensions].
 
     A dialogue without a known word gets zeros.
 
@@ -47,4 +38,4 @@ def vectors(
         # Several would change the vectors in whatever order they come.
         workers=1,
     )
-    return averaged(model.wv, judged)
+    return partial(averaged, model.wv)

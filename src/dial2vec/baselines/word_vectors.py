@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.baselines.fitted import Fitted
 from dial2vec.baselines.text import words_of
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError
@@ -22,14 +24,8 @@ from dial2vec.errors import ModelError
 log = logging.getLogger(__name__)
 
 
-def vectors(
-    train: Sequence[Dialogue],
-    judged: Sequence[Dialogue],
-    *,
-    seed: int,
-    table: str | Path = "glove-wiki-gigaword-300",
-) -> NDArray[np.float32]:
-    """Return the mean vector of each dialogue's words, each counted as often as it is said, float32 [judged, d].
+def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki-gigaword-300") -> Fitted:
+    """Return what averages the vectors of a dialogue's words, each counted as often as it is said, float32 [n, d].
 
     A word that the table lacks is left out; a dialogue of such words alone gets zeros.
 
@@ -38,7 +34,7 @@ def vectors(
     :param table: a file in GloVe's or word2vec's format (.txt or .bin, may be .gz), or a name of gensim's downloader.
     :raises ModelError: when neither a file nor a download is at hand, with the ways to get one.
     """
-    return averaged(load_table(table), judged)
+    return partial(averaged, load_table(table))
 
 
 def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:

@@ -7,13 +7,15 @@ import hashlib
 import json
 import shutil
 import time
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark.course import Training, course, trained_encoder
-from dial2vec.benchmark.systems import ALL, System, Views, baseline_vectors, encoder_views
+from dial2vec.benchmark.systems import ALL, System, Views, encoder_views, fitted_baseline
 from dial2vec.benchmark.utterances import TaskData, score_utterances
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
@@ -21,9 +23,7 @@ from dial2vec.errors import ArtifactError, CorpusError, ModelError
 from dial2vec.evaluation.intervals import Interval, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
-
-if TYPE_CHECKING:
-    from dial2vec.encoder import DialogueEncoder
+from dial2vec.tasks.encoding import Encode, encode_alone, encode_as_dialogues
 
 # To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.
 SCORES_VERSION = 1
@@ -135,32 +135,27 @@ def compute_cell(
     judged = labelled_test(artifacts)
     work = work_folder(root, corpus, system, seed)
     try:
-        if row.baseline:
-            views, training, found = baseline_vectors(row, artifacts, judged, ours), Training(), []
-        else:
-            with_choices = with_course or row.choices
-            encoder, training = _encoder(row, artifacts, ours, work, mark=cell.made_by, with_choices=with_choices)
-            with encoder.autocast("auto"):
-                views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
-            found = score_utterances(encoder, artifacts, tasks, seed=settings.seed) if tasks else []
+        choices = with_course or row.choices
+        found = _fitted(row, artifacts, ours, work, judged, mark=cell.made_by, choices=choices)
+        records = _task_records(found, artifacts, tasks, seed=settings.seed) if tasks else []
     except ModelError as error:
         known = known_cell(root, corpus, system, seed, settings)
         if known is not None and not known.left_out:
             raise
         return _kept(root, replace(cell, left_out=str(error)))
     points = course(artifacts, ours, work, judged, seed=settings.seed) if with_course else []
-    scores, ranges = _scored(views, judged, settings, topics=row.topics)
+    scores, ranges = _scored(found.views, judged, settings, topics=row.topics)
     cell = replace(
         cell,
         scores=scores,
         intervals=ranges,
-        chosen=training.chosen,
-        by_labels=training.by_labels,
-        label_free=training.label_free,
+        chosen=found.training.chosen,
+        by_labels=found.training.by_labels,
+        label_free=found.training.label_free,
         course=points,
-        tokens=training.tokens,
-        tasks=found,
-        tasks_by=tasks.key() if tasks and not row.baseline else "",
+        tokens=found.training.tokens,
+        tasks=records,
+        tasks_by=tasks.key() if tasks else "",
         seconds=round(time.perf_counter() - began, 1),
     )
     cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
@@ -210,14 +205,50 @@ def _log(root: Path, cell: Cell, settings: Settings) -> str:
     )
 
 
-def _encoder(
-    row: System, artifacts: Artifacts, settings: Settings, work: Path, *, mark: str, with_choices: bool
-) -> tuple[DialogueEncoder, Training]:
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A system that was fitted or trained.
+
+    :param views: vectors of the judged dialogues.
+    :param encode: how it encodes utterances.
+    :param separator: what stands between the turns of a context.
+    :param precision: in which it computes.
+    """
+
+    views: Views
+    encode: Encode
+    separator: str
+    precision: AbstractContextManager[Any] = field(default_factory=nullcontext)
+    training: Training = field(default_factory=Training)
+
+
+def _fitted(
+    row: System,
+    artifacts: Artifacts,
+    settings: Settings,
+    work: Path,
+    judged: list[Dialogue],
+    *,
+    mark: str,
+    choices: bool,
+) -> _Fitted:
+    if row.baseline:
+        fitted = fitted_baseline(row, artifacts, judged, settings)
+        return _Fitted({"both": fitted(judged)}, partial(encode_as_dialogues, fitted), " ")
     from dial2vec.encoder import DialogueEncoder
 
     if row.train is None:
-        return DialogueEncoder.start(settings.encoder), Training()
-    return trained_encoder(artifacts, settings, work, mark=mark, with_choices=with_choices)
+        encoder, training = DialogueEncoder.start(settings.encoder), Training()
+    else:
+        encoder, training = trained_encoder(artifacts, settings, work, mark=mark, with_choices=choices)
+    with encoder.autocast("auto"):
+        views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
+    return _Fitted(views, *encode_alone(encoder), encoder.autocast("auto"), training)
+
+
+def _task_records(system: _Fitted, artifacts: Artifacts, tasks: TaskData, *, seed: int) -> list[dict[str, Any]]:
+    with system.precision:
+        return score_utterances(system.encode, system.separator, artifacts, tasks, seed=seed)
 
 
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:

@@ -114,7 +114,7 @@ def places(
 ) -> list[Place]:
     """Return the cells to compute, each once, seed by seed, so that a whole table stands after the first.
 
-    :param tasks: for all systems but the baselines, which encode no utterance.
+    :param tasks: data of the tasks for utterances, where they are scored, too.
 
     :raises SettingsError: for a system that is none.
     """
@@ -127,7 +127,7 @@ def places(
             system,
             seed if ALL[system].seeded else NO_SEED,
             seed == COURSE_SEED and ALL[system].course,
-            None if ALL[system].baseline else tasks,
+            tasks,
         )
         for seed in seeds
         for corpus in corpora

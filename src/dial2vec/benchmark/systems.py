@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.errors import ModelError, SettingsError, did_you_mean
+from dial2vec.errors import CorpusError, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from dial2vec.baselines.fitted import Fitted
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.tokens import Batch
 
@@ -180,22 +181,34 @@ def ablated(setting: str) -> list[str]:
     return [_key(setting, value) for value in ABLATIONS[setting][1]]
 
 
-def baseline_vectors(system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings) -> Views:
-    """Return the vectors of a baseline, as the only view.
+def fitted_baseline(system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings) -> Fitted:
+    """Fit a baseline to the train split.
 
+    :param judged: their labels are counted where the baseline has topics.
+    :raises CorpusError: when the labels give no number of topics.
     :raises ModelError: when its library or its model is not at hand.
     """
-    from dial2vec.baselines import BASELINES
+    from dial2vec.baselines import fit_baseline
 
-    train = list(read_dialogues(artifacts.split("train")))
-    baseline = BASELINES[system.baseline]
-    start = {"start": settings.encoder.name} if baseline.encodes else {}
-    try:
-        return {"both": baseline.vectors(train, judged, seed=settings.seed, **start)}
-    except ImportError as error:
-        raise ModelError(
-            f"{system.title} needs the library {error.name}, which is not installed. Install `dial2vec[baselines]`."
-        ) from error
+    return fit_baseline(
+        system.baseline,
+        read_dialogues(artifacts.split("train")),
+        seed=settings.seed,
+        start=settings.encoder.name,
+        topics=_n_labels(judged) if system.topics else None,
+        title=system.title,
+    )
+
+
+def _n_labels(judged: Sequence[Dialogue]) -> int:
+    """Return the number of different labels, as k-means takes it; which label is whose is not looked at."""
+    n = len({dialogue.label for dialogue in judged} - {None})
+    if n < 2:
+        raise CorpusError(
+            f"the {len(judged)} judged dialogues have {n} different labels, and LDA takes as many topics; expected at "
+            "least 2. Give the number: topics=10."
+        )
+    return n
 
 
 def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> Views:

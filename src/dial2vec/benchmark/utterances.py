@@ -6,13 +6,11 @@ import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.errors import CorpusError
-
-if TYPE_CHECKING:
-    from dial2vec.encoder import DialogueEncoder
+from dial2vec.tasks.encoding import Encode
 
 # To be raised when the code of the tasks gives other figures, so that they are computed anew.
 TASKS_VERSION = 1
@@ -55,18 +53,19 @@ class TaskData:
 
 
 def score_utterances(
-    encoder: DialogueEncoder, artifacts: Artifacts, data: TaskData, *, seed: int
+    encode: Encode, separator: str, artifacts: Artifacts, data: TaskData, *, seed: int
 ) -> list[dict[str, Any]]:
-    """Return the records of `tasks.records.TaskResult` of every task."""
-    from dial2vec.tasks.command import encode_alone
+    """Return the records of `tasks.records.TaskResult` of every task.
+
+    :param encode: texts to vectors [n, d].
+    :param separator: stands between the turns of a context.
+    """
     from dial2vec.tasks.run import Sources, run_tasks
 
-    encode, separator = encode_alone(encoder)
     sources = Sources(
         intents=data.intents,
         dialogues=((artifacts.corpus, artifacts.split("test")),),
         limit=data.limit,
         separator=separator,
     )
-    with encoder.autocast("auto"):
-        return [result.to_record() for result in run_tasks(encode, UTTERANCE_TASKS, sources, seed=seed)]
+    return [result.to_record() for result in run_tasks(encode, UTTERANCE_TASKS, sources, seed=seed)]

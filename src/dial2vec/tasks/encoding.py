@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.relatedness import COSINE_STEP
+
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
 
 # Texts to vectors [n, d], a row per text; batches are its own affair.
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
@@ -69,6 +75,22 @@ def remembering(encode: Encode) -> Encode:
         return np.stack([known[text] for text in texts])
 
     return encoded
+
+
+def encode_alone(encoder: DialogueEncoder) -> tuple[Encode, str]:
+    """Return how an encoder encodes utterances, and what stands between the turns of a context, as in training."""
+    separator = encoder.tokens.tokenizer.sep_token
+    return partial(encoder.encode_utterances, batch_size=64), f" {separator} " if separator else " "
+
+
+def encode_as_dialogues(
+    encode: Callable[[Sequence[Dialogue]], NDArray[np.float32]], texts: Sequence[str]
+) -> NDArray[np.float32]:
+    """Encode utterances by what encodes dialogues: each is one of a single turn.
+
+    :return: [n, d].
+    """
+    return encode([Dialogue(str(number), (Turn("speaker", text),)) for number, text in enumerate(texts)])
 
 
 def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:

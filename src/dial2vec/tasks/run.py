@@ -9,7 +9,7 @@ from pathlib import Path
 from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.dialogue import read_dialogues
 from dial2vec.errors import Dial2vecError, did_you_mean
-from dial2vec.tasks.encoding import Encode
+from dial2vec.tasks.encoding import Encode, remembering
 from dial2vec.tasks.intents import INTENT_SETS, IntentSet, read_intents
 from dial2vec.tasks.out_of_scope import detect_out_of_scope
 from dial2vec.tasks.prototypes import classify_intents
@@ -117,14 +117,12 @@ TASKS: dict[str, Callable[[Encode, Sources, int], Iterator[TaskResult]]] = {
 def run_tasks(encode: Encode, names: Sequence[str], sources: Sources, *, seed: int) -> Iterator[TaskResult]:
     """Yield the results of the named tasks, in their order.
 
-    :param encode: texts to vectors [n, d].
+    :param encode: texts to vectors [n, d]; asked once for each text, since tasks share most of theirs.
     :param names: of `TASKS`; all of them where none is named.
     :raises Dial2vecError: for an unknown task, and where there is data for none of them.
     """
-    for name in names:
-        if name not in TASKS:
-            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, TASKS)} Valid: {', '.join(TASKS)}.")
-    found = 0
+    check_names(names)
+    encode, found = remembering(encode), 0
     for name in names or TASKS:
         for result in TASKS[name](encode, sources, seed):
             found += 1
@@ -133,6 +131,16 @@ def run_tasks(encode: Encode, names: Sequence[str], sources: Sources, *, seed: i
         raise Dial2vecError(
             f"there is no data for {', '.join(names or TASKS)}. Give --intents, --corpus, --pairs or --candidates."
         )
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Complain about a task that there is not.
+
+    :raises Dial2vecError: naming it.
+    """
+    for name in names:
+        if name not in TASKS:
+            raise Dial2vecError(f"there is no task {name!r}.{did_you_mean(name, TASKS)} Valid: {', '.join(TASKS)}.")
 
 
 def _intent_sets(sources: Sources) -> Iterator[IntentSet]:

@@ -1,0 +1,138 @@
+"""Commands that bring dialogues in and count them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dial2vec.importing import FORMATS
+
+
+@click.command()
+@click.argument("corpus")
+def fetch(corpus: str) -> None:
+    """Bring the upstream archive of CORPUS into data/ and version it.
+
+    Downloads it, or takes it from the mirror that the variable DIAL2VEC_MIRROR names, a folder or a URL: one folder
+    per corpus, with the upstream archive in it. Its SHA-256 is recorded beside it, and compared from then on.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.corpora.fetch import MIRROR
+    from dial2vec.corpora.fetch import fetch as fetch_corpus
+    from dial2vec.files import checkout_lock
+    from dial2vec.pipeline import add_data, restore_data
+
+    root = find_root()
+    mirror = os.environ.get(MIRROR)
+    with checkout_lock(root, f"fetch of {corpus}"):
+        restore_data(root)
+        fetched = fetch_corpus(corpus, data=root / "data", mirror=mirror or None)
+        add_data(root)
+    click.echo(f"{fetched.path.relative_to(root)}: {fetched.bytes / 1e6:.1f} MB, from {fetched.source}")
+    if fetched.missing:
+        click.echo(f"Missing upstream files ({len(fetched.missing)}): {', '.join(fetched.missing)}", err=True)
+    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+
+
+@click.command()
+@click.argument("corpus")
+def add(corpus: str) -> None:
+    """Version your own transcripts in data/CORPUS (JSON Lines) after a look at them."""
+    from dial2vec.artifacts import Artifacts, find_root
+    from dial2vec.corpora import get_corpus
+    from dial2vec.dialogue import Quarantined
+    from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
+    from dial2vec.pipeline import add_data, restore_data
+    from dial2vec.validation import Checker
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    quarantine: list[Quarantined] = []
+    with checkout_lock(root, f"add of {corpus}"):
+        restore_data(root)
+        folder = Artifacts(root, corpus).data
+        checker = Checker(settings.validate, quarantine=quarantine)
+        read = get_corpus(corpus, data=root / "data", options=settings.read).read(folder, quarantine=quarantine)
+        usable = sum(1 for _ in checker.passing(read))
+        failed = [outcome for outcome in checker.outcomes(checker.profile(), earlier=None) if outcome.stops]
+        add_data(root)
+    click.echo(f"{usable} dialogues can be used, {len(quarantine)} records cannot.")
+    for record in quarantine[:5]:
+        click.echo(f"  {record}", err=True)
+    for outcome in failed:
+        click.echo(f"A run would stop here: expected {outcome.expectation}; found {outcome.found}", err=True)
+    click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
+
+
+@click.command("import")
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Corpus to import into: data/NAME.")
+@click.option("--format", type=click.Choice(list(FORMATS)), help="Default: by ending and content.")
+@click.option("--id", "dialogue_id", metavar="COLUMN", help="Column that tells the dialogues apart.")
+@click.option("--speaker", metavar="COLUMN", help="Column of the speaker.")
+@click.option("--text", metavar="COLUMN", help="Column of what was said.")
+@click.option("--label", "labels", metavar="COLUMN", multiple=True, help="Column of a label; may be repeated.")
+@click.option("--time", metavar="COLUMN", help="Column that puts the turns of a dialogue in order.")
+@click.option("--turns", metavar="COLUMN", help="Column that holds a whole dialogue.")
+@click.option("--delimiter", help="Between the cells of a table, such as ';' or 'tab'.")
+@click.option("--encoding", help="Such as utf-8, cp1252 or utf-16.")
+@click.option("--header/--no-header", default=True, help="Without one, columns are called 1, 2, ...")
+@click.option(
+    "--merge-turns/--keep-turns", default=False, help="Make turns that follow in one voice one; default keep."
+)
+@click.option("--redact", is_flag=True, help="Mask e-mail addresses, phone and card numbers and speakers' names.")
+@click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
+@click.option("--phone-country", "countries", metavar="CC", multiple=True, help="Of national numbers; default US, GB.")
+@click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
+@click.option("--replace", is_flag=True, help="Replace a file of this name that this export's import did not write.")
+def import_(
+    source: Path,
+    name: str,
+    merge_turns: bool,
+    redact: bool,
+    names: tuple[str, ...],
+    countries: tuple[str, ...],
+    dry_run: bool,
+    replace: bool,
+    **described: Any,
+) -> None:
+    """Import an export of your own, a file or a folder of files, into the corpus NAME.
+
+    CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT and SRT, the text formats also packed by gzip.
+    What the columns mean is guessed and shown; docs/import.md tells how.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.importing.command import Masks, import_export
+    from dial2vec.importing.options import Options
+    from dial2vec.importing.redaction import COUNTRIES
+
+    wanted = redact or names or countries
+    import_export(
+        find_root(),
+        source,
+        corpus=name,
+        options=Options(**described),
+        masks=Masks(names=names, countries=countries or COUNTRIES) if wanted else None,
+        merge_turns=merge_turns,
+        dry_run=dry_run,
+        replace=replace,
+        say=click.echo,
+    )
+
+
+@click.command()
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
+def stats(corpora: tuple[str, ...]) -> None:
+    """Count dialogues, turns, words and labels of each CORPUS as the pipeline splits it, beside published figures."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.params import load_settings
+    from dial2vec.stats import count_corpus, describe
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    for name in corpora:
+        click.echo(describe(count_corpus(name, data=root / "data", settings=settings)) + "\n")

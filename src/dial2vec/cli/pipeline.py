@@ -1,0 +1,118 @@
+"""Commands around the pipeline and its models: run it, use what it trained, promote, look at versions and pages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from dial2vec.errors import Dial2vecError
+
+PAGES = {"mlflow": 5000, "prefect": 4200}
+
+
+@click.command()
+def run() -> None:
+    """Run the pipeline of all corpora in params.yaml and show the results."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
+    from dial2vec.pipeline import dvc, ensure_data, results_table, targets
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    with checkout_lock(root, "dial2vec run"):
+        ensure_data(root, settings.corpora)
+        dvc(root, "repro", *targets(settings.corpora))
+    click.echo(f"\n{results_table(root, settings)}\n")
+    click.echo("MLflow page: make mlflow    Prefect page: make prefect")
+
+
+@click.command()
+def results() -> None:
+    """Show the results of the last run."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.params import load_settings
+    from dial2vec.pipeline import results_table
+
+    root = find_root()
+    click.echo(results_table(root, load_settings(root / "params.yaml")))
+
+
+@click.command()
+@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option(
+    "--model", required=True, help="Such as models:/dial2vec-calls@champion, a folder, or a Hugging Face name."
+)
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Parquet file to write.")
+@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
+def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
+    """Write one vector per dialogue of TRANSCRIPTS (JSON Lines) to a Parquet file: dialogue_id, embedding."""
+    from dial2vec.dialogue import read_dialogues
+
+    if output.suffix != ".parquet":
+        raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
+    # A wrong path is found before the model is loaded.
+    next(read_dialogues(transcripts, quarantine=[]), None)
+    from dial2vec.embedding import embed_file
+    from dial2vec.encoder import DialogueEncoder
+
+    done = embed_file(transcripts, output, encoder=DialogueEncoder.from_pretrained(model), batch_size=batch_size)
+    click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
+    if done.cut:
+        click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)
+    if done.quarantine:
+        click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
+
+
+@click.command()
+@click.argument("corpus")
+def promote(corpus: str) -> None:
+    """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
+    from dial2vec.stages.promote import promote_candidate
+
+    root = find_root()
+    with checkout_lock(root, f"promotion of {corpus}"):
+        verdict = promote_candidate(root, corpus, load_settings(root / "params.yaml"))
+    if verdict.promoted:
+        click.echo(f"dial2vec-{corpus}: the candidate is the champion now.")
+    else:
+        click.echo(f"dial2vec-{corpus}: the champion stays.")
+    for reason in verdict.reasons:
+        click.echo(f"  {reason}")
+
+
+@click.command()
+@click.argument("corpus")
+def versions(corpus: str) -> None:
+    """List the registered versions of CORPUS."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.tracking import versions as registered
+
+    for version in registered(find_root(), corpus):
+        click.echo(str(version))
+
+
+@click.command()
+@click.argument("which", type=click.Choice(sorted(PAGES)))
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port on this machine; default 5000 (mlflow), 4200 (prefect)."
+)
+def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
+    """Open the page of MLflow or Prefect on this machine; Ctrl-C ends it."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.pages import page_command
+
+    root = find_root()
+    command, environment = page_command(which, root, port or PAGES[which])
+    click.echo(
+        f"Open http://127.0.0.1:{port or PAGES[which]} in a browser (ready in about 20 seconds); Ctrl-C ends it."
+    )
+    os.chdir(root)
+    os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)

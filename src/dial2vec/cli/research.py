@@ -1,0 +1,146 @@
+"""Commands that compare encoders, and vary dialogues, beside the pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from dial2vec.errors import Dial2vecError
+
+
+@click.command()
+@click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
+@click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
+@click.option(
+    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Change it in the paper's recipe; or: all."
+)
+@click.option("--seed", "seeds", multiple=True, type=click.IntRange(0, 2**31), default=(1, 2, 3), show_default=True)
+@click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; of all methods by default.")
+@click.option("--intents", type=click.Path(path_type=Path), help="For --tasks: folder or zip of the intent sets.")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
+@click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
+def benchmark(
+    corpora: tuple[str, ...],
+    systems: tuple[str, ...],
+    ablations: tuple[str, ...],
+    seeds: tuple[int, ...],
+    tasks: bool,
+    intents: Path | None,
+    jobs: int,
+    output: Path | None,
+) -> None:
+    """Fill the paper's tables: every SYSTEM on every CORPUS with every seed, beside the published figures.
+
+    A cell that is there is not computed again, so a run that was killed goes on. Each is a run of MLflow's experiment
+    dial2vec-benchmark.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.benchmark.grid import run_benchmark
+    from dial2vec.benchmark.systems import ABLATIONS, ablated
+    from dial2vec.benchmark.utterances import TaskData
+    from dial2vec.params import load_settings
+
+    root = find_root()
+    changed = ABLATIONS if "all" in ablations else ablations
+    named = [*systems, *(["paper"] if changed else []), *(system for name in changed for system in ablated(name))]
+    written = run_benchmark(
+        root,
+        load_settings(root / "params.yaml"),
+        corpora=corpora,
+        systems=list(dict.fromkeys(named)),
+        seeds=seeds,
+        tasks=TaskData(intents=intents) if tasks or intents else None,
+        jobs=jobs,
+        output=output or root / "artifacts" / "benchmark",
+        say=click.echo,
+    )
+    for path in written:
+        click.echo(f"wrote {path}")
+
+
+@click.command()
+@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
+@click.option("--way", "ways", multiple=True, help="Default: all whose models are given.")
+@click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="Encoder that finds the stages.")
+@click.option("--masked", help="Masked language model, for insertion and replacement.")
+@click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
+@click.option("--limit", type=click.IntRange(1), help="Dialogues at most.")
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0))
+def augment(
+    transcripts: Path,
+    output: Path,
+    ways: tuple[str, ...],
+    model: str,
+    masked: str | None,
+    translate: tuple[str, str] | None,
+    limit: int | None,
+    seed: int,
+) -> None:
+    """Write variants of TRANSCRIPTS (JSON Lines) that keep the intent, and some that do not, with a page to look at."""
+    from dial2vec.augmentation import Tools
+    from dial2vec.augmentation.command import augment_file
+    from dial2vec.augmentation.masked import load_masked
+    from dial2vec.augmentation.translation import BackTranslation, load_translator
+
+    tools = Tools(
+        masked=load_masked(masked) if masked else None,
+        translation=BackTranslation(*map(load_translator, translate)) if translate else None,
+    )
+    for path in augment_file(
+        transcripts, output, ways=ways, tools=tools, model=model, limit=limit, seed=seed, say=click.echo
+    ):
+        click.echo(f"wrote {path}")
+
+
+@click.command()
+@click.option("--model", help="A folder, a registry address, or a Hugging Face name.")
+@click.option("--baseline", metavar="NAME", help="Such as tfidf_svd, instead of a model; fitted on the train split.")
+@click.option("--tasks", default="", help="Names parted by commas; default: all that there is data for.")
+@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
+@click.option("--corpus", "corpora", multiple=True, help="Responses are selected on its test split.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="TSV of score, sentence, sentence.")
+@click.option("--candidates", type=click.Path(path_type=Path), help="Queries with candidates, as DialogueCSE has them.")
+@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Queries at most.")
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31))
+@click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
+def evaluate(
+    model: str | None,
+    baseline: str | None,
+    tasks: str,
+    intents: Path | None,
+    corpora: tuple[str, ...],
+    pairs: Path | None,
+    candidates: Path | None,
+    limit: int,
+    seed: int,
+    output: Path | None,
+) -> None:
+    """Evaluate a model or a baseline on tasks for utterances: intents, retrieval, response selection, robustness.
+
+    Give either --model, or --baseline with the one --corpus whose train split it is fitted on.
+    """
+    if (model is None) == (baseline is None):
+        found = "neither --model nor --baseline" if model is None else "both --model and --baseline"
+        raise Dial2vecError(f"found {found}; expected exactly one of them. Give the one that is to be evaluated.")
+    if baseline is not None and len(corpora) != 1:
+        raise Dial2vecError(
+            f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, on whose train split it is "
+            "fitted. Give --corpus once."
+        )
+    from dial2vec.artifacts import Artifacts, find_root
+    from dial2vec.params import load_settings
+    from dial2vec.tasks.command import evaluate_baseline, evaluate_model
+    from dial2vec.tasks.run import Sources
+
+    splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)
+    sources = Sources(intents=intents, dialogues=splits, pairs=pairs, candidates=candidates, limit=limit)
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    if model is not None:
+        evaluate_model(model, names, sources, seed=seed, output=output, say=click.echo)
+    elif baseline is not None:
+        root = find_root()
+        start = load_settings(root / "params.yaml").encoder.name
+        train = Artifacts(root, corpora[0]).split("train")
+        evaluate_baseline(baseline, names, sources, train=train, start=start, seed=seed, output=output, say=click.echo)

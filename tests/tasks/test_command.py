@@ -1,0 +1,135 @@
+"""`dial2vec evaluate` from the shell: a model or a baseline."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.baselines import BASELINES, Baseline
+from dial2vec.cli import main
+from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.tasks.records import TaskResult
+
+TEXTS = ["w1 w2", "w1 w3", "w4"]
+
+
+def talk(number):
+    """One answers with the very words that it was asked."""
+    text = " ".join([f"w{number % 10}"] * (1 + number // 10) + [f"w{(number + 3) % 10}"] * (number % 7 + 1))
+    return Dialogue(f"d{number}", (Turn("a", text), Turn("b", text)))
+
+
+@pytest.fixture
+def run():
+    return lambda *arguments: CliRunner().invoke(main, ["evaluate", *map(str, arguments)])
+
+
+@pytest.fixture
+def pairs(tmp_path):
+    (tmp_path / "sts.txt").write_text("5\tw1 w2\tw1 w2\n3\tw1 w2\tw1 w3\n1\tw1 w2\tw4\n")
+    return tmp_path / "sts.txt"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch, tiny_folder):
+    """A checkout with the splits of a corpus."""
+    (tmp_path / "dvc.yaml").touch()
+    (tmp_path / "params.yaml").write_text(json.dumps({"corpora": ["talks"], "encoder": {"name": tiny_folder}}))
+    artifacts = Artifacts(tmp_path, "talks")
+    artifacts.splits.mkdir(parents=True)
+    write_dialogues(artifacts.split("train"), map(talk, range(110, 150)))
+    write_dialogues(artifacts.split("test"), map(talk, range(110)))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def fits(monkeypatch):
+    """The dialogues and the seed of each fit of a baseline "known", and the turns that it encodes each time."""
+    fits, encoded = [], []
+
+    def fit(train, *, seed, start):
+        fits.append(([one.dialogue_id for one in train], seed, start))
+        encoder = DialogueEncoder.from_pretrained(start)
+
+        def encode(dialogues):
+            encoded.append([[turn.text for turn in one.turns] for one in dialogues])
+            return encoder.encode(dialogues)
+
+        return encode
+
+    monkeypatch.setitem(BASELINES, "known", Baseline(fit, encodes=True))
+    return fits, encoded
+
+
+def test_the_command_says_each_result_and_writes_them_all(run, tiny_folder, pairs, tmp_path):
+    output = tmp_path / "new" / "results.jsonl"
+    done = run("--model", tiny_folder, "--pairs", pairs, "--output", output)
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("sentence pairs, sts (3): spearman ")
+    [record] = map(json.loads, output.read_text().splitlines())
+    assert TaskResult(**record).n == 3
+
+
+def test_a_baseline_that_knows_the_words_finds_the_answers_that_repeat_them(run, project, tmp_path):
+    done = run("--baseline", "tfidf_svd", "--corpus", "talks", "--tasks", "response_selection", "--output", "r.jsonl")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("response selection, talks (110): recall at 1 ")
+    of_51, of_100 = [TaskResult(**json.loads(line)) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert of_51.figures["mrr"] == of_100.figures["mrr"] == 100
+    assert of_51.settings["separator"] == " "
+
+
+def test_a_baseline_is_fitted_once_on_the_train_split_and_reads_utterances_as_dialogues_of_one_turn(
+    run, project, fits, pairs, tiny_folder
+):
+    tasks = "sentence_pairs,response_selection"
+    done = run("--baseline", "known", "--corpus", "talks", "--tasks", tasks, "--pairs", pairs, "--seed", 7)
+    assert done.exit_code == 0, done.output
+    [(ids, seed, start)] = fits[0]
+    assert (ids, seed, start) == ([f"d{number}" for number in range(110, 150)], 7, tiny_folder)
+    assert fits[1][0] == [[text] for text in TEXTS]
+    assert len(fits[1]) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "found neither --model nor --baseline; expected exactly one"),
+        (["--model", "m", "--baseline", "lda", "--corpus", "talks"], "found both --model and --baseline; expected"),
+        (["--baseline", "lda"], "found 0 corpora for the baseline 'lda'; expected one"),
+        (["--baseline", "lda", "--corpus", "talks", "--corpus", "calls"], "found 2 corpora for the baseline 'lda'"),
+        (["--baseline", "ldaa", "--corpus", "talks"], "there is no baseline 'ldaa'. Did you mean 'lda'? Valid: lda, "),
+        (["--baseline", "lda", "--corpus", "calls"], "train.jsonl does not exist"),
+        (["--baseline", "word2vec", "--corpus", "talks"], "the baseline 'word2vec' needs the library gensim"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_one_sentence(run, project, monkeypatch, arguments, message):
+    monkeypatch.setitem(sys.modules, "gensim.models", None)
+    done = run(*arguments)
+    assert done.exit_code == 1, done.output
+    assert done.output.startswith("Error: ")
+    assert done.output.count("\n") == 1
+    assert message in done.output
+
+
+def test_word_vectors_that_cannot_be_fetched_say_the_ways_out(run, project, monkeypatch):
+    from gensim import downloader
+
+    def unreachable(name):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr(downloader, "load", unreachable)
+    done = run("--baseline", "word_vectors", "--corpus", "talks")
+    assert done.exit_code == 1
+    assert "nor could gensim fetch them" in done.output
+
+
+def test_a_wrong_task_is_found_before_anything_is_fitted(run, project, fits):
+    done = run("--baseline", "known", "--corpus", "talks", "--tasks", "intent")
+    assert "there is no task 'intent'. Did you mean 'intents'?" in done.output
+    assert fits == ([], [])
