@@ -54,6 +54,10 @@ def test_a_number_without_a_dot_is_still_a_number():
             {"encoder": {"pooling": "separator"}},
             r"Did you mean 'separators'\? Valid: role, mean, turns, cls, separators",
         ),
+        (
+            {"encoder": {"hierarchy": "hssa"}, "train": {"method": "dse"}},
+            r"encoder\.hierarchy: found hssa, which method dse does not train: .* Set it to none",
+        ),
         ({"encoder": {"name": 5}}, "expected text, found 5"),
         ({"encoder": {"name": " "}}, r"encoder\.name is blank"),
         ({"train": {"weight_decay": float("inf")}}, r"train\.weight_decay: expected at least 0, found inf"),

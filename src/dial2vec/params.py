@@ -94,6 +94,9 @@ RANGES: dict[str, tuple[float, float]] = {
     "promote.min_map_gain": (-100, 100),
 }
 
+# Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.
+WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
+
 
 def load_settings(path: Path) -> Settings:
     """Read and validate `params.yaml`; a key that is left out of a block takes the default above.
@@ -129,6 +132,11 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         raise SettingsError(f"{source}: encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2.")
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         raise SettingsError(f"{source}: prepare: dev_share + test_share leave nothing to train on; lower one of them.")
+    if settings.encoder.hierarchy != "none" and settings.train.method in WITHOUT_HIERARCHY:
+        raise SettingsError(
+            f"{source}: encoder.hierarchy: found {settings.encoder.hierarchy}, which method {settings.train.method} "
+            "does not train: it reads no whole dialogues. Set it to none, or train.method to another."
+        )
     return settings
 
 
