@@ -1,0 +1,108 @@
+"""Every method for three steps with an encoder of BERT-base's size and random weights, in fp32 and in bf16.
+
+    .venv/bin/python benchmarks/base_size.py            # all methods; a few minutes and 4 GB on two cores
+    .venv/bin/python benchmarks/base_size.py dse dialaug
+
+110 million parameters: 12 layers, width 768, the vocabulary of the packaged encoder. It shows that a method runs and
+stays finite at that size, on the GPU where there is one, and what a step costs; the weights have learnt nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import resource
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dial2vec import telemetry
+from dial2vec.backbone import resolve
+from dial2vec.config import Settings
+from dial2vec.corpora.demo import generate_demo
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.methods import METHODS
+from dial2vec.sampling import draw_samples
+from dial2vec.training import train
+
+ITEMS, BATCH = 12, 4
+BLOCKS = {"dse": "max_pairs", "dialoguecse": "max_responses", "dialaug": "max_responses"}
+
+
+def main() -> None:
+    """Print a line for each method and precision."""
+    telemetry.switch_off()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    unknown = [name for name in sys.argv[1:] if name not in METHODS]
+    if unknown:
+        sys.exit(f"there is no method {unknown[0]!r}. Valid: {', '.join(METHODS)}.")
+    sys.stdout.write("| method | precision | device | losses of three steps | seconds per step | peak memory, GB |\n")
+    sys.stdout.write("|---|---|---|---|---|---|\n")
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder) / "base"
+        write_base(base)
+        for name in sys.argv[1:] or METHODS:
+            for precision in ("fp32", "bf16"):
+                sys.stdout.write(measured(str(base), name, precision) + "\n")
+                sys.stdout.flush()
+
+
+def write_base(folder: Path) -> None:
+    """Write an encoder of BERT-base's size with random weights."""
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    torch.manual_seed(1)
+    tokenizer = AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2"))
+    BertModel(BertConfig(vocab_size=len(tokenizer)), add_pooling_layer=False).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
+def measured(base: str, method: str, precision: Any) -> str:
+    """Train for three steps, and return the line."""
+    few = {"epochs": 1, "batch_size": BATCH}
+    settings = Settings()
+    settings = replace(
+        settings,
+        encoder=replace(settings.encoder, name=base),
+        train=replace(
+            settings.train,
+            **few,
+            method=method,
+            max_dialogues=ITEMS,
+            gradient_accumulation=1,
+            precision=precision,
+            log_steps=1,
+            max_length=128,
+        ),
+        intent_augmentation=replace(settings.intent_augmentation, **few, max_dialogues=ITEMS),
+        **{name: replace(getattr(settings, name), **few, **{limit: ITEMS}) for name, limit in BLOCKS.items()},
+    )
+    dialogues = list(generate_demo(n_dialogues=120))
+    samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=5, seed=1)
+    encoder = DialogueEncoder.start(settings.encoder)
+    with tempfile.TemporaryDirectory() as folder:
+        plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=Path(folder) / "vectors")
+        assert plan.data is not None, plan.note
+        encoder.head = plan.head
+        result = train(
+            encoder,
+            plan.data,
+            settings=plan.train or settings.train,
+            seed=1,
+            checkpoints=Path(folder) / "checkpoints",
+            fingerprint="base",
+            beside_rate=plan.beside_rate,
+            schedule=plan.schedule,
+        )
+    losses = " ".join(f"{entry['loss']:.3f}" for entry in result.history)
+    on_gpu = encoder.device.type == "cuda"
+    peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    seconds = result.seconds / max(1, result.steps)
+    return f"| {method} | {precision} | {encoder.device.type} | {losses} | {seconds:.1f} | {peak / 1e9:.1f} |"
+
+
+if __name__ == "__main__":
+    main()
