@@ -27,6 +27,9 @@ class Plan:
     :param train: what holds for this method instead of block `train`; None is that block as it stands.
     :param beside_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
     :param schedule: of the learning rate, behind the warm-up.
+    :param before: what trains the encoder before `data` does (masked words); its last weights lie beneath every
+        checkpoint.
+    :param added: a token that the plan gave the encoder (`dial2vec.backbone.add_token`), if any.
     """
 
     data: TrainingSet | None
@@ -37,6 +40,8 @@ class Plan:
     train: Train | None = None
     beside_rate: float | None = None
     schedule: Schedule = "linear"
+    before: Plan | None = None
+    added: str | None = None
 
 
 def words_of(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:

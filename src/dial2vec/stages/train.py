@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.candidates import write_candidates
@@ -16,6 +17,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.methods import METHODS
 from dial2vec.methods.neighbours import fit_maps
+from dial2vec.methods.plan import Plan
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
 from dial2vec.training import Trained, train
@@ -37,32 +39,48 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         seed=settings.seed,
         vectors=artifacts.vectors,
     )
-    if plan.data is None:
-        result = Trained([], 0, 0, 0, 0, 0.0)
-        shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
-    else:
-        result = train(
-            encoder,
-            plan.data,
-            settings=plan.train or settings.train,
-            seed=settings.seed,
-            checkpoints=artifacts.checkpoints,
-            fingerprint=fingerprint,
-            beside_rate=plan.beside_rate,
-            schedule=plan.schedule,
-        )
+    before = _trained(encoder, plan.before, settings, checkpoints=artifacts.adaptation, fingerprint=fingerprint)
+    result = _trained(encoder, plan, settings, checkpoints=artifacts.checkpoints, fingerprint=fingerprint)
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
         # Training moved the dialogues, so the last checkpoint has neighbourhoods and maps of its own.
         folder = artifacts.vectors / "trained"
         maps[result.steps] = fit_maps(encoder, plan.neighbourhood, settings=settings.train, vectors=folder).maps
-    count = write_candidates(artifacts.candidates, checkpoints=artifacts.checkpoints, head=plan.head, maps=maps)
+    count = write_candidates(
+        artifacts.candidates,
+        checkpoints=artifacts.checkpoints,
+        head=plan.head,
+        maps=maps,
+        beneath=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
+        added=plan.added,
+    )
     _write_curve(artifacts, result)
-    write_json(artifacts.training, asdict(result) | {"note": plan.note})
-    shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
+    write_json(artifacts.training, asdict(result) | {"note": plan.note, "before": asdict(before)})
+    for folder in (artifacts.checkpoints, artifacts.adaptation):
+        shutil.rmtree(folder, ignore_errors=True)
     again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
     cut = f", {result.cut} of them cut" if result.cut else ""
-    return plan.note or f"{count} candidates; {result.steps} steps over {result.dialogues} dialogues{cut}{again}"
+    after = f", after {before.steps} steps on masked words" if before.steps else ""
+    return plan.note or f"{count} candidates; {result.steps} steps over {result.dialogues} dialogues{cut}{again}{after}"
+
+
+def _trained(
+    encoder: DialogueEncoder, plan: Plan | None, settings: Settings, *, checkpoints: Path, fingerprint: str
+) -> Trained:
+    """Train as planned; where nothing is planned, leave nothing of a former run either."""
+    if plan is None or plan.data is None:
+        shutil.rmtree(checkpoints, ignore_errors=True)
+        return Trained([], 0, 0, 0, 0, 0.0)
+    return train(
+        encoder,
+        plan.data,
+        settings=plan.train or settings.train,
+        seed=settings.seed,
+        checkpoints=checkpoints,
+        fingerprint=fingerprint,
+        beside_rate=plan.beside_rate,
+        schedule=plan.schedule,
+    )
 
 
 def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder) -> str:
