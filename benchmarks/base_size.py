@@ -25,8 +25,8 @@ from dial2vec.config import Settings
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.methods import METHODS
+from dial2vec.methods.plan import carry_out
 from dial2vec.sampling import draw_samples
-from dial2vec.training import train
 
 ITEMS, BATCH = 12, 4
 BLOCKS = {"dse": "max_pairs", "dialoguecse": "max_responses", "dialaug": "max_responses"}
@@ -87,16 +87,8 @@ def measured(base: str, method: str, precision: Any) -> str:
         plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=Path(folder) / "vectors")
         assert plan.data is not None, plan.note
         encoder.head = plan.head
-        result = train(
-            encoder,
-            plan.data,
-            settings=plan.train or settings.train,
-            seed=1,
-            checkpoints=Path(folder) / "checkpoints",
-            fingerprint="base",
-            beside_rate=plan.beside_rate,
-            schedule=plan.schedule,
-        )
+        carry_out(plan.before, encoder, settings, checkpoints=Path(folder) / "before", fingerprint="base")
+        result = carry_out(plan, encoder, settings, checkpoints=Path(folder) / "last", fingerprint="base")
     losses = " ".join(f"{entry['loss']:.3f}" for entry in result.history)
     on_gpu = encoder.device.type == "cuda"
     peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -38,11 +38,11 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.methods import METHODS
+from dial2vec.methods.plan import carry_out
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.sampling import draw_samples
 from dial2vec.tokens import Batch
-from dial2vec.training import train
 from dial2vec.training_data import NeighbourSet
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
@@ -174,18 +174,12 @@ def trained(
         encoder, dialogues, samples, settings=ours, seed=settings.seed, vectors=Path(folder) / "vectors"
     )
     assert plan.data is not None, plan.note
+    data = plan.data
     encoder.head = plan.head
-    options = replace(plan.train or ours.train, checkpoint_steps=10_000)
-    train(
-        encoder,
-        Damaged(plan.data, encoder, damage) if isinstance(plan.data, NeighbourSet) and damage else plan.data,
-        settings=options,
-        seed=settings.seed,
-        checkpoints=Path(folder) / "checkpoints",
-        fingerprint="together",
-        beside_rate=plan.beside_rate,
-        schedule=plan.schedule,
-    )
+    if isinstance(data, NeighbourSet) and damage:
+        plan = replace(plan, data=Damaged(data, encoder, damage))
+    for part, step in (("before", plan.before), ("last", plan)):
+        carry_out(step, encoder, ours, checkpoints=Path(folder) / part, fingerprint="together")
     # The next method freezes what it wants itself.
     encoder.requires_grad_(True)
 

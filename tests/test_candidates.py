@@ -171,3 +171,19 @@ def test_the_list_is_plain_json(tmp_path):
     write_json(tmp_path / "candidates.json", [{"name": "start", "step": 0, "weights": None, "head": None}])
     assert read_candidates(tmp_path) == [Candidate("start", 0)]
     assert json.loads((tmp_path / "candidates.json").read_text())[0]["name"] == "start"
+
+
+def test_weights_beneath_are_loaded_first_and_their_loss_is_one_sentence(trained, tiny_folder, tmp_path):
+    from safetensors.torch import save_file
+
+    names = [f"backbone.encoder.layer.{layer}.output.dense.bias" for layer in (0, 3)]
+    save_file({name: torch.full((16,), 7.0) for name in names}, tmp_path / "beneath.safetensors")
+    write_candidates(tmp_path / "c", checkpoints=trained[1], beneath=tmp_path / "beneath.safetensors")
+    last = read_candidates(tmp_path / "c")[-1]
+    found = become(start(tiny_folder), last, tmp_path / "c").state_dict()
+    # The frozen bottom is from beneath, the top from the checkpoint.
+    assert torch.equal(found[names[0]], torch.full((16,), 7.0))
+    assert torch.equal(found[names[1]], trained[0].state_dict()[names[1]])
+    (tmp_path / "c" / "beneath.safetensors").unlink()
+    with pytest.raises(ArtifactError, match=r"beneath\.safetensors cannot be loaded"):
+        become(start(tiny_folder), last, tmp_path / "c")

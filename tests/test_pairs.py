@@ -12,6 +12,7 @@ from dial2vec.pairs import (
     first_turns,
     foreign_utterances,
     responses_in_context,
+    responses_with_neighbour,
 )
 
 LONG = "one two three four"
@@ -51,6 +52,12 @@ def test_the_context_is_the_nearest_turns_on_both_sides():
     rows = responses_in_context(DIALOGUES, context_turns=3, min_turns=4)
     assert rows.tolist() == [[0, -1, 1, -1], [1, 0, 2, -1], [2, 1, 3, 0], [3, 2, 4, 1], [4, 3, -1, 2]]
     assert responses_in_context(DIALOGUES, context_turns=1, min_turns=2)[-2:].tolist() == [[5, -1], [6, 5]]
+
+
+def test_the_neighbour_is_the_turn_before_and_behind_the_first_where_there_is_none():
+    found = responses_with_neighbour(DIALOGUES, min_turns=2)
+    assert found.tolist() == [[0, 1], [1, 0], [2, 1], [3, 2], [4, 3], [5, 6], [6, 5]]
+    assert responses_with_neighbour([make_dialogue("x", "a: hi")]).shape == (0, 2)
 
 
 def test_answers_are_the_turns_of_the_answering_role_after_the_first():

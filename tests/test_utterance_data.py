@@ -15,6 +15,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.methods import METHODS
 from dial2vec.objectives.dialoguecse import dialoguecse_loss
 from dial2vec.objectives.dse import dse_loss
+from dial2vec.objectives.siamese import siamese_loss
 from dial2vec.sampling import draw_samples
 from dial2vec.tokens import Batch
 from dial2vec.training import train
@@ -30,6 +31,8 @@ SETTINGS = {
         train=replace(TRAIN, method="dialaug"), dialaug=DialAug(batch_size=6, learning_rate=3e-3, answering="any")
     ),
 }
+
+LINES = [f"{'ab'[t % 2]}: w{t}" for t in range(4)]
 
 
 def corpus(n=8):
@@ -113,6 +116,42 @@ def test_the_true_response_comes_first_and_the_foreign_ones_are_of_other_dialogu
     assert (rows[before, 1] + 1 == rows[before, 0]).all()
 
 
+def guided(guidance, **options):
+    changed = replace(SETTINGS["dialoguecse"].dialoguecse, guidance=guidance, mlm_epochs=0.0, **options)
+    return replace(SETTINGS["dialoguecse"], dialoguecse=changed)
+
+
+@pytest.mark.parametrize(("guidance", "turns"), [("siamese_single", 1), ("siamese_multi", 3)])
+def test_a_siamese_loss_is_that_of_the_utterances_read_alone(tiny_folder, guidance, turns):
+    encoder, found = plan(tiny_folder, "dialoguecse", settings=guided(guidance))
+    data, items = found.data, [0, 1, 2, 3]
+    assert data.beside is None
+    assert data.context_turns == turns
+    texts = [turn.text for dialogue in corpus() for turn in dialogue.turns]
+    rows = data.rows[data.order[items, 1]]
+    said = torch.from_numpy(encoder.encode_utterances(["w0" if n < 0 else texts[n] for n in rows.ravel()]))
+    said = said.reshape(*rows.shape, 1, -1)
+    there = torch.from_numpy(rows >= 0)[..., None]
+    context, responses = slice(1, 1 + turns), [0, *range(1 + turns, rows.shape[1])]
+    expected = siamese_loss(said[:, context], there[:, context], said[:, responses], there[:, responses])
+    loss = data.loss(encoder.eval(), TRAIN, flat_batch(data, items), {})
+    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_siamese_pair_trains_and_its_context_is_the_turn_before(tiny_folder, tmp_path):
+    encoder, found = plan(tiny_folder, "dialoguecse", settings=guided("siamese_single", epochs=8))
+    response, neighbour = found.data.rows[:, :2].T
+    assert (neighbour == np.where(response % 4, response - 1, response + 1)).all()
+    losses = [entry["loss"] for entry in run(encoder, found, tmp_path / "c").history]
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.05
+
+
+def test_a_response_without_any_turn_around_it_does_not_train(tiny_folder):
+    rows = plan(tiny_folder, "dialoguecse", settings=guided("matching", context_turns=1))[1].data.rows
+    assert len(rows) == 8 * 3
+    assert (rows[:, 1] + 1 == rows[:, 0]).all()
+
+
 @pytest.mark.parametrize("method", SETTINGS)
 def test_training_lowers_the_loss_and_trains_what_stands_beside(tiny_folder, tmp_path, method):
     longer = replace(SETTINGS[method], **{method: replace(getattr(SETTINGS[method], method), epochs=8)})
@@ -156,6 +195,53 @@ def test_a_context_is_the_last_turns_that_fit_and_every_turn_is_closed(tiny_fold
     # Two turns are 1 + 2 x 4 tokens, a third would be 13.
     assert read[5] == ["[CLS] w3 w3 w3 [SEP] w4 w4 w4 [SEP]", "[CLS] w5 w5 w5 [SEP]"]
     assert found.data.count_cut() == 0
+
+
+def test_without_a_limit_95_of_100_contexts_fit(tiny_folder):
+    # Contexts of n turns are 1 + 2 n tokens, n from 1 to 20: the percentile is between the last two, and all may fit.
+    long = make_dialogue("d", *(f"{'ab'[t % 2]}: w{t}" for t in range(21)))
+    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, max_responses=None))
+    _, found = plan(tiny_folder, "dialaug", settings=options, dialogues=[long])
+    lengths = sorted(len(found.data[item][0].ids) for item in range(len(found.data)))
+    assert found.data.longest == np.percentile([1 + 2 * n for n in range(1, 21)], 95, method="higher") == 41
+    assert lengths == [1 + 2 * n for n in range(1, 21)]
+    # Two of 102 are longer, and are read without their first turns.
+    many = [make_dialogue(f"e{i}", "a: w1", "b: w2") for i in range(99)]
+    _, found = plan(tiny_folder, "dialaug", settings=options, dialogues=[*many, make_dialogue("x", *LINES)])
+    assert found.data.longest == 3
+    assert max(len(sequence.ids) for item in range(len(found.data)) for sequence in found.data[item]) == 3
+
+
+def test_without_a_limit_the_encoders_own_holds_and_responses_are_not_cut_by_short_contexts(tiny_folder):
+    dialogues = [make_dialogue(f"d{i}", "a: w1", f"b: {'w2 ' * 9}", "a: w3") for i in range(4)]
+    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, answering="second"))
+    _, found = plan(tiny_folder, "dialaug", settings=options, dialogues=dialogues)
+    assert (found.data.longest, found.data.count_cut()) == (11, 0)
+    endless = [make_dialogue("d", *(f"{'ab'[t % 2]}: {'w2 ' * 30}" for t in range(9)))]
+    assert plan(tiny_folder, "dialaug", dialogues=endless)[1].data.longest == 64
+    untrained = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, epochs=0))
+    assert plan(tiny_folder, "dialaug", settings=untrained)[1].data.longest == 64
+
+
+def deleting(token):
+    return replace(
+        SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, augmentation="deletion", deleted=token)
+    )
+
+
+def test_a_token_for_deleted_words_is_added_where_there_is_none_and_damages_contexts(tiny_folder):
+    encoder, found = plan(tiny_folder, "dialaug", settings=deleting("[DEL]"))
+    table = encoder.backbone.get_input_embeddings().weight
+    assert (found.added, table.shape, found.data.vocabulary.deleted) == ("[DEL]", (46, 16), 45)
+    torch.testing.assert_close(table[45], table[:45].mean(0))
+    assert found.data.loss(encoder.eval(), TRAIN, flat_batch(found.data, [0, 1, 2]), {}).isfinite()
+    encoder, found = plan(tiny_folder, "dialaug", settings=deleting("w7"))
+    assert (found.added, len(encoder.tokens.tokenizer), found.data.vocabulary.deleted) == (None, 45, 12)
+
+
+def test_other_damage_adds_no_token(tiny_folder):
+    encoder, found = plan(tiny_folder, "dialaug")
+    assert (found.added, len(encoder.tokens.tokenizer)) == (None, 45)
 
 
 def test_a_context_is_damaged_anew_at_each_step_and_the_generator_decides_how(tiny_folder):

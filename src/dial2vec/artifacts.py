@@ -107,6 +107,11 @@ class Artifacts:
         return self._of("checkpoints")
 
     @property
+    def adaptation(self) -> Path:
+        """Checkpoints of what trains before the method does (dialoguecse), kept until both end; not an output."""
+        return self._of("adaptation")
+
+    @property
     def metrics(self) -> Path:
         """Start and trained on the test split (stage evaluate)."""
         return self._of("metrics.json")

@@ -7,6 +7,7 @@ import inspect
 import logging
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -153,6 +154,30 @@ def save(backbone: Any, folder: Path) -> None:
     # An encoder that was taken out of a model cannot be given the names back that its parameters had there.
     alone = backbone.config.model_type in ENCODERS_OF
     backbone.save_pretrained(folder, **({"save_original_format": False} if alone else {}))
+
+
+def add_token(backbone: Any, tokenizer: Any, token: str) -> bool:
+    """Give a tokenizer a token that it lacks, and the encoder a row for it: the mean of the rows of all others.
+
+    Adds nothing where the tokenizer has it, and tells whether it had to. Nothing is drawn: twice the same encoder gets
+    twice the same row.
+    """
+    if token in tokenizer.get_vocab():
+        return False
+    tokenizer.add_tokens([token], special_tokens=True)
+    number, table = tokenizer.convert_tokens_to_ids(token), backbone.get_input_embeddings()
+    mean = table.weight.detach()[:number].mean(0)
+    # Some tables have rows to spare.
+    more = max(0, number + 1 - table.num_embeddings)
+    weights = torch.cat([table.weight.detach(), mean.expand(more, -1)])
+    weights[number] = mean
+    table.weight = nn.Parameter(weights, requires_grad=table.weight.requires_grad)
+    table.num_embeddings = len(weights)
+    if isinstance(backbone, PlatoModel):
+        backbone.config = replace(backbone.config, vocab_size=len(weights))
+    else:
+        backbone.config.vocab_size = len(weights)
+    return True
 
 
 def limits(backbone: Any, tokenizer: Any, style: InputStyle, *, name: str) -> tuple[int, int | None]:

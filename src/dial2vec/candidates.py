@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from dial2vec.backbone import add_token
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.head import Head
 
 INDEX = "candidates.json"
-TRAINED_HEAD = "head.safetensors"
+TRAINED_HEAD, BENEATH = "head.safetensors", "beneath.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,16 @@ class Candidate:
     :param step: optimiser steps behind it; 0 for the start and for heads fitted on it.
     :param weights: file of the weights that training changed, None where it changed none.
     :param head: file of the head, None for none.
+    :param beneath: file of weights that were changed before those of `weights`, None for none.
+    :param added: a token that the start lacks.
     """
 
     name: str
     step: int
     weights: str | None = None
     head: str | None = None
+    beneath: str | None = None
+    added: str | None = None
 
 
 START = Candidate("start", 0)
@@ -46,7 +51,13 @@ def save_weights(encoder: DialogueEncoder, path: Path) -> None:
 
 
 def write_candidates(
-    folder: Path, *, checkpoints: Path, head: Head | None = None, maps: Mapping[int, Mapping[str, Head]] | None = None
+    folder: Path,
+    *,
+    checkpoints: Path,
+    head: Head | None = None,
+    maps: Mapping[int, Mapping[str, Head]] | None = None,
+    beneath: Path | None = None,
+    added: str | None = None,
 ) -> int:
     """Write all candidates of a training run, the start first, and return how many.
 
@@ -54,6 +65,8 @@ def write_candidates(
     :param head: what was on the encoder while it trained, None for nothing.
     :param maps: heads fitted on the vectors of a step, by step and name, the most cautious first; those of step 0 are
         the start's.
+    :param beneath: file with the weights from which the checkpoints were trained on, None where that was the start.
+    :param added: a token that the encoder got before it trained, None for none.
     """
     maps = maps or {}
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
@@ -61,17 +74,27 @@ def write_candidates(
         temporary.mkdir()
         if head is not None:
             head.save(temporary / TRAINED_HEAD)
+        if beneath is not None:
+            shutil.copyfile(beneath, temporary / BENEATH)
         listed = [START]
         for step in [0, *steps]:
-            weights = f"weights-{step}.safetensors" if step else None
-            if weights:
-                shutil.copyfile(checkpoints / weights, temporary / weights)
-                file = None if head is None else TRAINED_HEAD
-                listed.append(Candidate(f"checkpoint of step {step}", step, weights, file))
+            trained = START
+            if step:
+                file = f"weights-{step}.safetensors"
+                shutil.copyfile(checkpoints / file, temporary / file)
+                trained = Candidate(
+                    f"checkpoint of step {step}",
+                    step,
+                    file,
+                    head=None if head is None else TRAINED_HEAD,
+                    beneath=None if beneath is None else BENEATH,
+                    added=added,
+                )
+                listed.append(trained)
             for name, fitted in maps.get(step, {}).items():
                 file = f"{name.replace(' ', '-')}-{step}.safetensors"
                 fitted.save(temporary / file)
-                listed.append(Candidate(f"{name} of step {step}" if step else name, step, weights, file))
+                listed.append(replace(trained, name=f"{name} of step {step}" if step else name, head=file))
         write_json(temporary / INDEX, [asdict(candidate) for candidate in listed])
     return len(listed)
 
@@ -87,8 +110,12 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
     :raises ArtifactError: when the weights of the candidate are missing, damaged or do not fit the encoder.
     :raises ModelError: likewise for its head.
     """
-    if candidate.weights is not None:
-        path = folder / candidate.weights
+    if candidate.added is not None:
+        add_token(encoder.backbone, encoder.tokens.tokenizer, candidate.added)
+    for file in (candidate.beneath, candidate.weights):
+        if file is None:
+            continue
+        path = folder / file
         try:
             unknown = encoder.load_state_dict(load_file(path), strict=False).unexpected_keys
         except (OSError, SafetensorError, RuntimeError) as error:

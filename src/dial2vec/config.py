@@ -118,7 +118,10 @@ class Dse:
 class DialogueCse:
     """Method dialoguecse: utterances guided by the turns around them (block `dialoguecse`; Liu et al. 2021)."""
 
+    guidance: Literal["matching", "siamese_single", "siamese_multi"] = "matching"
     aggregation: Literal["mean", "attention"] = "mean"
+    mlm_epochs: float = 0.5
+    mlm_max_utterances: int | None = 2000
     context_turns: int = 3
     negatives: int = 9
     min_turns: int = 4
@@ -145,7 +148,7 @@ class DialAug:
     epochs: int = 1
     batch_size: int = 20
     max_responses: int | None = 2000
-    max_length: int = 256
+    max_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,6 +74,16 @@ def responses_in_context(
     return np.array(rows, dtype=np.int64).reshape(-1, 1 + context_turns)
 
 
+def responses_with_neighbour(dialogues: Sequence[Dialogue], *, min_turns: int = 4) -> NDArray[np.int64]:
+    """Return every utterance with the turn before it, the first of a dialogue with the one behind it, int64 [m, 2].
+
+    :param dialogues: as of `responses_in_context`.
+    :param min_turns: shorter dialogues are left out; 2 at least.
+    """
+    response, before, behind = responses_in_context(dialogues, context_turns=2, min_turns=min_turns).T
+    return np.column_stack([response, np.where(before == NONE, behind, before)])
+
+
 def contexts_with_answers(dialogues: Sequence[Dialogue], *, answering: int | None = None) -> NDArray[np.int64]:
     """Return every turn that answers others (Poddar et al. 2022, section 3), int64 [m, 2]: (dialogue, turn).
 

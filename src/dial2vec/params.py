@@ -63,6 +63,8 @@ RANGES: dict[str, tuple[float, float]] = {
     "dse.batch_size": (2, inf),
     "dse.max_pairs": (2, inf),
     "dse.max_length": (4, inf),
+    "dialoguecse.mlm_epochs": (0, inf),
+    "dialoguecse.mlm_max_utterances": (1, inf),
     "dialoguecse.context_turns": (1, inf),
     "dialoguecse.negatives": (1, 999),
     "dialoguecse.min_turns": (2, inf),
@@ -130,6 +132,8 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         )
     if not settings.encoder.name.strip():
         raise SettingsError(f"{source}: encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2.")
+    if not settings.dialaug.deleted.strip():
+        raise SettingsError(f"{source}: dialaug.deleted is blank; give a token such as '[DEL]'.")
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         raise SettingsError(f"{source}: prepare: dev_share + test_share leave nothing to train on; lower one of them.")
     if settings.encoder.hierarchy != "none" and settings.train.method in WITHOUT_HIERARCHY:

@@ -19,14 +19,22 @@ from dial2vec.objectives.dialaug import dialaug_loss
 from dial2vec.pooling import pool
 from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence
 
+# Percentile of the lengths that is the limit where the settings name none.
+LONG = 95
+
 
 class ResponseSet(Dataset[list[TokenSequence]]):
     """Items of DialAug in training order: `[context, response]`.
 
     :param answers: int64 [m, 2] of `pairs.contexts_with_answers`.
-    :param tokenizer: puts the separator behind every turn; the last turns of a context are read that fit.
+    :param tokenizer: puts the separator behind every turn.
     :param order: int64 [items, 2] of `training_order`; the second column is the place in `answers`.
+    :param options: block `dialaug`.
     :param beside: the projection behind which views are contrasted.
+
+    Attribute `longest`: tokens of the longest input. Of a longer context the last turns are read that fit. Without
+    `options.max_length` it is the 95th percentile of the contexts (of the responses, where these are longer), at most
+    what the tokenizer allows.
     """
 
     def __init__(
@@ -45,6 +53,7 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         words = {place: tokenizer.utterances(turn.text for turn in dialogues[place].turns) for place in self.used}
         self.words = {place: [found[turn] for turn in range(len(found))] for place, found in words.items()}
         self.vocabulary = Vocabulary.of(tokenizer.tokenizer, deleted=options.deleted)
+        self.longest = min(tokenizer.max_length, options.max_length or self._usual_length())
 
     def __len__(self) -> int:
         return len(self.order)
@@ -53,15 +62,26 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         place, turn = self.answers[self.order[item, 1]]
         words, roles = self.words[place], self.dialogues[place].roles
         begin = self._first_that_fits(words, turn)
-        context = self.tokenizer.assemble(words[begin:turn], roles[begin:turn])
-        return [context, self.tokenizer.assemble(words[turn : turn + 1], roles[turn : turn + 1])]
+        return [
+            self.tokenizer.assemble(words[first:last], roles[first:last]).first(self.longest)
+            for first, last in ((begin, turn), (turn, turn + 1))
+        ]
+
+    def _usual_length(self) -> int:
+        """Return the 95th percentile of the tokens of the inputs that train (Poddar et al. 2022)."""
+        trained = self.answers[np.unique(self.order[:, 1])]
+        if not len(trained):
+            return self.tokenizer.max_length
+        begins = {place: np.cumsum([0, *(len(turn) for turn in words)]) for place, words in self.words.items()}
+        spans = np.array([[begins[place][turn], begins[place][turn + 1]] for place, turn in trained])
+        special = np.array([[self.tokenizer.n_special(turn), self.tokenizer.n_special(1)] for turn in trained[:, 1]])
+        contexts_and_responses = np.diff(spans, axis=1, prepend=0) + special
+        return int(np.percentile(contexts_and_responses, LONG, axis=0, method="higher").max())
 
     def _first_that_fits(self, words: Sequence[NDArray[np.int32]], turn: int) -> int:
         """Return from which turn on a context fits; the turn before the answer is always read."""
         begin, length = turn - 1, len(words[turn - 1])
-        while begin and length + len(words[begin - 1]) + self.tokenizer.n_special(turn - begin + 1) <= (
-            self.tokenizer.max_length
-        ):
+        while begin and length + len(words[begin - 1]) + self.tokenizer.n_special(turn - begin + 1) <= self.longest:
             begin -= 1
             length += len(words[begin])
         return begin

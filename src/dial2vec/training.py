@@ -118,6 +118,11 @@ class Trained:
     seconds: float
     tokens: float
 
+    @classmethod
+    def nothing(cls) -> Trained:
+        """Return what a run without items leaves."""
+        return cls([], steps=0, dialogues=0, cut=0, resumed_from=0, seconds=0.0, tokens=0.0)
+
 
 def train(
     encoder: DialogueEncoder,
@@ -144,7 +149,7 @@ def train(
     """
     start = last_whole_checkpoint(checkpoints, fingerprint)
     if not len(data):
-        return Trained([], 0, 0, 0, 0, 0.0, 0.0)
+        return Trained.nothing()
     set_seed(seed)
     encoder.freeze_bottom(settings.frozen_share)
     if not any(weights.requires_grad for weights in encoder.parameters()):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 import torch
@@ -16,10 +16,12 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.objectives.dialoguecse import ContextAttention, dialoguecse_loss
 from dial2vec.objectives.dse import dse_loss
+from dial2vec.objectives.siamese import siamese_loss
 from dial2vec.pairs import NONE
 from dial2vec.pooling import pool
 from dial2vec.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 
+Guidance = Literal["matching", "siamese_single", "siamese_multi"]
 M = TypeVar("M", bound=nn.Module)
 
 
@@ -30,6 +32,7 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
     :param rows: the utterances of each item, int64 [m, k], -1 for none.
     :param tokenizer: its `max_length` is the longest utterance.
     :param order: int64 [items, 2] of `training_order`; the second column is the place in `rows`.
+    :param temperature: τ of the loss, where it has one.
     :param beside: what is trained with the encoder and thrown away, if anything.
     """
 
@@ -40,7 +43,7 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         tokenizer: DialogueTokenizer,
         order: NDArray[np.int64],
         *,
-        temperature: float,
+        temperature: float = 1.0,
         beside: nn.Module | None = None,
     ) -> None:
         self.rows, self.tokenizer, self.order = rows, tokenizer, order
@@ -96,6 +99,8 @@ class ContextSet(UtteranceSet):
 
     :param rows: of `responses_in_context`, the foreign utterances behind: [m, 1 + c + negatives].
     :param context_turns: c.
+    :param guidance: how context and response meet: "matching" by `dialoguecse_loss`, the others by `siamese_loss`.
+    :param beside: the attention over the context turns; with "matching" only.
     """
 
     def __init__(
@@ -107,10 +112,11 @@ class ContextSet(UtteranceSet):
         *,
         context_turns: int,
         temperature: float,
+        guidance: Guidance = "matching",
         beside: ContextAttention | None = None,
     ) -> None:
         super().__init__(dialogues, rows, tokenizer, order, temperature=temperature, beside=beside)
-        self.context_turns, self.attention = context_turns, beside
+        self.context_turns, self.guidance, self.attention = context_turns, guidance, beside
 
     def __getitem__(self, item: int) -> list[TokenSequence]:
         row = self.rows[self.order[item, 1]]
@@ -118,19 +124,15 @@ class ContextSet(UtteranceSet):
         return [self.joined(np.array([number])) for number in [*context, *responses]]
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
-        """Return the DialogueCSE loss of a flat batch."""
+        """Return the DialogueCSE loss of a flat batch, or that of its Siamese baselines."""
         each = self.rows.shape[1]
         hidden = encoder.sequence_states(batch).unflatten(0, (-1, each))
         there = (batch.roles != PADDING_ROLE).unflatten(0, (-1, each))
         c = self.context_turns
-        return dialoguecse_loss(
-            hidden[:, :c],
-            there[:, :c],
-            hidden[:, c:],
-            there[:, c:],
-            temperature=self.temperature,
-            attention=self.attention,
-        )
+        met = (hidden[:, :c], there[:, :c], hidden[:, c:], there[:, c:])
+        if self.guidance == "matching":
+            return dialoguecse_loss(*met, temperature=self.temperature, attention=self.attention)
+        return siamese_loss(*met, temperature=self.temperature)
 
 
 def utterance_tokenizer(encoder: DialogueEncoder, *, max_length: int) -> DialogueTokenizer:

@@ -85,7 +85,7 @@ def larger(project):
 def change(project, block, **values):
     path = project / "params.yaml"
     params = yaml.safe_load(path.read_text())
-    params[block] |= values
+    params[block] = params.get(block, {}) | values
     path.write_text(yaml.safe_dump(params))
 
 

@@ -57,8 +57,8 @@ def trained_encoder(
     for stage, written_last in stages if with_choices or not last else stages[:2]:
         if not written_last.is_file():
             stage(scratch, ours)
-    trained = read_json(scratch.training)
-    training = Training(tokens=round(trained["tokens"] * trained["steps"]))
+    report = read_json(scratch.training)
+    training = Training(tokens=round(sum(part["tokens"] * part["steps"] for part in (report, report["before"]))))
     if with_choices or not last:
         training = _with_choices(training, scratch)
     if not last:

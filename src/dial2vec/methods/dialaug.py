@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from dial2vec.backbone import add_token
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
@@ -34,6 +35,7 @@ def plan_dialaug(
 ) -> Plan:
     """Prepare contexts with their answers.
 
+    :param encoder: the start; gets the token for deleted words where some are deleted and it has none.
     :param samples: says which dialogues may train; its negatives are not used.
     :param vectors: not used: no vectors are needed beforehand.
     :raises ArtifactError: when there are fewer than two answers.
@@ -56,15 +58,17 @@ def plan_dialaug(
     )
     lengths = _words_before(chosen, answers)
     order = training_order(lengths, passes=1, settings=train, seed=seed)
+    deleting = options.augmentation == "deletion"
+    added = deleting and add_token(encoder.backbone, encoder.tokens.tokenizer, options.deleted)
     data = ResponseSet(
         chosen,
         answers,
-        utterance_tokenizer(encoder, max_length=options.max_length),
+        utterance_tokenizer(encoder, max_length=options.max_length or encoder.max_length),
         order,
         options=options,
         beside=seeded(ViewProjection, encoder.dimension, seed=seed),
     )
-    return Plan(data, train=train)
+    return Plan(data, train=train, added=options.deleted if added else None)
 
 
 def _words_before(dialogues: Sequence[Dialogue], answers: np.ndarray) -> np.ndarray:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.config import Train
+from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
-from dial2vec.training import Schedule
+from dial2vec.training import Schedule, Trained, train
 from dial2vec.training_data import TrainingSet
 
 
@@ -27,6 +30,9 @@ class Plan:
     :param train: what holds for this method instead of block `train`; None is that block as it stands.
     :param beside_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
     :param schedule: of the learning rate, behind the warm-up.
+    :param before: what trains the encoder before `data` does (masked words); its last weights lie beneath every
+        checkpoint.
+    :param added: a token that the plan gave the encoder (`dial2vec.backbone.add_token`), if any.
     """
 
     data: TrainingSet | None
@@ -37,8 +43,33 @@ class Plan:
     train: Train | None = None
     beside_rate: float | None = None
     schedule: Schedule = "linear"
+    before: Plan | None = None
+    added: str | None = None
 
 
 def words_of(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
     """Return the number of words of each dialogue, int64 [n]."""
     return np.array([sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)
+
+
+def carry_out(
+    plan: Plan | None, encoder: DialogueEncoder, settings: Settings, *, checkpoints: Path, fingerprint: str
+) -> Trained:
+    """Train the encoder in place as planned, without what comes before; None, or a plan without items, trains nothing.
+
+    :param checkpoints: folder of this part's checkpoints; where nothing is trained nothing of a former run stays.
+    :param fingerprint: as in `training.train`.
+    """
+    if plan is None or plan.data is None:
+        shutil.rmtree(checkpoints, ignore_errors=True)
+        return Trained.nothing()
+    return train(
+        encoder,
+        plan.data,
+        settings=plan.train or settings.train,
+        seed=settings.seed,
+        checkpoints=checkpoints,
+        fingerprint=fingerprint,
+        beside_rate=plan.beside_rate,
+        schedule=plan.schedule,
+    )

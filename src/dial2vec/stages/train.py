@@ -16,9 +16,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.methods import METHODS
 from dial2vec.methods.neighbours import fit_maps
+from dial2vec.methods.plan import carry_out
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
-from dial2vec.training import Trained, train
+from dial2vec.training import Trained
 
 # The blocks of params.yaml that training depends on.
 TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augmentation")
@@ -37,32 +38,29 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         seed=settings.seed,
         vectors=artifacts.vectors,
     )
-    if plan.data is None:
-        result = Trained([], 0, 0, 0, 0, 0.0, 0.0)
-        shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
-    else:
-        result = train(
-            encoder,
-            plan.data,
-            settings=plan.train or settings.train,
-            seed=settings.seed,
-            checkpoints=artifacts.checkpoints,
-            fingerprint=fingerprint,
-            beside_rate=plan.beside_rate,
-            schedule=plan.schedule,
-        )
+    before = carry_out(plan.before, encoder, settings, checkpoints=artifacts.adaptation, fingerprint=fingerprint)
+    result = carry_out(plan, encoder, settings, checkpoints=artifacts.checkpoints, fingerprint=fingerprint)
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
         # Training moved the dialogues, so the last checkpoint has neighbourhoods and maps of its own.
         folder = artifacts.vectors / "trained"
         maps[result.steps] = fit_maps(encoder, plan.neighbourhood, settings=settings.train, vectors=folder).maps
-    count = write_candidates(artifacts.candidates, checkpoints=artifacts.checkpoints, head=plan.head, maps=maps)
+    count = write_candidates(
+        artifacts.candidates,
+        checkpoints=artifacts.checkpoints,
+        head=plan.head,
+        maps=maps,
+        beneath=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
+        added=plan.added,
+    )
     _write_curve(artifacts, result)
-    write_json(artifacts.training, asdict(result) | {"note": plan.note})
-    shutil.rmtree(artifacts.checkpoints, ignore_errors=True)
+    write_json(artifacts.training, asdict(result) | {"note": plan.note, "before": asdict(before)})
+    for folder in (artifacts.checkpoints, artifacts.adaptation):
+        shutil.rmtree(folder, ignore_errors=True)
     again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
     cut = f", {result.cut} of them cut" if result.cut else ""
-    return plan.note or f"{count} candidates; {result.steps} steps over {result.dialogues} dialogues{cut}{again}"
+    after = f", after {before.steps} steps on masked words" if before.steps else ""
+    return plan.note or f"{count} candidates; {result.steps} steps over {result.dialogues} dialogues{cut}{again}{after}"
 
 
 def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder) -> str:

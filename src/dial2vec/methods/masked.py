@@ -1,0 +1,54 @@
+"""Adaptation of an encoder to the dialogues' language, before a method trains it: it guesses words (BERT's task)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dial2vec.config import Settings
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.masked_data import MaskedSet, masked_head
+from dial2vec.methods.plan import Plan
+from dial2vec.training_data import training_order
+from dial2vec.utterance_data import utterance_tokenizer
+
+# Liu et al. 2021: half an epoch in batches of 50; every layer trains.
+LEARNING_RATE, BATCH = 2e-5, 50
+# A checkpoint is all weights and twice as much for the optimiser, and of no use but after a kill.
+MOST_CHECKPOINTS = 10
+
+
+def plan_masked(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, settings: Settings, seed: int) -> Plan:
+    """Prepare utterances whose words are to be guessed, by block `dialoguecse`.
+
+    Of an epoch that is not whole the first part of its order is taken, which is a random one.
+
+    :param dialogues: all whose utterances may be read.
+    :raises ModelError: when the encoder has no masked language model.
+    """
+    options = settings.dialoguecse
+    words = np.array([len(turn.text.split()) for dialogue in dialogues for turn in dialogue.turns], dtype=np.int64)
+    train = replace(
+        settings.train,
+        learning_rate=LEARNING_RATE,
+        epochs=math.ceil(options.mlm_epochs),
+        batch_size=BATCH,
+        gradient_accumulation=1,
+        max_dialogues=options.mlm_max_utterances,
+        frozen_share=0.0,
+    )
+    order = training_order(words, passes=1, settings=train, seed=seed)
+    order = order[: math.ceil(len(order) * options.mlm_epochs / train.epochs)]
+    data = MaskedSet(
+        dialogues,
+        np.arange(len(words))[:, None],
+        utterance_tokenizer(encoder, max_length=options.max_length),
+        order,
+        beside=masked_head(encoder, seed=seed),
+    )
+    steps = math.ceil(len(order) / BATCH)
+    return Plan(data, train=replace(train, checkpoint_steps=max(train.checkpoint_steps, steps // MOST_CHECKPOINTS)))

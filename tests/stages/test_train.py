@@ -1,0 +1,130 @@
+"""What stage train leaves where the encoder was changed before its method trained it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from dial2vec.candidates import become, read_candidates
+from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.files import read_json
+from dial2vec.masked_data import MaskedSet
+from dial2vec.methods import masked
+from dial2vec.params import load_settings
+from dial2vec.stages import train as stage
+from dial2vec.stages.prepare import prepare
+from dial2vec.stages.sample import sample
+from dial2vec.stages.select import select
+from dial2vec.stages.train import train_encoder
+from dial2vec.stages.validate import validate
+from dial2vec.utterance_data import ContextSet
+from stages.test_stages import change, project, run
+
+__all__ = ["project"]
+READY = (validate, prepare, sample)
+
+
+@pytest.fixture
+def guessing(project, monkeypatch):
+    """DialogueCSE: 4 steps on masked words, then 5 on contexts, a checkpoint every two of them."""
+    change(project, "train", method="dialoguecse", checkpoint_steps=2, frozen_share=0.5)
+    options = {"mlm_max_utterances": 32, "max_responses": 10, "batch_size": 2, "negatives": 2, "learning_rate": 1e-2}
+    change(project, "dialoguecse", mlm_epochs=1.0, **options)
+    monkeypatch.setattr(masked, "BATCH", 8)
+    monkeypatch.setattr(masked, "LEARNING_RATE", 1e-2)
+    return project
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """A list that gets the encoder of each training run."""
+    seen, real = [], stage.train
+
+    def watch(encoder, *given, **options):
+        seen.append(encoder)
+        return real(encoder, *given, **options)
+
+    monkeypatch.setattr(stage, "train", watch)
+    return seen
+
+
+def start(project):
+    return DialogueEncoder.start(load_settings(project / "params.yaml").encoder)
+
+
+def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(guessing, trained):
+    artifacts, said = run(guessing, *READY, train_encoder, select)
+    assert said[3] == "4 candidates; 5 steps over 10 dialogues, after 4 steps on masked words"
+    assert not artifacts.adaptation.exists()
+    assert not artifacts.checkpoints.exists()
+    assert len(read_json(artifacts.training)["before"]["history"]) == 4
+    first, *_, last = read_candidates(artifacts.candidates)
+    assert (first.beneath, last.beneath) == (None, "beneath.safetensors")
+    found = become(start(guessing), last, artifacts.candidates).state_dict()
+    assert all(torch.equal(found[name], value) for name, value in trained[-1].state_dict().items())
+    table = "backbone.embeddings.word_embeddings.weight"
+    assert not torch.equal(found[table], start(guessing).state_dict()[table])
+    dev = list(read_dialogues(artifacts.split("dev")))
+    model = DialogueEncoder.from_pretrained(artifacts.model)
+    np.testing.assert_allclose(model.encode(dev), trained[-1].encode(dev), atol=1e-6)
+
+
+@pytest.mark.parametrize(("which", "at"), [(MaskedSet, 3), (ContextSet, 3)])
+def test_a_kill_in_either_part_costs_the_steps_since_a_checkpoint(guessing, trained, monkeypatch, which, at):
+    run(guessing, *READY, train_encoder)
+    expected = trained[-1].state_dict()
+    counts, losses = {}, {kind: kind.loss for kind in (MaskedSet, ContextSet)}
+
+    def counting(kind, killed):
+        def loss(self, *given):
+            counts[kind] = counts.get(kind, 0) + 1
+            if killed and counts[kind] == at + 1:
+                raise KeyboardInterrupt
+            return losses[kind](self, *given)
+
+        return loss
+
+    monkeypatch.setattr(which, "loss", counting(which, killed=True))
+    with pytest.raises(KeyboardInterrupt):
+        run(guessing, train_encoder)
+    counts.clear()
+    for kind in losses:
+        monkeypatch.setattr(kind, "loss", counting(kind, killed=False))
+    run(guessing, train_encoder)
+    # Four and five steps, of which those up to the second were kept; a part that had ended is not done again.
+    assert counts == ({MaskedSet: 2, ContextSet: 5} if which is MaskedSet else {ContextSet: 3})
+    assert all(torch.equal(trained[-1].state_dict()[name], value) for name, value in expected.items())
+
+
+def test_other_settings_throw_away_what_was_adapted(guessing, trained, monkeypatch):
+    artifacts, _ = run(guessing, *READY)
+    real = ContextSet.loss
+    monkeypatch.setattr(ContextSet, "loss", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        run(guessing, train_encoder)
+    assert artifacts.adaptation.exists()
+    monkeypatch.setattr(ContextSet, "loss", real)
+    change(guessing, "dialoguecse", mlm_epochs=0)
+    _, said = run(guessing, train_encoder)
+    assert said == ["4 candidates; 5 steps over 10 dialogues"]
+    assert not artifacts.adaptation.exists()
+    assert all(one.beneath is None for one in read_candidates(artifacts.candidates))
+
+
+@pytest.mark.parametrize("frozen_share", [0.0, 0.5])
+def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, trained, frozen_share):
+    change(project, "train", method="dialaug", checkpoint_steps=2, frozen_share=frozen_share)
+    options = {"augmentation": "deletion", "deleted": "[DEL]", "max_responses": 10, "batch_size": 2}
+    change(project, "dialaug", learning_rate=1e-2, **options)
+    artifacts, _ = run(project, *READY, train_encoder, select)
+    first, *_, last = read_candidates(artifacts.candidates)
+    assert (first.added, last.added) == (None, "[DEL]")
+    found = become(start(project), last, artifacts.candidates)
+    assert all(torch.equal(found.state_dict()[name], value) for name, value in trained[-1].state_dict().items())
+    model = DialogueEncoder.from_pretrained(artifacts.model)
+    assert model.backbone.get_input_embeddings().weight.shape == (46, 16)
+    assert model.tokens.tokenizer.convert_tokens_to_ids("[DEL]") == 45
+    dev = list(read_dialogues(artifacts.split("dev")))
+    np.testing.assert_allclose(model.encode(dev), trained[-1].encode(dev), atol=1e-6)
