@@ -163,9 +163,9 @@ def trained(
 ) -> None:
     """Train the encoder in place by one method, with its settings of params.yaml."""
     dialogues: list[Dialogue] = list(read_dialogues(artifacts.split("train")))
-    ours = replace(settings, train=replace(settings.train, method=method))
+    ours = replace(settings, train=replace(settings.train, method=method, checkpoint_steps=10_000))
     if method == "dial2vec":
-        paper = {name: value for name, value in PAPER_TRAINING.items() if name != "method"}
+        paper = {name: value for name, value in PAPER_TRAINING.items() if name not in ("method", "checkpoint_steps")}
         ours = replace(ours, train=replace(ours.train, **paper))
     samples = draw_samples(
         dialogues, **{name: value for name, value in PAPER_SAMPLES.items() if name != "among"}, seed=settings.seed

@@ -16,6 +16,7 @@ from dial2vec.methods import METHODS
 from dial2vec.objectives.dialoguecse import dialoguecse_loss
 from dial2vec.objectives.dse import dse_loss
 from dial2vec.objectives.siamese import siamese_loss
+from dial2vec.pooling import pool
 from dial2vec.sampling import draw_samples
 from dial2vec.tokens import Batch
 from dial2vec.training import train
@@ -252,6 +253,16 @@ def test_a_context_is_damaged_anew_at_each_step_and_the_generator_decides_how(ti
         torch.manual_seed(seed)
         losses.append(found.data.loss(encoder.eval(), TRAIN, batch, {}).item())
     assert losses[0] == losses[1] != losses[2]
+
+
+def test_without_damage_the_loss_is_that_of_the_plain_bi_encoder(tiny_folder):
+    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, augmentation="none"))
+    encoder, found = plan(tiny_folder, "dialaug", settings=options)
+    batch = flat_batch(found.data, [0, 1, 2, 3])
+    states = encoder.eval().sequence_states(batch).detach()
+    contexts, answers = pool(states, batch.roles, batch.turns, how="mean").unflatten(0, (4, 2)).unbind(1)
+    expected = torch.nn.functional.cross_entropy(contexts @ answers.T, torch.arange(4))
+    torch.testing.assert_close(found.data.loss(encoder, TRAIN, batch, {}), expected)
 
 
 def test_too_little_to_learn_from_is_an_error_that_names_the_setting(tiny_folder):

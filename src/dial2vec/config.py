@@ -137,7 +137,7 @@ class DialogueCse:
 class DialAug:
     """Method dialaug: contexts and responses, the contexts damaged (block `dialaug`; Poddar et al. 2022)."""
 
-    augmentation: Literal["conmix", "truncation", "deletion", "reordering", "replacement"] = "conmix"
+    augmentation: Literal["conmix", "truncation", "deletion", "reordering", "replacement", "none"] = "conmix"
     share: float | None = None
     deleted: str = "[unused1]"
     answering: Literal["any", "first", "second"] = "second"

@@ -94,6 +94,10 @@ class ResponseSet(Dataset[list[TokenSequence]]):
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
         """Return DialAug's loss of a flat batch; damage is drawn from torch's own generator, which checkpoints keep."""
         contexts, responses = (Batch(*(getattr(batch, name)[side::2] for name in Batch.__slots__)) for side in (0, 1))
+        if self.options.augmentation == "none":
+            # The context as its own view counts twice in a mean, which is the plain bi-encoder's loss.
+            plain, answers = self._vectors(encoder, contexts), self._vectors(encoder, responses)
+            return dialaug_loss(plain, plain, answers, project=self.beside, contrast=0.0)
         augment, vocabulary = TOKEN_WAYS[self.options.augmentation], self.vocabulary.to(batch.ids.device)
         # Truncation draws how many turns go, and has no share.
         fixed = self.options.share is None or self.options.augmentation == "truncation"

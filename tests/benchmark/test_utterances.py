@@ -65,3 +65,12 @@ def test_a_fitted_baseline_is_scored_on_the_tasks_and_every_method_is_a_system(p
     assert cell.tasks[0]["settings"]["separator"] == " "
     assert set(METHODS) <= set(ALL)
     assert len(places(["calls"], METHODS, [1, 2], tasks=TaskData())) == 2 * len(METHODS) - 1
+
+
+def test_a_row_can_differ_from_params_yaml_in_the_block_of_its_method(project):
+    _, settings = project
+    settings = replace(settings, dialaug=replace(settings.dialaug, augmentation="deletion", batch_size=7))
+    found = [ALL[name].settings(settings, seed=1) for name in ("bi_encoder", "dialaug", "dse")]
+    assert [one.dialaug.augmentation for one in found] == ["none", "conmix", "deletion"]
+    assert [one.dialaug.batch_size for one in found] == [7, 7, 7]
+    assert [one.train.method for one in found] == ["dialaug", "dialaug", "dse"]

@@ -64,6 +64,7 @@ class System:
     :param encoder: what differs from block `encoder` of params.yaml.
     :param sample: what differs from block `sample`.
     :param train: what differs from block `train`; None where nothing is trained.
+    :param block: what differs from the block of the method.
     :param selection: how the checkpoint is chosen.
     :param choices: whether the choice without labels is asked for even where the last checkpoint is scored.
     :param course: whether every checkpoint is scored, with seed 1, for figure 3.
@@ -79,6 +80,7 @@ class System:
     encoder: Mapping[str, Any] = field(default_factory=dict)
     sample: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] | None = None
+    block: Mapping[str, Any] = field(default_factory=dict)
     selection: Literal["label_free", "last"] = "label_free"
     choices: bool = False
     course: bool = False
@@ -86,8 +88,11 @@ class System:
     def settings(self, settings: Settings, *, seed: int) -> Settings:
         """Return the settings of a cell."""
         reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
+        method = (self.train or {}).get("method", "")
+        blocks = {method: replace(getattr(settings, method), **self.block)} if self.block else {}
         return replace(
             settings,
+            **blocks,
             seed=seed,
             encoder=replace(settings.encoder, **self.encoder, **reading),
             sample=replace(settings.sample, **self.sample),
@@ -106,9 +111,11 @@ def paper_input(encoder: str) -> str:
     return "plato" if is_plato(encoder) else "separators"
 
 
-def _method(name: str, *, title: str, published: str = "") -> System:
+def _method(name: str, *, title: str, published: str = "", block: Mapping[str, Any] | None = None) -> System:
     """Return a method as params.yaml has it, at its last checkpoint: what it does, not what the choice prevents."""
-    return System(title=title, published=published, train={"method": name}, selection="last", choices=True)
+    return System(
+        title=title, published=published, train={"method": name}, block=block or {}, selection="last", choices=True
+    )
 
 
 SYSTEMS: dict[str, System] = {
@@ -135,11 +142,12 @@ SYSTEMS: dict[str, System] = {
     "default": System(title="default", train={}),
     "dse": _method("dse", title="DSE"),
     "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE"),
-    "dialaug": _method("dialaug", title="DialAug"),
+    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}),
+    "dialaug": _method("dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}),
     "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
 }
 # The rows of the table of methods: all five trainings from the same start, with the start.
-METHODS = ("start", "default", "paper", "dse", "dialoguecse", "dialaug", "intent_augmentation")
+METHODS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
 # What the paper leaves open: setting -> its block in params.yaml, and the values beside the recipe's own.
 ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),
