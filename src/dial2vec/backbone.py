@@ -188,7 +188,7 @@ def limits(backbone: Any, tokenizer: Any, style: InputStyle, *, name: str) -> tu
     :raises ModelError: when positions or turn numbers of the input are none of the encoder's.
     """
     _check_input(backbone, style, name)
-    positions = (getattr(backbone.config, "max_position_embeddings", None) or 10**9) - _first_position(backbone)
+    positions = _positions(backbone) - _first_position(backbone)
     longest = int(tokenizer.model_max_length)
     # Positions that begin anew in every turn limit the turns.
     return (longest, positions) if style.restart_positions else (min(longest, positions), None)
@@ -198,7 +198,9 @@ def extra_inputs(backbone: Any, style: InputStyle, batch: Batch) -> dict[str, to
     """Return what the encoder is given beside tokens and attention, each int64 [b, n]."""
     extra = {}
     if style.restart_positions:
-        extra["position_ids"] = _first_position(backbone) + batch.positions_in_turn()
+        places = _first_position(backbone) + batch.positions_in_turn()
+        # Longer words from elsewhere, which an augmentation brings, may make a turn longer than it was cut to.
+        extra["position_ids"] = places.clamp(max=_positions(backbone) - 1)
     if _takes(backbone, "turn_ids"):
         extra |= {"turn_ids": batch.turns, "role_ids": batch.roles}
     return extra
@@ -222,11 +224,16 @@ def _check_input(backbone: Any, style: InputStyle, name: str) -> None:
     most = backbone.config.turn_vocab_size - 1
     if not (style.count_down and style.restart_positions):
         raise ModelError(f"input is {name}, but {kind} reads dialogues in its own way only. Set it to plato or auto.")
-    if style.last_turns is None or style.last_turns > most:
+    # What is read apart has the number 1.
+    if not style.apart and (style.last_turns is None or style.last_turns > most):
         raise ModelError(
             f"last_turns is {style.last_turns}, but {kind} numbers {most} turns. Set encoder.last_turns to {most} or "
             "less, or to null."
         )
+
+
+def _positions(backbone: Any) -> int:
+    return int(getattr(backbone.config, "max_position_embeddings", None) or 10**9)
 
 
 def _takes(backbone: nn.Module, argument: str) -> bool:

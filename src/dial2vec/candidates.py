@@ -15,6 +15,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.head import Head
+from dial2vec.reading import Reading
 
 INDEX = "candidates.json"
 TRAINED_HEAD, BENEATH = "head.safetensors", "beneath.safetensors"
@@ -30,6 +31,7 @@ class Candidate:
     :param head: file of the head, None for none.
     :param beneath: file of weights that were changed before those of `weights`, None for none.
     :param added: a token that the start lacks.
+    :param reading: how it reads dialogues, None for as the start does.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Candidate:
     head: str | None = None
     beneath: str | None = None
     added: str | None = None
+    reading: Reading | None = None
 
 
 START = Candidate("start", 0)
@@ -58,6 +61,7 @@ def write_candidates(
     maps: Mapping[int, Mapping[str, Head]] | None = None,
     beneath: Path | None = None,
     added: str | None = None,
+    reading: Reading | None = None,
 ) -> int:
     """Write all candidates of a training run, the start first, and return how many.
 
@@ -67,6 +71,7 @@ def write_candidates(
         the start's.
     :param beneath: file with the weights from which the checkpoints were trained on, None where that was the start.
     :param added: a token that the encoder got before it trained, None for none.
+    :param reading: how the checkpoints read dialogues, None for as the start does.
     """
     maps = maps or {}
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
@@ -89,6 +94,7 @@ def write_candidates(
                     head=None if head is None else TRAINED_HEAD,
                     beneath=None if beneath is None else BENEATH,
                     added=added,
+                    reading=reading,
                 )
                 listed.append(trained)
             for name, fitted in maps.get(step, {}).items():
@@ -101,15 +107,21 @@ def write_candidates(
 
 def read_candidates(folder: Path) -> list[Candidate]:
     """Return the candidates of a training run in order of their step, the start first."""
-    return [Candidate(**entry) for entry in read_json(folder / INDEX)]
+    entries = read_json(folder / INDEX)
+    read = [Reading(**entry["reading"]) if entry.get("reading") else None for entry in entries]
+    return [Candidate(**entry | {"reading": reading}) for entry, reading in zip(entries, read, strict=True)]
 
 
 def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
     """Turn a freshly loaded start into one of its candidates, and return it.
 
+    It reads as the candidate does, which without a reading is as the start. A head that the start was saved with is
+    left on no weights that were trained without one.
+
     :raises ArtifactError: when the weights of the candidate are missing, damaged or do not fit the encoder.
-    :raises ModelError: likewise for its head.
+    :raises ModelError: likewise for its head, or when the encoder cannot read so.
     """
+    encoder.read_as(candidate.reading)
     if candidate.added is not None:
         add_token(encoder.backbone, encoder.tokens.tokenizer, candidate.added)
     for file in (candidate.beneath, candidate.weights):
@@ -126,4 +138,6 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
             raise ArtifactError(f"{path} holds weights that the encoder lacks ({unknown[0]}). Run `make run`.")
     if candidate.head is not None:
         encoder.head = Head.load(folder / candidate.head, encoder.dimension).to(encoder.device)
+    elif candidate.weights is not None:
+        encoder.head = None
     return encoder

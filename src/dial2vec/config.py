@@ -67,7 +67,21 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = 512
-    input: Literal["auto", "text", "separators", "closed", "turns", "t5", "blender", "tod_bert", "plato"] = "auto"
+    input: Literal[
+        "auto",
+        "text",
+        "separators",
+        "closed",
+        "turns",
+        "t5",
+        "t5_turns",
+        "blender",
+        "blender_turns",
+        "tod_bert",
+        "tod_bert_turns",
+        "plato",
+        "plato_turns",
+    ] = "auto"
     last_turns: int | None = None
     pooling: Literal["role", "mean", "turns", "cls", "separators"] = "role"
     hierarchy: Literal["none", "hssa", "biden"] = "none"

@@ -19,10 +19,11 @@ from dial2vec.backbone import load_backbone, own_input, resolve
 from dial2vec.backbone import save as save_backbone
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.errors import Dial2vecError
 from dial2vec.head import Head
 from dial2vec.pooling import Pooling, pool, role_means
 from dial2vec.reader import DialogueReader, check_name
+from dial2vec.reading import Reading, check_pooling
 from dial2vec.saving import (
     chosen,
     fill_tables,
@@ -33,7 +34,7 @@ from dial2vec.saving import (
     saved_input,
     saved_settings,
 )
-from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence
+from dial2vec.tokens import Batch, TokenSequence
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,10 @@ class DialogueEncoder(DialogueReader):
     :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
         vector of the starting encoder as it was.
 
-    Attribute `head`: None, or the linear map that training fitted on the pooled vectors.
+    :raises ModelError: when the encoder cannot read so, or has no tokens that are pooled so.
+
+    Attribute `head`: None, or the linear map that training fitted on the pooled vectors. Attribute `own_reading`: how
+    it was told to read when it was made.
     """
 
     def __init__(
@@ -83,13 +87,10 @@ class DialogueEncoder(DialogueReader):
             turn_embeddings=turn_embeddings,
             role_embeddings=role_embeddings,
         )
-        if pooling == "separators" and self.tokens.separator is None:
-            raise ModelError(
-                f"pooling is separators, but the tokenizer of {name or type(backbone).__name__} has no separator; "
-                "expected a sep_token or an eos_token. Set encoder.pooling to another: role, or mean."
-            )
         self.name = name
+        check_pooling(pooling, self.tokens, encoder=self._called, option="encoder.pooling")
         self.pooling = pooling
+        self.own_reading = Reading(input, pooling)
         self.head: Head | None = None
 
     @classmethod
@@ -178,6 +179,23 @@ class DialogueEncoder(DialogueReader):
             }
             save_parts(folder, settings, tables=self.tables, hierarchy=self.hierarchy, head=self.head)
 
+    def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
+        """Read dialogues in another way from now on; None is the encoder's own reading.
+
+        :param option: the setting that names the pooling.
+        :raises ModelError: when the encoder cannot.
+        """
+        asked, before = reading or self.own_reading, self.tokens
+        tokens = self._tokens(
+            before.tokenizer, max_length=before.max_length, input=asked.input, last_turns=before.last_turns
+        )
+        check_pooling(asked.pooling, tokens, encoder=self._called, option=option)
+        self.tokens, self.pooling = tokens, asked.pooling
+
+    @property
+    def _called(self) -> str:
+        return self.name or type(self.backbone).__name__
+
     def forward(self, batch: Batch) -> Tensor:
         """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""
         return self.through_head(self.pooled(self.hidden_states(batch), batch))
@@ -250,14 +268,21 @@ class DialogueEncoder(DialogueReader):
                     done(len(rows))
         return vectors
 
-    def encode_utterances(self, texts: Sequence[str], *, batch_size: int = 32) -> NDArray[np.float32]:
+    def encode_utterances(
+        self, texts: Sequence[str], *, roles: Sequence[int] | None = None, batch_size: int = 32
+    ) -> NDArray[np.float32]:
         """Encode utterances, each alone: the mean of its tokens (with pooling "cls" the first), float32 [n, d].
 
-        Head and hierarchy are left out: they read dialogues. The encoder's own start and separator stand around each.
+        Head and hierarchy are left out: they read dialogues. Around each stand the encoder's own start and separator,
+        or what its input puts around a turn (`dial2vec.inputs.joined_input`).
+
+        :param roles: who says each, 0 for who speaks first in the dialogue; it counts where the input or a table tells
+            roles apart. None is 0 for all, as in a dialogue of one turn.
         """
-        tokens = DialogueTokenizer(self.tokens.tokenizer, max_length=self.max_length, input="turns")
+        tokens = self.tokens.for_utterances()
         words = tokens.utterances(texts)
-        sequences = [tokens.assemble([words[place]], [0]) for place in range(len(words))]
+        spoken_by = [0] * len(words) if roles is None else roles
+        sequences = [tokens.assemble([words[place]], [role]) for place, role in enumerate(spoken_by)]
 
         def embed(batch: Batch) -> Tensor:
             how: Pooling = "cls" if self.pooling == "cls" else "mean"

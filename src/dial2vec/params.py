@@ -98,6 +98,8 @@ RANGES: dict[str, tuple[float, float]] = {
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.
 WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
+# Methods that read every utterance alone, so that a table of turns or roles would not learn those of a dialogue.
+WITHOUT_TABLES = ("dse", "dialoguecse")
 
 
 def load_settings(path: Path) -> Settings:
@@ -141,6 +143,12 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
             f"{source}: encoder.hierarchy: found {settings.encoder.hierarchy}, which method {settings.train.method} "
             "does not train: it reads no whole dialogues. Set it to none, or train.method to another."
         )
+    for table in ("turn_embeddings", "role_embeddings"):
+        if getattr(settings.encoder, table) and settings.train.method in WITHOUT_TABLES:
+            raise SettingsError(
+                f"{source}: encoder.{table}: found true, of which method {settings.train.method} would train the first "
+                "rows alone: it reads no whole dialogues. Set it to false, or train.method to another."
+            )
     return settings
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from dial2vec.errors import Dial2vecError
+from dial2vec.hierarchical import reading_order
 
 Pooling = Literal["role", "mean", "turns", "cls", "separators"]
 
@@ -35,9 +36,9 @@ def separator_means(hidden: Tensor, separators: Tensor, roles: Tensor) -> Tensor
     """Return the mean vector of the separators of each dialogue, [b, d] float32.
 
     The augmentation paper's BERT: `[CLS] u1 [SEP] u2 [SEP] ... ut [SEP]`, which is input "closed", and the mean of the
-    [SEP] vectors. A dialogue without a separator (a single turn of input "separators", any of input "text") gets the
-    mean of all its tokens, one without tokens zeros. Where an encoder has two separators between turns, as RoBERTa,
-    both count. In fp32, whatever the autocast.
+    [SEP] vectors. A dialogue without a separator (a single turn of input "separators") gets the mean of all its tokens,
+    one without tokens zeros. Where an encoder has two separators between turns, as RoBERTa, both count. In fp32,
+    whatever the autocast.
 
     :param hidden: token vectors [b, n, d].
     :param separators: which tokens are separators, bool [b, n]; padding may be among them and is left out.
@@ -54,7 +55,7 @@ def pool(
 ) -> Tensor:
     """Return one vector per dialogue, [b, d] float32.
 
-    :param turns: number of each token's turn [b, n], of any kind.
+    :param turns: number of each token's turn [b, n], of any kind; the tokens of a turn follow one another.
     :param how: "role" sums the means of the roles (the paper's default; a role without tokens is left out),
         "mean" is the mean over all tokens, "turns" that of the turns' means, so that long turns count no more,
         "cls" is the first token, "separators" the mean over the separators.
@@ -71,7 +72,7 @@ def pool(
     mask = (roles >= 0).float()
     if how == "turns":
         # A token weighs as much as it has share in its turn.
-        sizes = ((turns[:, :, None] == turns[:, None, :]).float() * mask[:, None, :]).sum(2).clamp(min=1)
-        mask = mask / sizes
+        order = reading_order(turns, mask).clamp(min=0)
+        mask = mask / torch.zeros_like(mask).scatter_add(1, order, mask).gather(1, order).clamp(min=1)
     with torch.autocast(hidden.device.type, enabled=False):
         return torch.einsum("bn,bnd->bd", mask, hidden.float()) / mask.sum(1, keepdim=True).clamp(min=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import torch
@@ -39,20 +40,23 @@ class DialogueReader(nn.Module):
         if not isinstance(max_length, int) or max_length < MIN_LENGTH:
             raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
         self.backbone = backbone
-        longest, longest_turn = limits(backbone, tokenizer, input_style(input, last_turns), name=input)
-        self.tokens = DialogueTokenizer(
-            tokenizer,
-            max_length=min(max_length, longest),
-            input=input,
-            last_turns=last_turns,
-            max_turn=longest_turn,
-        )
+        self.tokens = self._tokens(tokenizer, max_length=max_length, input=input, last_turns=last_turns)
         self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
         self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
         self.hierarchy: Hierarchy | None = None
         if hierarchy != "none":
             self.hierarchy = new_hierarchy(hierarchy, self.dimension, heads=attention_heads(backbone))
         self._frozen: list[nn.Module] = []
+
+    def _tokens(self, tokenizer: Any, *, max_length: int, input: str, last_turns: int | None) -> DialogueTokenizer:
+        longest, longest_turn = limits(self.backbone, tokenizer, input_style(input, last_turns), name=input)
+        return DialogueTokenizer(
+            tokenizer,
+            max_length=min(max_length, longest),
+            input=input,
+            last_turns=last_turns,
+            max_turn=longest_turn,
+        )
 
     @property
     def dimension(self) -> int:
@@ -78,7 +82,11 @@ class DialogueReader(nn.Module):
         """Return the token vectors [b, n, d] of a padded batch of dialogues."""
         if self.tokens.style.apart:
             turns = batch.turns_apart()
-            alone = self.sequence_states(turns.batch)
+            rows = turns.batch
+            if self.tokens.style.count_down:
+                # Counted down, what is read alone has the number 1, as `attention` has it.
+                rows = replace(rows, turns=rows.attention)
+            alone = self.sequence_states(rows)
             hidden = alone.new_zeros(*batch.ids.shape, alone.shape[2]).masked_scatter(
                 (batch.attention > 0)[..., None], alone[turns.rows, turns.places]
             )

@@ -27,12 +27,13 @@ class ResponseSet(Dataset[list[TokenSequence]]):
     """Items of DialAug in training order: `[context, response]`.
 
     :param answers: int64 [m, 2] of `pairs.contexts_with_answers`.
-    :param tokenizer: puts the separator behind every turn.
+    :param tokenizer: of the encoder, which reads dialogues as contexts.
     :param order: int64 [items, 2] of `training_order`; the second column is the place in `answers`.
     :param options: block `dialaug`.
     :param beside: the projection behind which views are contrasted.
 
-    Attribute `longest`: tokens of the longest input. Of a longer context the last turns are read that fit. Without
+    Attribute `longest`: tokens of the longest input. Of a longer context the last turns are read that fit, and a turn
+    that is longer alone is cut in front of its separator. Without
     `options.max_length` it is the 95th percentile of the contexts (of the responses, where these are longer), at most
     what the tokenizer allows.
     """
@@ -52,8 +53,9 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         self.used = np.unique(answers[np.unique(order[:, 1]), 0])
         words = {place: tokenizer.utterances(turn.text for turn in dialogues[place].turns) for place in self.used}
         self.words = {place: [found[turn] for turn in range(len(found))] for place, found in words.items()}
-        self.vocabulary = Vocabulary.of(tokenizer.tokenizer, deleted=options.deleted)
+        self.vocabulary = Vocabulary.of(tokenizer.tokenizer, fixed=tokenizer.style.marks, deleted=options.deleted)
         self.longest = min(tokenizer.max_length, options.max_length or self._usual_length())
+        self.tokenizer = tokenizer.for_utterances(max_length=self.longest)
 
     def __len__(self) -> int:
         return len(self.order)
@@ -63,7 +65,7 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         words, roles = self.words[place], self.dialogues[place].roles
         begin = self._first_that_fits(words, turn)
         return [
-            self.tokenizer.assemble(words[first:last], roles[first:last]).first(self.longest)
+            self.tokenizer.assemble(words[first:last], roles[first:last])
             for first, last in ((begin, turn), (turn, turn + 1))
         ]
 
@@ -73,17 +75,22 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         if not len(trained):
             return self.tokenizer.max_length
         begins = {place: np.cumsum([0, *(len(turn) for turn in words)]) for place, words in self.words.items()}
-        spans = np.array([[begins[place][turn], begins[place][turn + 1]] for place, turn in trained])
-        special = np.array([[self.tokenizer.n_special(turn), self.tokenizer.n_special(1)] for turn in trained[:, 1]])
-        contexts_and_responses = np.diff(spans, axis=1, prepend=0) + special
-        return int(np.percentile(contexts_and_responses, LONG, axis=0, method="higher").max())
+        # Of a context no more turns are read than the input has.
+        firsts = np.maximum(0, trained[:, 1] - (self.tokenizer.style.last_turns or trained[:, 1].max()))
+        lengths = [
+            (
+                begins[place][turn] - begins[place][first] + self.tokenizer.n_special(turn - first),
+                begins[place][turn + 1] - begins[place][turn] + self.tokenizer.n_special(1),
+            )
+            for (place, turn), first in zip(trained, firsts, strict=True)
+        ]
+        return int(np.percentile(lengths, LONG, axis=0, method="higher").max())
 
     def _first_that_fits(self, words: Sequence[NDArray[np.int32]], turn: int) -> int:
         """Return from which turn on a context fits; the turn before the answer is always read."""
-        begin, length = turn - 1, len(words[turn - 1])
-        while begin and length + len(words[begin - 1]) + self.tokenizer.n_special(turn - begin + 1) <= self.longest:
+        lengths, begin = [len(said) for said in words[:turn]], turn - 1
+        while begin and self.tokenizer.length(lengths[begin - 1 :]) <= self.longest:
             begin -= 1
-            length += len(words[begin])
         return begin
 
     def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError, ModelError
-from dial2vec.inputs import input_style
+from dial2vec.inputs import input_style, joined_input
 
 PADDING_ROLE = -1
 MAX_TURNS = 512
@@ -124,12 +124,12 @@ class DialogueTokenizer:
     :param max_length: longest input in tokens; what does not fit is cut at the end and counted.
     :param input: name of the style.
     :param last_turns: only so many turns, counted from the end, are read; None is the style's own number.
-    :param max_turn: longest turn in tokens, its special ones included; what does not fit is cut at its end and
-        counted. None is no limit.
+    :param max_turn: longest turn in tokens, with the special ones that it has when nothing else is said; what does not
+        fit is cut at the end of its words and counted. None is no limit.
     :raises ModelError: when the tokenizer lacks a token of the style.
 
     Attribute `separator`: id of the token that the style puts behind a turn, else of the encoder's own separator; None
-    where it has none.
+    where it has none. Attribute `starts`: whether a start token of the whole dialogue comes first.
     """
 
     def __init__(
@@ -152,15 +152,16 @@ class DialogueTokenizer:
         after = [] if style.after is None else [self._token(style.after)]
         self.separator: int | None = after[0] if after else separator
         started = [start] if style.start and start is not None else []
-        self._start = [] if style.apart else started
-        self._before = [[self._token(text)] for text in style.before] or [started if style.apart else []]
-        self._between = after + (own * doubled if style.between else []) + (own if style.apart else [])
-        self._end = after + (own if style.end or style.apart else [])
-        longest = max(len(self._between), len(self._end)) + len(self._start) + len(self._before[0])
+        self._start, first = ([], started) if style.apart else (started, [])
+        self.starts = bool(self._start)
+        self._before = [[*first, self._token(text)] for text in style.before] or [first]
+        self._end = after + (own if style.end else [])
+        self._between = self._end if style.apart else after + (own * doubled if style.between else [])
         if style.apart:
             # Then a turn is what has to fit, and a dialogue may have any number of them.
             max_turn = min(max_length, max_turn or max_length)
-        self._room = None if max_turn is None else max_turn - longest
+        self.max_turn = max_turn
+        self._room = None if max_turn is None else max_turn - self.n_special(1)
         self._limit = None if style.apart else max_length
         self._padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
 
@@ -172,6 +173,23 @@ class DialogueTokenizer:
                 "another, or take the encoder that it was made for (docs/encoders.md)."
             )
         return int(found)
+
+    def for_utterances(self, *, max_length: int | None = None) -> DialogueTokenizer:
+        """Return the tokenizer of utterances that are no whole dialogue: one, or a few as one sequence.
+
+        They get the tokens around them that dialogues get, and each keeps them where it is cut.
+
+        :param max_length: longest utterance in tokens, its special ones included, as far as this tokenizer allows as
+            many; None is what it allows. All together may be as long as a dialogue.
+        """
+        longest = min(self.max_length, max_length or self.max_length, self.max_turn or self.max_length)
+        return DialogueTokenizer(
+            self.tokenizer,
+            max_length=self.max_length,
+            input=joined_input(self.input),
+            last_turns=self.last_turns,
+            max_turn=longest,
+        )
 
     def utterances(self, texts: Iterable[str]) -> Utterances:
         """Tokenise utterances, each alone and without special tokens."""
@@ -231,6 +249,14 @@ class DialogueTokenizer:
         """Return how many special tokens a dialogue gets of which `n_turns` turns are read."""
         per_turn = len(self._before[0]) + len(self._between)
         return len(self._start) + n_turns * per_turn - len(self._between) + len(self._end)
+
+    def length(self, words: Sequence[int]) -> int:
+        """Return how many tokens a dialogue has, each turn cut to what is allowed and the whole not.
+
+        :param words: number of tokens of each turn, without special ones.
+        """
+        read = words[self.style.kept]
+        return sum(read if self._room is None else (min(n, self._room) for n in read)) + self.n_special(len(read))
 
     def cuts(self, words: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which dialogues would lose tokens, [m], by the number of tokens in each of their turns.

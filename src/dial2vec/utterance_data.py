@@ -30,7 +30,7 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
 
     :param dialogues: all dialogues through which utterances are numbered (`dial2vec.pairs`).
     :param rows: the utterances of each item, int64 [m, k], -1 for none.
-    :param tokenizer: its `max_length` is the longest utterance.
+    :param tokenizer: of `utterance_tokenizer`; cuts each utterance, not several as one.
     :param order: int64 [items, 2] of `training_order`; the second column is the place in `rows`.
     :param temperature: τ of the loss, where it has one.
     :param beside: what is trained with the encoder and thrown away, if anything.
@@ -49,6 +49,7 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         self.rows, self.tokenizer, self.order = rows, tokenizer, order
         self.temperature, self.beside = temperature, beside
         texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
+        self.roles = [role for dialogue in dialogues for role in dialogue.roles]
         needed = np.zeros(len(texts), dtype=bool)
         used = rows[np.unique(order[:, 1])]
         needed[used[used != NONE]] = True
@@ -59,11 +60,18 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         return len(self.order)
 
     def joined(self, numbers: NDArray[np.int64]) -> TokenSequence:
-        """Return utterances as one sequence; none at all is a start token that no pool and no loss counts."""
-        said = [self.tokens[self.places[number]] for number in numbers if number != NONE]
+        """Return utterances as one sequence; none at all is a token of padding that no pool and no loss counts.
+
+        Each is cut to its limit. Where all together are too long for the encoder, the first ones are left out: the
+        last one is what the next utterance answers.
+        """
+        spoken = [number for number in numbers if number != NONE]
+        said = [self.tokens[self.places[number]] for number in spoken]
         if not said:
             return self.tokenizer.nothing()
-        return self.tokenizer.assemble(said, [0] * len(said))
+        while len(said) > 1 and self.tokenizer.length([len(turn) for turn in said]) > self.tokenizer.max_length:
+            spoken, said = spoken[1:], said[1:]
+        return self.tokenizer.assemble(said, [self.roles[number] for number in spoken])
 
     def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
         """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, k, n]."""
@@ -136,8 +144,11 @@ class ContextSet(UtteranceSet):
 
 
 def utterance_tokenizer(encoder: DialogueEncoder, *, max_length: int) -> DialogueTokenizer:
-    """Return the tokenizer of utterances alone: the encoder's own start in front, its separator behind each."""
-    return DialogueTokenizer(encoder.tokens.tokenizer, max_length=min(max_length, encoder.max_length), input="closed")
+    """Return the tokenizer of utterances alone: what the encoder's input puts around a turn stands around each.
+
+    :param max_length: longest utterance in tokens.
+    """
+    return encoder.tokens.for_utterances(max_length=max_length)
 
 
 def seeded(make: Callable[[int], M], dimension: int, *, seed: int) -> M:

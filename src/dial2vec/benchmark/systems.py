@@ -111,10 +111,18 @@ def paper_input(encoder: str) -> str:
     return "plato" if is_plato(encoder) else "separators"
 
 
-def _method(name: str, *, title: str, published: str = "", block: Mapping[str, Any] | None = None) -> System:
+def _method(
+    name: str, *, title: str, published: str = "", block: Mapping[str, Any] | None = None, version: int = 1
+) -> System:
     """Return a method as params.yaml has it, at its last checkpoint: what it does, not what the choice prevents."""
     return System(
-        title=title, published=published, train={"method": name}, block=block or {}, selection="last", choices=True
+        title=title,
+        published=published,
+        version=version,
+        train={"method": name},
+        block=block or {},
+        selection="last",
+        choices=True,
     )
 
 
@@ -140,10 +148,10 @@ SYSTEMS: dict[str, System] = {
         course=True,
     ),
     "default": System(title="default", train={}),
-    "dse": _method("dse", title="DSE"),
-    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE"),
-    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}),
-    "dialaug": _method("dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}),
+    "dse": _method("dse", title="DSE", version=2),
+    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE", version=2),
+    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, version=2),
+    "dialaug": _method("dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, version=2),
     "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
 }
 # The rows of the table of methods: all five trainings from the same start, with the start.

@@ -12,14 +12,15 @@ from dial2vec.backbone import add_token
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, SettingsError
 from dial2vec.methods.plan import Plan
 from dial2vec.objectives.dialaug import ViewProjection
 from dial2vec.pairs import contexts_with_answers
+from dial2vec.reading import one_context
 from dial2vec.response_data import ResponseSet
 from dial2vec.sampling import Samples
 from dial2vec.training_data import training_order
-from dial2vec.utterance_data import seeded, utterance_tokenizer
+from dial2vec.utterance_data import seeded
 
 ROLES = {"any": None, "first": 0, "second": 1}
 
@@ -35,12 +36,17 @@ def plan_dialaug(
 ) -> Plan:
     """Prepare contexts with their answers.
 
-    :param encoder: the start; gets the token for deleted words where some are deleted and it has none.
+    :param encoder: the start; reads dialogues as contexts from here on, and gets the token for deleted words where some
+        are deleted and it has none.
     :param samples: says which dialogues may train; its negatives are not used.
     :param vectors: not used: no vectors are needed beforehand.
     :raises ArtifactError: when there are fewer than two answers.
+    :raises ModelError: when the start token is to be pooled, and contexts have none.
+    :raises SettingsError: when the token for deleted words is one that marks turns.
     """
     options = settings.dialaug
+    reading = one_context(encoder.tokens.input, options.pooling)
+    encoder.read_as(reading, option="dialaug.pooling")
     chosen = [dialogues[place] for place in samples.dialogues]
     answers = contexts_with_answers(chosen, answering=ROLES[options.answering])
     if len(answers) < 2:
@@ -59,16 +65,21 @@ def plan_dialaug(
     lengths = _words_before(chosen, answers)
     order = training_order(lengths, passes=1, settings=train, seed=seed)
     deleting = options.augmentation == "deletion"
+    if deleting and options.deleted in encoder.tokens.style.marks:
+        raise SettingsError(
+            f"dialaug.deleted is {options.deleted}, which marks the turns of input {reading.input}; expected a token "
+            "of its own for deleted words. Set it to another, such as '[DEL]'."
+        )
     added = deleting and add_token(encoder.backbone, encoder.tokens.tokenizer, options.deleted)
     data = ResponseSet(
         chosen,
         answers,
-        utterance_tokenizer(encoder, max_length=options.max_length or encoder.max_length),
+        encoder.tokens,
         order,
         options=options,
         beside=seeded(ViewProjection, encoder.dimension, seed=seed),
     )
-    return Plan(data, train=train, added=options.deleted if added else None)
+    return Plan(data, train=train, added=options.deleted if added else None, reading=reading)
 
 
 def _words_before(dialogues: Sequence[Dialogue], answers: np.ndarray) -> np.ndarray:

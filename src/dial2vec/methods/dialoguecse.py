@@ -17,6 +17,7 @@ from dial2vec.methods.masked import plan_masked
 from dial2vec.methods.plan import Plan
 from dial2vec.objectives.dialoguecse import ContextAttention
 from dial2vec.pairs import NONE, first_turns, foreign_utterances, responses_in_context, responses_with_neighbour
+from dial2vec.reading import sentences_apart
 from dial2vec.sampling import Samples
 from dial2vec.training_data import training_order
 from dial2vec.utterance_data import ContextSet, seeded, utterance_tokenizer
@@ -33,6 +34,7 @@ def plan_dialoguecse(
 ) -> Plan:
     """Prepare responses with their context turns and foreign responses, and before that words to guess.
 
+    :param encoder: the start; reads dialogues as means of their utterances from here on.
     :param samples: says which dialogues may train; its negatives are not used.
     :param vectors: not used: no vectors are needed beforehand.
     :raises ArtifactError: when fewer than two dialogues are long enough.
@@ -71,9 +73,10 @@ def plan_dialoguecse(
     )
     # Without training, nothing would be kept of an encoder that guesses words.
     guessing = options.mlm_epochs > 0 and len(data) > 0
-    return Plan(
-        data, train=train, before=plan_masked(encoder, chosen, settings=settings, seed=seed) if guessing else None
-    )
+    before = plan_masked(encoder, chosen, settings=settings, seed=seed) if guessing else None
+    reading = sentences_apart(encoder.tokens.input)
+    encoder.read_as(reading)
+    return Plan(data, train=train, before=before, reading=reading)
 
 
 def _responses(dialogues: Sequence[Dialogue], options: DialogueCse) -> NDArray[np.int64]:

@@ -15,6 +15,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.methods.plan import Plan
 from dial2vec.objectives.dse import ContrastHead
 from dial2vec.pairs import consecutive_pairs
+from dial2vec.reading import sentences_apart
 from dial2vec.sampling import Samples
 from dial2vec.training_data import training_order
 from dial2vec.utterance_data import PairSet, seeded, utterance_tokenizer
@@ -31,6 +32,7 @@ def plan_dse(
 ) -> Plan:
     """Prepare pairs of consecutive utterances, and the head that is thrown away.
 
+    :param encoder: the start; reads dialogues as means of their utterances from here on.
     :param samples: says which dialogues may train; its negatives are not used.
     :param vectors: not used: no vectors are needed beforehand.
     :raises ArtifactError: when there are fewer than two pairs.
@@ -63,4 +65,6 @@ def plan_dse(
         temperature=options.temperature,
         beside=seeded(ContrastHead, encoder.dimension, seed=seed),
     )
-    return Plan(data, train=train, beside_rate=options.head_learning_rate, schedule="constant")
+    reading = sentences_apart(encoder.tokens.input)
+    encoder.read_as(reading)
+    return Plan(data, train=train, beside_rate=options.head_learning_rate, schedule="constant", reading=reading)

@@ -71,7 +71,8 @@ def plan_intent_augmentation(
         temperature=options.temperature,
         max_length=settings.train.max_length,
     )
-    return Plan(data, train=train)
+    # Its loss looks at whole vectors: a head that the start was saved with is on it while it trains.
+    return Plan(data, encoder.head, train=train)
 
 
 def tools_for(options: IntentAugmentation, encoder: DialogueEncoder, train: Sequence[Dialogue], *, seed: int) -> Tools:

@@ -14,6 +14,7 @@ from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
+from dial2vec.reading import Reading
 from dial2vec.training import Schedule, Trained, train
 from dial2vec.training_data import TrainingSet
 
@@ -33,6 +34,7 @@ class Plan:
     :param before: what trains the encoder before `data` does (masked words); its last weights lie beneath every
         checkpoint.
     :param added: a token that the plan gave the encoder (`dial2vec.backbone.add_token`), if any.
+    :param reading: how the encoder reads dialogues once it is trained so; None is as before.
     """
 
     data: TrainingSet | None
@@ -45,6 +47,7 @@ class Plan:
     schedule: Schedule = "linear"
     before: Plan | None = None
     added: str | None = None
+    reading: Reading | None = None
 
 
 def words_of(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:

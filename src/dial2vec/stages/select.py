@@ -20,6 +20,7 @@ from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.distribution import uniformity
 from dial2vec.evaluation.measure import measure_vectors
 from dial2vec.files import read_json, write_json
+from dial2vec.reading import Reading
 from dial2vec.selection.choice import Candidate, Choice, choose_by_scores, choose_label_free, choose_last
 from dial2vec.selection.criteria import CHOOSING, Views
 from dial2vec.stages import stage
@@ -37,12 +38,13 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
     dev = some(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
     labels = [dialogue.label for dialogue in dev]
     candidates, figures = [], []
-    unmapped: dict[str | None, Views] = {}
+    unmapped: dict[tuple[str | None, Reading | None], Views] = {}
     for entry in entries:
         encoder = _load(artifacts, settings, entry)
-        if entry.weights not in unmapped:
-            unmapped[entry.weights] = views(encoder, dev, mapped=False)
-        seen = _mapped(unmapped[entry.weights], encoder)
+        pooled = (entry.weights, entry.reading)
+        if pooled not in unmapped:
+            unmapped[pooled] = views(encoder, dev, mapped=False)
+        seen = _mapped(unmapped[pooled], encoder)
         candidates.append(Candidate(entry.name, entry.step, seen))
         figures.append(measure_vectors(seen.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed))
     note = str(read_json(artifacts.training).get("note", ""))

@@ -52,6 +52,7 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
         maps=maps,
         beneath=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
         added=plan.added,
+        reading=plan.reading,
     )
     _write_curve(artifacts, result)
     write_json(artifacts.training, asdict(result) | {"note": plan.note, "before": asdict(before)})
