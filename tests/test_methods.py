@@ -135,6 +135,7 @@ def test_only_dialogues_that_may_train_have_neighbours_or_are_one(tiny_folder, t
 def test_the_self_guided_task_needs_no_vectors_and_has_no_heads(tiny_folder, tmp_path):
     encoder, found = plan(tiny_folder, corpus(), tmp_path / "v", method=plan_dial2vec, settings=SETTINGS)
     assert isinstance(found.data, SelfGuidedSet)
+    assert (found.reading, encoder.tokens.input) == (None, "text")
     assert (found.maps, found.head, found.note, encoder.head, found.neighbourhood) == ({}, None, "", None, ())
     assert len(found.data) == 2 * 12
     assert not (tmp_path / "v").exists()

@@ -58,6 +58,14 @@ def test_a_number_without_a_dot_is_still_a_number():
             {"encoder": {"hierarchy": "hssa"}, "train": {"method": "dse"}},
             r"encoder\.hierarchy: found hssa, which method dse does not train: .* Set it to none",
         ),
+        (
+            {"encoder": {"role_embeddings": True}, "train": {"method": "dialoguecse"}},
+            r"encoder\.role_embeddings: found true, of which method dialoguecse would train .* Set it to false",
+        ),
+        (
+            {"encoder": {"turn_embeddings": True}, "train": {"method": "dse"}},
+            r"encoder\.turn_embeddings: found true, of which method dse would train",
+        ),
         ({"encoder": {"name": 5}}, "expected text, found 5"),
         ({"encoder": {"name": " "}}, r"encoder\.name is blank"),
         ({"train": {"weight_decay": float("inf")}}, r"train\.weight_decay: expected at least 0, found inf"),

@@ -38,13 +38,37 @@ def test_pooling_by_separators_asks_which_they_are():
         pool(torch.zeros(1, 2, 4), torch.zeros(1, 2), torch.zeros(1, 2), how="separators")
 
 
+def test_the_mean_of_the_turns_means_equals_the_definition():
+    generator = torch.Generator().manual_seed(0)
+    turns = torch.tensor([[0, 0, 0, 1, 2, 2, 0, 0], [3, 3, 2, 1, 1, 1, 1, 1], [7] * 8, [1, 1, 2, 2, 0, 0, 0, 0]])
+    roles = torch.tensor([[0, 0, 0, 1, 0, 0, -1, -1], [0, 0, 1, 0, 0, 0, 0, 0], [2] * 8, [-1] * 8])
+    hidden = torch.randn(4, 8, 5, generator=generator)
+    found = pool(hidden, roles, turns, how="turns")
+    for row in range(3):
+        numbers = {int(turn) for turn, role in zip(turns[row], roles[row], strict=True) if role >= 0}
+        means = [hidden[row][(turns[row] == number) & (roles[row] >= 0)].mean(0) for number in numbers]
+        torch.testing.assert_close(found[row], torch.stack(means).mean(0))
+    assert not found[3].any()
+
+
+def test_separators_of_an_input_without_any_are_refused_and_a_dialogue_of_one_turn_is_not(tiny_folder):
+    for input in ("text", "auto"):
+        with pytest.raises(
+            ModelError, match=r"encoder\.pooling is separators, but input text puts none .* Set encoder"
+        ):
+            DialogueEncoder.from_pretrained(tiny_folder, input=input, pooling="separators")
+    one = make_dialogue("z", "a: w1 w2")
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, input="separators", pooling="separators")
+    mean = DialogueEncoder.from_pretrained(tiny_folder, input="separators", pooling="mean")
+    np.testing.assert_allclose(encoder.encode(one), mean.encode(one), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("input", "places"),
     [
         ("closed", [3, 5, 9]),  # [CLS] w1 w2 [SEP] w3 [SEP] w4 w5 w6 [SEP]
         ("separators", [3, 5]),
         ("turns", [3, 6, 11]),  # [CLS] w1 w2 [SEP] [CLS] w3 [SEP] [CLS] w4 w5 w6 [SEP]
-        ("text", list(range(7))),  # There is none.
     ],
 )
 def test_an_encoder_pools_its_separators(tiny_folder, input, places):

@@ -193,15 +193,21 @@ def test_utterances_have_the_tokens_around_them_that_dialogues_have(folders, nam
         (two, tokens.assemble([words[0], words[1]], [1, 0])),
     ):
         assert tokens.tokenizer.convert_ids_to_tokens(sequence.ids) == expected.split()
-    assert sequence.turns[-1] == (1 if name == "plato" else 1)
+    # Counted from 0 up, and down to 1.
+    assert sequence.turns[[0, -1]].tolist() == ([2, 1] if name == "plato" else [0, 1])
     assert tokens.length([len(words[0]), len(words[1])]) == len(sequence.ids)
 
 
 def test_every_input_has_one_for_utterances_together_and_apart():
-    assert {name: joined_input(name) for name in STYLES} | {"text": "closed", "separators": "closed"} == {
-        name: name.replace("_turns", "").replace("turns", "closed") for name in STYLES
-    } | {"text": "closed", "separators": "closed"}
-    assert {apart_input(name) for name in STYLES} == {name for name, style in STYLES.items() if style.apart}
+    assert {(joined_input(name), apart_input(name)) for name in ("text", "separators", "closed", "turns")} == {
+        ("closed", "turns")
+    }
+    for name in ("t5", "blender", "tod_bert", "plato"):
+        apart = f"{name}_turns"
+        assert (joined_input(name), apart_input(name)) == (joined_input(apart), apart_input(apart)) == (name, apart)
+        assert replace(STYLES[apart], apart=False, between=False) == replace(
+            STYLES[name], between=False, last_turns=None
+        )
 
 
 def test_a_start_reads_as_before_once_it_is_no_candidate_with_another_reading(folders, tmp_path):
@@ -214,9 +220,13 @@ def test_a_start_reads_as_before_once_it_is_no_candidate_with_another_reading(fo
         become(encoder, Candidate("other", 0, reading=Reading("turns", "turns")), tmp_path)
 
 
-@pytest.mark.parametrize(("name", "input"), [("t5", "t5"), ("blender", "blender"), ("plato", "plato"), ("bert", "turns")])
+@pytest.mark.parametrize(
+    ("name", "input"), [("t5", "t5"), ("blender", "blender"), ("plato", "plato"), ("bert", "turns")]
+)
 def test_a_start_token_that_dialogues_lack_is_not_pooled(folders, name, input):
-    with pytest.raises(ModelError, match=rf"encoder\.pooling is cls, but with input {input} the first token .* to mean"):
+    with pytest.raises(
+        ModelError, match=rf"encoder\.pooling is cls, but with input {input} the first token .* to mean"
+    ):
         DialogueEncoder.from_pretrained(folders[name], input=input, pooling="cls")
 
 
@@ -272,4 +282,4 @@ def test_of_a_query_that_is_too_long_for_the_encoder_the_nearest_utterances_are_
     data = planned(encoder, "dse", settings=ours).data
     place = next(item for item in range(len(data)) if said()[0][data.rows[data.order[item, 1], 1]] == LONG)
     # With the long one there would be 1 + 15 + 2 tokens.
-    assert encoder.tokens.tokenizer.convert_ids_to_tokens(data[place][0].ids) == "[CLS] w2 [SEP]".split()
+    assert encoder.tokens.tokenizer.convert_ids_to_tokens(data[place][0].ids) == ["[CLS]", "w2", "[SEP]"]

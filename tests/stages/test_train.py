@@ -9,11 +9,14 @@ import torch
 from dial2vec.candidates import become, read_candidates
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
 from dial2vec.masked_data import MaskedSet
 from dial2vec.methods import masked
 from dial2vec.params import load_settings
+from dial2vec.reading import Reading
 from dial2vec.stages import train as stage
+from dial2vec.stages.evaluate import evaluate
 from dial2vec.stages.prepare import prepare
 from dial2vec.stages.sample import sample
 from dial2vec.stages.select import select
@@ -68,7 +71,26 @@ def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(gu
     assert not torch.equal(found[table], start(guessing).state_dict()[table])
     dev = list(read_dialogues(artifacts.split("dev")))
     model = DialogueEncoder.from_pretrained(artifacts.model)
+    assert (first.reading, last.reading, model.tokens.input) == (None, Reading("turns", "turns"), "turns")
     np.testing.assert_allclose(model.encode(dev), trained[-1].encode(dev), atol=1e-6)
+    expected = [model.encode_utterances([turn.text for turn in dialogue.turns]).mean(0) for dialogue in dev]
+    np.testing.assert_allclose(model.encode(dev), expected, atol=1e-5)
+
+
+def test_the_start_keeps_its_own_reading_beside_candidates_with_another(project):
+    change(project, "train", method="dse", checkpoint_steps=2)
+    change(project, "dse", max_pairs=8, batch_size=4, min_words=1, learning_rate=1e-2)
+    change(project, "select", selection="dev_purity")
+    artifacts, _ = run(project, *READY, train_encoder, select, evaluate)
+    entries = read_candidates(artifacts.candidates)
+    assert [one.reading for one in entries] == [None, Reading("turns", "turns")]
+    dev, selection = list(read_dialogues(artifacts.split("dev"))), read_json(artifacts.selection)
+    for entry, shown in zip(entries, selection["candidates"], strict=True):
+        encoder = become(start(project), entry, artifacts.candidates)
+        found = measure(encoder, dev, runs=2, seed=42, batch_size=8, progress=False).scores
+        assert shown["dev"]["map"] == pytest.approx(found["map"], abs=3)
+    figures = read_json(artifacts.metrics)
+    assert figures["start"] != figures["trained"] or selection["chosen"] == "start"
 
 
 @pytest.mark.parametrize(("which", "at"), [(MaskedSet, 3), (ContextSet, 3)])
