@@ -282,7 +282,9 @@ class DialogueEncoder(DialogueReader):
         tokens = self.tokens.for_utterances()
         words = tokens.utterances(texts)
         spoken_by = [0] * len(words) if roles is None else roles
-        sequences = [tokens.assemble([words[place]], [role]) for place, role in enumerate(spoken_by)]
+        sequences = [
+            tokens.assemble([words[place]], [role]) for place, role in zip(range(len(words)), spoken_by, strict=True)
+        ]
 
         def embed(batch: Batch) -> Tensor:
             how: Pooling = "cls" if self.pooling == "cls" else "mean"

@@ -101,7 +101,8 @@ class MaskedSet(UtteranceSet):
 
         super().__init__(dialogues, rows, tokenizer, order, beside=beside)
         self.masks = DataCollatorForLanguageModeling(tokenizer.tokenizer, mlm_probability=MASKED)
-        self.special = torch.tensor(tokenizer.tokenizer.all_special_ids)
+        marks = tokenizer.tokenizer.convert_tokens_to_ids(list(tokenizer.style.marks))
+        self.special = torch.tensor([*tokenizer.tokenizer.all_special_ids, *marks])
 
     def __getitem__(self, item: int) -> list[TokenSequence]:
         return [self.joined(self.rows[self.order[item, 1]])]

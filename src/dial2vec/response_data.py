@@ -33,9 +33,8 @@ class ResponseSet(Dataset[list[TokenSequence]]):
     :param beside: the projection behind which views are contrasted.
 
     Attribute `longest`: tokens of the longest input. Of a longer context the last turns are read that fit, and a turn
-    that is longer alone is cut in front of its separator. Without
-    `options.max_length` it is the 95th percentile of the contexts (of the responses, where these are longer), at most
-    what the tokenizer allows.
+    that is longer alone is cut in front of its separator. Without `options.max_length` it is the 95th percentile of the
+    contexts (of the responses, where these are longer), at most what the tokenizer allows.
     """
 
     def __init__(
