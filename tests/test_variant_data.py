@@ -12,6 +12,7 @@ from conftest import make_dialogue
 from dial2vec.config import IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, SettingsError
+from dial2vec.head import Head
 from dial2vec.methods import METHODS
 from dial2vec.objectives.intent_augmentation import intent_augmentation_loss
 from dial2vec.sampling import draw_samples
@@ -63,6 +64,17 @@ def test_the_loss_is_that_of_the_vectors_and_a_missing_variant_is_no_negative(ti
     parts = [torch.from_numpy(encoder.encode(part)) for part in (originals[::-1], preserved[::-1], corrupted[1:2])]
     expected = intent_augmentation_loss(*parts, temperature=0.5)
     torch.testing.assert_close(data.loss(encoder.eval(), TRAIN, batch, {}), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_head_of_the_start_is_on_the_encoder_while_it_trains_and_its_reading_stays(tiny_folder, tmp_path):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.head = Head(torch.zeros(16), 2 * torch.eye(16))
+    encoder.save_pretrained(tmp_path / "start")
+    again, found = plan(tmp_path / "start")
+    assert found.head is again.head
+    assert torch.equal(found.head.weight, 2 * torch.eye(16))
+    assert (found.reading, again.tokens.input, again.pooling) == (None, "text", "role")
+    assert plan(tiny_folder)[1].head is None
 
 
 def test_training_lowers_the_loss(tiny_folder, tmp_path):
