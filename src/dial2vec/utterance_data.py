@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
 from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
@@ -20,12 +19,13 @@ from dial2vec.objectives.siamese import siamese_loss
 from dial2vec.pairs import NONE
 from dial2vec.pooling import pool
 from dial2vec.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
+from dial2vec.training_data import SequenceSet
 
 Guidance = Literal["matching", "siamese_single", "siamese_multi"]
 M = TypeVar("M", bound=nn.Module)
 
 
-class UtteranceSet(Dataset[list[TokenSequence]]):
+class UtteranceSet(SequenceSet):
     """Rows of numbered utterances, each encoded alone; tokenised once, and only those that occur.
 
     :param dialogues: all dialogues through which utterances are numbered (`dial2vec.pairs`).
@@ -46,8 +46,8 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         temperature: float = 1.0,
         beside: nn.Module | None = None,
     ) -> None:
-        self.rows, self.tokenizer, self.order = rows, tokenizer, order
-        self.temperature, self.beside = temperature, beside
+        super().__init__(tokenizer, order)
+        self.rows, self.temperature, self.beside = rows, temperature, beside
         texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
         needed = np.zeros(len(texts), dtype=bool)
         used = rows[np.unique(order[:, 1])]
@@ -55,28 +55,12 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         self.places = np.cumsum(needed) - 1
         self.tokens = tokenizer.utterances(text for text, keep in zip(texts, needed, strict=True) if keep)
 
-    def __len__(self) -> int:
-        return len(self.order)
-
     def joined(self, numbers: NDArray[np.int64]) -> TokenSequence:
         """Return utterances as one sequence; none at all is a start token that no pool and no loss counts."""
         said = [self.tokens[self.places[number]] for number in numbers if number != NONE]
         if not said:
             return self.tokenizer.nothing()
         return self.tokenizer.assemble(said, [0] * len(said))
-
-    def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
-        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, k, n]."""
-        batch = self.tokenizer.pad([sequence for item in items for sequence in item])
-        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
-
-    def count_cut(self) -> int:
-        """Return how many items have an utterance that is longer than the limit."""
-        items = (self[place] for place in np.unique(self.order[:, 1], return_index=True)[1])
-        return sum(any(sequence.cut for sequence in item) for item in items)
-
-    def __getitem__(self, item: int) -> list[TokenSequence]:
-        raise NotImplementedError
 
 
 class PairSet(UtteranceSet):
