@@ -45,7 +45,7 @@ def plan_dialoguecse(
     if len(chosen) < 2:
         raise ArtifactError(
             f"{len(chosen)} of the {len(merged)} dialogues of two speakers have {options.min_turns} turns once those "
-            "of one speaker in a row are one; expected at least two. Lower dialoguecse.min_turns, or bring more of them."
+            "of one speaker in a row are one; expected at least two. Lower dialoguecse.min_turns or bring more of them."
         )
     train = of_block(settings.train, options, max_items=options.max_responses)
     first, near = first_turns(chosen), _responses(chosen, options)
