@@ -214,7 +214,9 @@ def test_a_context_is_the_last_turns_that_fit_and_every_turn_is_closed(tiny_fold
 def test_without_a_limit_95_of_100_contexts_fit(tiny_folder):
     # Contexts of n turns are 1 + 2 n tokens, n from 1 to 20: the percentile is between the last two, and all may fit.
     long = make_dialogue("d", *(f"{'ab'[t % 2]}: w{t}" for t in range(21)))
-    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, max_responses=None))
+    # Of even numbers all train in whole batches.
+    unlimited = replace(SETTINGS["dialaug"].dialaug, max_responses=None, batch_size=2)
+    options = replace(SETTINGS["dialaug"], dialaug=unlimited)
     _, found = plan(tiny_folder, "dialaug", settings=options, dialogues=[long])
     lengths = sorted(len(found.data[item][0].ids) for item in range(len(found.data)))
     assert found.data.longest == np.percentile([1 + 2 * n for n in range(1, 21)], 95, method="higher") == 41
