@@ -11,9 +11,8 @@ from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import read_json
 from dial2vec.masked_data import MaskedSet
-from dial2vec.methods import masked
+from dial2vec.methods import masked, plan
 from dial2vec.params import load_settings
-from dial2vec.stages import train as stage
 from dial2vec.stages.prepare import prepare
 from dial2vec.stages.sample import sample
 from dial2vec.stages.select import select
@@ -40,13 +39,13 @@ def guessing(project, monkeypatch):
 @pytest.fixture
 def trained(monkeypatch):
     """A list that gets the encoder of each training run."""
-    seen, real = [], stage.train
+    seen, real = [], plan.train
 
     def watch(encoder, *given, **options):
         seen.append(encoder)
         return real(encoder, *given, **options)
 
-    monkeypatch.setattr(stage, "train", watch)
+    monkeypatch.setattr(plan, "train", watch)
     return seen
 
 
