@@ -59,11 +59,20 @@ def test_a_loss_with_in_batch_negatives_never_meets_an_item_twice(n, epochs, bat
     # As the loader cuts them: from the front, whatever the epoch.
     batches = [order[i : i + fitting.batch_size, 1].tolist() for i in range(0, len(order), fitting.batch_size)]
     assert all(len(set(batch)) == fitting.batch_size for batch in batches)
-    whole = training_order(np.arange(n) % 7, passes=1, settings=fitting, seed=seed)
     for epoch in range(epochs):
         trained = [item for batch in batches[epoch * n_batches :][:n_batches] for item in batch]
         assert len(set(trained)) == len(trained) > per_epoch - fitting.batch_size
-        assert trained == whole[epoch * per_epoch :][: len(trained), 1].tolist()
+    if not per_epoch % fitting.batch_size:
+        assert np.array_equal(order, training_order(np.arange(n) % 7, passes=1, settings=fitting, seed=seed))
+
+
+def test_what_is_left_over_of_an_epoch_is_drawn_whatever_its_length():
+    words, options = np.arange(23), Train(epochs=30, batch_size=5, max_dialogues=None)
+    _, order = whole_batches(words, settings=options, seed=1)
+    left = [set(range(23)) - set(epoch.tolist()) for epoch in order[:, 1].reshape(30, 20)]
+    assert {len(items) for items in left} == {3}
+    # Each of 23 is left out with a chance of 3 in 23 per epoch: after 30 epochs two of a hundred never were.
+    assert len(set().union(*left)) >= 20
 
 
 def test_batches_hold_dialogues_of_similar_length():

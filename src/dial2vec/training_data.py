@@ -185,7 +185,9 @@ class TrainingSet(Protocol):
         """Return how many items are cut."""
 
 
-def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, seed: int) -> NDArray[np.int64]:
+def training_order(
+    words: NDArray[np.int64], *, passes: int, settings: Train, seed: int, whole: bool = False
+) -> NDArray[np.int64]:
     """Return the items of all epochs in training order, int64 [items, 2]: (pass, place).
 
     A seeded shuffle per epoch; within each run of 50 batches items of similar length share a batch, and the batches
@@ -193,6 +195,7 @@ def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, se
     permutation are used: the same ones in every epoch, and a smaller number is a subset of a larger one.
 
     :param words: length of each dialogue that can train, int64 [m], in any unit.
+    :param whole: leaves out of every epoch what whole batches have no room for, drawn anew each time.
     """
     chosen = np.random.default_rng([seed, 0]).permutation(len(words))[: settings.max_dialogues]
     items = np.stack(np.meshgrid(np.arange(passes), np.sort(chosen), indexing="ij"), axis=-1).reshape(-1, 2)
@@ -200,6 +203,8 @@ def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, se
     for epoch in range(settings.epochs):
         rng = np.random.default_rng([seed, 1, epoch])
         shuffled = items[rng.permutation(len(items))]
+        if whole:
+            shuffled = shuffled[: len(items) - len(items) % settings.batch_size]
         for start in range(0, len(shuffled), 50 * settings.batch_size):
             run = shuffled[start : start + 50 * settings.batch_size]
             run = run[np.argsort(-words[run[:, 1]], kind="stable")]
@@ -213,8 +218,8 @@ def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, se
 def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tuple[Train, NDArray[np.int64]]:
     """Return settings and order for a loss whose negatives are the other items of the batch: none stands there twice.
 
-    A batch is no larger than an epoch, and each epoch of `training_order` ends with its last whole batch; its other
-    items, fewer than a batch, do not train in that epoch. So every batch that the loader cuts is of one epoch.
+    A batch is no larger than an epoch, and an epoch is whole batches, so every batch that the loader cuts is of one
+    epoch. What is left over, a random part of fewer items than a batch, does not train in that epoch.
 
     :param words: of each item, as of `training_order`; two at least.
     :param settings: what they say of the batch size is the most.
@@ -222,5 +227,4 @@ def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tu
     """
     n = min(len(words), settings.max_dialogues or len(words))
     fitting = replace(settings, batch_size=min(settings.batch_size, n))
-    epochs = training_order(words, passes=1, settings=fitting, seed=seed).reshape(settings.epochs, n, 2)
-    return fitting, epochs[:, : n - n % fitting.batch_size].reshape(-1, 2)
+    return fitting, training_order(words, passes=1, settings=fitting, seed=seed, whole=True)
