@@ -77,7 +77,7 @@ def measured(base: str, method: str, precision: Any) -> str:
             log_steps=1,
             max_length=128,
         ),
-        intent_augmentation=replace(settings.intent_augmentation, **few, max_dialogues=ITEMS),
+        intent_augmentation=replace(settings.intent_augmentation, **few, max_dialogues=ITEMS, max_length=128),
         **{name: replace(getattr(settings, name), **few, **{limit: ITEMS}) for name, limit in BLOCKS.items()},
     )
     dialogues = list(generate_demo(n_dialogues=120))

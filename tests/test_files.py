@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
-from dial2vec.files import LOCK_OWNER, atomic_path, checkout_lock, ending_with, read_json, write_json
+from dial2vec.files import LOCK_OWNER, atomic_path, checkout_lock, claim, ending_with, read_json, write_json
 
 HOLDER = """
 import sys, time
@@ -33,6 +33,18 @@ from dial2vec.files import checkout_lock
 with checkout_lock(Path(sys.argv[1]), "inner", patience=0):
     print("entered")
 """
+
+
+def test_a_folder_is_kept_for_its_own_fingerprint_and_emptied_for_another(tmp_path):
+    folder = tmp_path / "kept"
+    assert not claim(folder, "one")
+    (folder / "made").touch()
+    assert claim(folder, "one")
+    assert (folder / "made").exists()
+    assert not claim(folder, "other")
+    assert not (folder / "made").exists()
+    (folder / "fingerprint.json").write_text('"oth')
+    assert not claim(folder, "other")
 
 
 @pytest.fixture

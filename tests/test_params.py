@@ -73,6 +73,45 @@ def test_a_number_without_a_dot_is_still_a_number():
         ({"dialoguecse": {"guidance": "siamese"}}, "Valid: matching, siamese_single, siamese_multi"),
         ({"dialoguecse": {"mlm_epochs": -0.5}}, r"dialoguecse\.mlm_epochs: expected at least 0, found -0\.5"),
         ({"dialoguecse": {"mlm_max_utterances": 0}}, r"mlm_max_utterances: expected at least 1, found 0"),
+        (
+            {"dialoguecse": {"guidance": "siamese_multi", "aggregation": "attention"}},
+            r"dialoguecse\.aggregation: found attention with guidance siamese_multi, .+ Set aggregation to mean",
+        ),
+        (
+            {"dialaug": {"augmentation": "truncation", "share": 0.5}},
+            r"dialaug\.share: found 0\.5, but augmentation truncation has no share\. Set share to null",
+        ),
+        (
+            {"dialaug": {"augmentation": "none", "share": 0}},
+            r"dialaug\.share: found 0, but augmentation none has no share\. Set share to null",
+        ),
+        (
+            {"intent_augmentation": {"ways": ["shufling"]}},
+            r"intent_augmentation\.ways: found 'shufling'\. Did you mean 'shuffling'\? Valid: insertion, back_transl",
+        ),
+        ({"intent_augmentation": {"ways": ["replacement"]}}, r"ways: found 'replacement'\..*Valid: insertion"),
+        ({"intent_augmentation": {"ways": []}}, r"ways: expected one at least, found none\. Valid: insertion, back_t"),
+        (
+            {"intent_augmentation": {"ways": ["insertion"]}},
+            r"ways has insertion, which needs a masked language model\. Set masked_model",
+        ),
+        (
+            {"intent_augmentation": {"ways": ["back_translation"], "translation_models": ["there"]}},
+            r"translation_models: found 1, but ways has back_translation; expected two\. Name the one that translates",
+        ),
+        ({"intent_augmentation": {"max_length": 7}}, r"intent_augmentation\.max_length: expected at least 8, found 7"),
+        ({"intent_augmentation": {"frozen_share": -1}}, r"frozen_share: expected between 0 and 1, found -1"),
+        (
+            {"train": {"frozen_share": 1}},
+            r"train\.frozen_share: found 1, which leaves nothing to train\. Lower it, .+ train\.epochs to 0 to fit",
+        ),
+        (
+            {"train": {"method": "intent_augmentation"}, "intent_augmentation": {"frozen_share": 1}},
+            r"intent_augmentation\.frozen_share: found 1, which leaves nothing to train\. Lower it, set encoder\.hier",
+        ),
+        ({"dse": {"frozen_share": 1}}, r"dse\.frozen_share: expected between 0 and 0\.99, found 1"),
+        ({"dialoguecse": {"frozen_share": 1}}, r"dialoguecse\.frozen_share: expected between 0 and 0\.99, found 1"),
+        ({"dialaug": {"frozen_share": 1}}, r"dialaug\.frozen_share: expected between 0 and 0\.99, found 1"),
         ({"dialaug": {"deleted": " "}}, r"dialaug\.deleted is blank; give a token such as '\[DEL\]'"),
         ({"dialaug": {"max_length": 7}}, r"dialaug\.max_length: expected at least 8, found 7"),
         ({"corpora": "demo"}, "corpora: expected a list of names"),
@@ -85,6 +124,23 @@ def test_a_number_without_a_dot_is_still_a_number():
 def test_wrong_settings_say_what_is_valid(raw, message):
     with pytest.raises(SettingsError, match=message):
         settings_from_dict(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"dialoguecse": {"guidance": "siamese_single"}},
+        {"dialaug": {"augmentation": "deletion", "share": 0.5}},
+        {"intent_augmentation": {"ways": ["insertion"], "masked_model": "bert-base-uncased"}},
+        {"intent_augmentation": {"ways": ["back_translation"], "translation_models": ["there", "back"]}},
+        {"train": {"frozen_share": 1, "epochs": 0}},
+        {"train": {"frozen_share": 1}, "encoder": {"hierarchy": "hssa"}},
+        {"train": {"frozen_share": 1}, "encoder": {"turn_embeddings": True}},
+        {"train": {"frozen_share": 1, "method": "dse"}},
+    ],
+)
+def test_what_goes_together_is_not_refused(raw):
+    settings_from_dict(raw)
 
 
 def test_broken_yaml_and_a_missing_file_are_one_sentence(tmp_path):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from safetensors.torch import load_file
 
 from conftest import make_dialogue
 from dial2vec import training
+from dial2vec.benchmark.systems import ALL
 from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
@@ -119,7 +121,7 @@ def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tin
         start, dialogues, samples_of(dialogues), settings=Settings(train=NEIGHBOURS), seed=1, vectors=tmp_path / "v"
     )
     encoder, result = run(tiny_folder, tmp_path / "c", settings=NEIGHBOURS)
-    assert (result.steps, result.dialogues) == (12, 24)
+    assert (result.steps, result.items, result.items_are) == (12, 24, "dialogues")
     for name, tensor in plan.head.state_dict().items():
         torch.testing.assert_close(encoder.head.state_dict()[name], tensor, rtol=0, atol=0)
 
@@ -146,7 +148,7 @@ def test_without_epochs_nothing_is_trained_and_nothing_left(tiny_folder, tmp_pat
     before = DialogueEncoder.from_pretrained(tiny_folder)
     for settings in (SETTINGS, NEIGHBOURS):
         encoder, result = run(tiny_folder, tmp_path / "c", settings=replace(settings, epochs=0))
-        assert (result.steps, result.dialogues, result.history) == (0, 0, [])
+        assert (result.steps, result.items, result.history) == (0, 0, [])
         assert all(map(torch.equal, before.parameters(), encoder.parameters()))
         assert list((tmp_path / "c").glob("weights-*")) == []
 
@@ -243,6 +245,59 @@ def test_weights_that_diverge_after_the_last_log_stop_training_with_a_sentence(t
 def test_all_layers_frozen_is_a_sentence(tiny_folder, tmp_path, settings):
     with pytest.raises(SettingsError, match=r"train\.frozen_share is 1, which leaves nothing to train\. Lower it"):
         run(tiny_folder, tmp_path / "c", settings=replace(settings, frozen_share=1.0))
+
+
+def test_a_training_leaves_no_more_candidates_than_can_be_compared(tiny_folder, tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr(training, "MOST_CANDIDATES", 4)
+    caplog.set_level("INFO")
+    often = replace(SETTINGS, checkpoint_steps=1, gradient_accumulation=2, epochs=3)
+    _, result = run(tiny_folder, tmp_path / "c", settings=often)
+    # 3 x 6 batches, two to a step.
+    assert result.steps == 9
+    assert sorted(int(path.stem.split("-")[1]) for path in (tmp_path / "c").glob("weights-*")) == [3, 6, 9]
+    assert "a checkpoint every 3 steps, not 1: at most 4" in caplog.text
+
+
+@pytest.mark.parametrize("steps", range(1, 130))
+def test_the_cap_holds_for_any_number_of_steps_and_leaves_the_defaults_alone(steps):
+    often = training._with_few_candidates(replace(SETTINGS, checkpoint_steps=1), steps * SETTINGS.batch_size)
+    assert math.ceil(steps / often.checkpoint_steps) <= 40
+    assert often.checkpoint_steps == 1 or math.ceil(steps / (often.checkpoint_steps - 1)) > 40
+
+
+def test_the_defaults_and_the_benchmarks_recipes_keep_their_checkpoints():
+    for row in ALL.values():
+        options = row.settings(Settings(), seed=1).train
+        n_items = (options.max_dialogues or 0) * (2 if "passes" in row.sample and row.sample["passes"] == 2 else 1)
+        assert training._with_few_candidates(options, n_items) is options
+
+
+def test_weight_decay_spares_biases_and_norms_also_where_two_rates_hold():
+    module = torch.nn.ModuleDict(
+        {
+            "encoder": torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.LayerNorm(2)),
+            "beside": torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.LayerNorm(3)),
+        }
+    )
+    trainer = training.Trainer(
+        model=module, args=training._arguments(replace(SETTINGS, weight_decay=0.1), 1, Path("unused"), "constant")
+    )
+    training._give_a_rate_of_their_own(module["beside"], trainer.create_optimizer(), 0.5)
+    found = {
+        id(weights): (group["lr"], group["weight_decay"])
+        for group in trainer.optimizer.param_groups
+        for weights in group["params"]
+    }
+    assert {name: found[id(weights)] for name, weights in module.named_parameters()} == {
+        "encoder.0.weight": (1e-2, 0.1),
+        "encoder.0.bias": (1e-2, 0.0),
+        "encoder.1.weight": (1e-2, 0.0),
+        "encoder.1.bias": (1e-2, 0.0),
+        "beside.0.weight": (0.5, 0.1),
+        "beside.0.bias": (0.5, 0.0),
+        "beside.1.weight": (0.5, 0.0),
+        "beside.1.bias": (0.5, 0.0),
+    }
 
 
 def test_several_gpus_do_not_make_the_steps_larger(monkeypatch, tmp_path):

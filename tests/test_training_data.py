@@ -11,7 +11,7 @@ from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.sampling import draw_samples
 from dial2vec.tokens import Batch
-from dial2vec.training_data import NeighbourSet, SelfGuidedSet, training_order
+from dial2vec.training_data import NeighbourSet, SelfGuidedSet, training_order, whole_batches
 
 DIALOGUES = [
     make_dialogue("short", "a: w0 w1", "b: w2"),
@@ -45,6 +45,34 @@ def test_every_epoch_trains_on_every_item_once(n, passes, epochs, batch_size, se
     for epoch in range(epochs):
         part = order[epoch * n * passes : (epoch + 1) * n * passes]
         assert sorted(map(tuple, part.tolist())) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(2, 60), st.integers(1, 4), st.integers(2, 70), st.integers(0, 3), st.none() | st.integers(2, 70))
+def test_a_loss_with_in_batch_negatives_never_meets_an_item_twice(n, epochs, batch_size, seed, most):
+    options = Train(epochs=epochs, batch_size=batch_size, max_dialogues=most)
+    fitting, order = whole_batches(np.arange(n) % 7, settings=options, seed=seed)
+    per_epoch = min(n, most or n)
+    n_batches = per_epoch // fitting.batch_size
+    assert fitting.batch_size == min(batch_size, per_epoch)
+    assert len(order) == epochs * n_batches * fitting.batch_size
+    # As the loader cuts them: from the front, whatever the epoch.
+    batches = [order[i : i + fitting.batch_size, 1].tolist() for i in range(0, len(order), fitting.batch_size)]
+    assert all(len(set(batch)) == fitting.batch_size for batch in batches)
+    for epoch in range(epochs):
+        trained = [item for batch in batches[epoch * n_batches :][:n_batches] for item in batch]
+        assert len(set(trained)) == len(trained) > per_epoch - fitting.batch_size
+    if not per_epoch % fitting.batch_size:
+        assert np.array_equal(order, training_order(np.arange(n) % 7, passes=1, settings=fitting, seed=seed))
+
+
+def test_what_is_left_over_of_an_epoch_is_drawn_whatever_its_length():
+    words, options = np.arange(23), Train(epochs=30, batch_size=5, max_dialogues=None)
+    _, order = whole_batches(words, settings=options, seed=1)
+    left = [set(range(23)) - set(epoch.tolist()) for epoch in order[:, 1].reshape(30, 20)]
+    assert {len(items) for items in left} == {3}
+    # Each of 23 is left out with a chance of 3 in 23 per epoch: after 30 epochs two of a hundred never were.
+    assert len(set().union(*left)) >= 20
 
 
 def test_batches_hold_dialogues_of_similar_length():

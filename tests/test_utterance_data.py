@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from conftest import make_dialogue
-from dial2vec.config import DialAug, DialogueCse, Dse, Settings, Train
+from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.methods import METHODS
 from dial2vec.objectives.dialoguecse import dialoguecse_loss
 from dial2vec.objectives.dse import dse_loss
@@ -26,12 +26,19 @@ SETTINGS = {
     "dse": Settings(train=replace(TRAIN, method="dse"), dse=Dse(batch_size=6, min_words=1, learning_rate=3e-3)),
     "dialoguecse": Settings(
         train=replace(TRAIN, method="dialoguecse"),
-        dialoguecse=DialogueCse(negatives=2, batch_size=6, learning_rate=3e-3, aggregation="attention"),
+        dialoguecse=DialogueCse(
+            negatives=2, batch_size=6, learning_rate=3e-3, aggregation="attention", frozen_share=0.0
+        ),
     ),
     "dialaug": Settings(
         train=replace(TRAIN, method="dialaug"), dialaug=DialAug(batch_size=6, learning_rate=3e-3, answering="any")
     ),
 }
+
+VARIANTS = Settings(
+    train=replace(TRAIN, method="intent_augmentation"),
+    intent_augmentation=IntentAugmentation(ways=("shuffling",), batch_size=2, learning_rate=3e-3),
+)
 
 LINES = [f"{'ab'[t % 2]}: w{t}" for t in range(4)]
 
@@ -47,12 +54,14 @@ def corpus(n=8):
     ]
 
 
-def plan(folder, method, *, settings=None, dialogues=None, seed=1):
+def plan(folder, method, *, settings=None, dialogues=None, seed=1, vectors=None):
     encoder = DialogueEncoder.from_pretrained(folder)
     dialogues = dialogues or corpus()
-    samples = draw_samples(dialogues, negatives=1, passes=1, keep_role="random", min_turns=2, seed=1)
-    found = METHODS[method](encoder, dialogues, samples, settings=settings or SETTINGS[method], seed=seed, vectors=None)
-    return encoder, found
+    # Of the samples, which are of long dialogues here, methods on utterances take nothing.
+    least = 2 if method == "intent_augmentation" else 50
+    samples = draw_samples(dialogues, negatives=1, passes=1, keep_role="random", min_turns=least, seed=1)
+    settings = settings or SETTINGS[method]
+    return encoder, METHODS[method](encoder, dialogues, samples, settings=settings, seed=seed, vectors=vectors)
 
 
 def run(encoder, found, folder):
@@ -65,6 +74,7 @@ def run(encoder, found, folder):
         fingerprint="x",
         beside_rate=found.beside_rate,
         schedule=found.schedule,
+        names=found.names,
     )
 
 
@@ -118,7 +128,9 @@ def test_the_true_response_comes_first_and_the_foreign_ones_are_of_other_dialogu
 
 
 def guided(guidance, **options):
-    changed = replace(SETTINGS["dialoguecse"].dialoguecse, guidance=guidance, mlm_epochs=0.0, **options)
+    changed = replace(
+        SETTINGS["dialoguecse"].dialoguecse, guidance=guidance, aggregation="mean", mlm_epochs=0.0, **options
+    )
     return replace(SETTINGS["dialoguecse"], dialoguecse=changed)
 
 
@@ -163,11 +175,12 @@ def test_training_lowers_the_loss_and_trains_what_stands_beside(tiny_folder, tmp
     assert any(not torch.equal(beside[name], value) for name, value in found.data.beside.named_parameters())
 
 
-@pytest.mark.parametrize("method", SETTINGS)
+@pytest.mark.parametrize("method", [*SETTINGS, "intent_augmentation"])
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path, method, monkeypatch):
-    encoder, found = plan(tiny_folder, method)
+    options = {"settings": (SETTINGS | {"intent_augmentation": VARIANTS})[method], "vectors": tmp_path / "vectors"}
+    encoder, found = plan(tiny_folder, method, **options)
     run(encoder, found, tmp_path / "whole")
-    cut, interrupted = plan(tiny_folder, method)
+    cut, interrupted = plan(tiny_folder, method, **options)
     steps, loss = [], interrupted.data.loss
 
     def killed(*given):
@@ -179,7 +192,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path
     monkeypatch.setattr(interrupted.data, "loss", killed)
     with pytest.raises(KeyboardInterrupt):
         run(cut, interrupted, tmp_path / "cut")
-    again, rest = plan(tiny_folder, method)
+    again, rest = plan(tiny_folder, method, **options)
     assert run(again, rest, tmp_path / "cut").resumed_from == 2
     assert all(torch.equal(again.state_dict()[name], value) for name, value in encoder.state_dict().items())
 
@@ -201,7 +214,9 @@ def test_a_context_is_the_last_turns_that_fit_and_every_turn_is_closed(tiny_fold
 def test_without_a_limit_95_of_100_contexts_fit(tiny_folder):
     # Contexts of n turns are 1 + 2 n tokens, n from 1 to 20: the percentile is between the last two, and all may fit.
     long = make_dialogue("d", *(f"{'ab'[t % 2]}: w{t}" for t in range(21)))
-    options = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, max_responses=None))
+    # Of even numbers all train in whole batches.
+    unlimited = replace(SETTINGS["dialaug"].dialaug, max_responses=None, batch_size=2)
+    options = replace(SETTINGS["dialaug"], dialaug=unlimited)
     _, found = plan(tiny_folder, "dialaug", settings=options, dialogues=[long])
     lengths = sorted(len(found.data[item][0].ids) for item in range(len(found.data)))
     assert found.data.longest == np.percentile([1 + 2 * n for n in range(1, 21)], 95, method="higher") == 41
@@ -220,8 +235,6 @@ def test_without_a_limit_the_encoders_own_holds_and_responses_are_not_cut_by_sho
     assert (found.data.longest, found.data.count_cut()) == (11, 0)
     endless = [make_dialogue("d", *(f"{'ab'[t % 2]}: {'w2 ' * 30}" for t in range(9)))]
     assert plan(tiny_folder, "dialaug", dialogues=endless)[1].data.longest == 64
-    untrained = replace(SETTINGS["dialaug"], dialaug=replace(SETTINGS["dialaug"].dialaug, epochs=0))
-    assert plan(tiny_folder, "dialaug", settings=untrained)[1].data.longest == 64
 
 
 def deleting(token):
@@ -263,6 +276,65 @@ def test_without_damage_the_loss_is_that_of_the_plain_bi_encoder(tiny_folder):
     contexts, answers = pool(states, batch.roles, batch.turns, how="mean").unflatten(0, (4, 2)).unbind(1)
     expected = torch.nn.functional.cross_entropy(contexts @ answers.T, torch.arange(4))
     torch.testing.assert_close(found.data.loss(encoder, TRAIN, batch, {}), expected)
+
+
+@pytest.mark.parametrize(("method", "items"), [("dse", "pairs"), ("dialaug", "responses")])
+def test_no_batch_holds_an_item_twice_however_few_there_are(tiny_folder, tmp_path, method, items):
+    few = replace(SETTINGS[method], **{method: replace(getattr(SETTINGS[method], method), epochs=3, batch_size=4)})
+    encoder, found = plan(tiny_folder, method, settings=few, dialogues=corpus(1))
+    assert found.train.batch_size == 3
+    seen, loss = [], found.data.loss
+
+    def watch(encoder, settings, batch, extra):
+        seen.append(sorted(tuple(row) for row in batch.ids[1::2].tolist()))
+        return loss(encoder, settings, batch, extra)
+
+    found.data.loss = watch
+    result = run(encoder, found, tmp_path / "c")
+    # A dialogue of four turns has three pairs, and three turns that answer others.
+    assert (result.steps, result.items, result.items_are) == (3, 3, items)
+    assert [len(set(rows)) for rows in seen] == [3, 3, 3]
+
+
+def test_what_an_epoch_has_beyond_its_last_whole_batch_is_not_counted_as_trained(tiny_folder, tmp_path):
+    options = replace(SETTINGS["dse"], dse=replace(SETTINGS["dse"].dse, batch_size=5))
+    encoder, found = plan(tiny_folder, "dse", settings=options)
+    result = run(encoder, found, tmp_path / "c")
+    # 8 x 3 pairs.
+    assert (result.steps, result.items) == (4, 20)
+
+
+def test_dse_trains_every_layer_at_a_constant_rate_from_the_first_step_on(tiny_folder, tmp_path):
+    defaults = Settings(train=replace(Train(log_steps=1, precision="fp32"), method="dse"), dse=Dse(batch_size=6))
+    options = replace(defaults, dse=replace(defaults.dse, min_words=1, learning_rate=3e-3))
+    start = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder, found = plan(tiny_folder, "dse", settings=options)
+    result = run(encoder, found, tmp_path / "c")
+    assert {entry["learning_rate"] for entry in result.history} == {3e-3}
+    moved = [name for name, value in start.state_dict().items() if not torch.equal(encoder.state_dict()[name], value)]
+    assert {"backbone.embeddings.word_embeddings.weight", "backbone.encoder.layer.0.output.dense.weight"} <= set(moved)
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_every_method_freezes_as_its_own_block_says(tiny_folder, method):
+    half = {method: replace(getattr(SETTINGS[method], method), frozen_share=0.25)}
+    other = replace(SETTINGS[method], train=replace(SETTINGS[method].train, frozen_share=0.9), **half)
+    assert plan(tiny_folder, method, settings=other)[1].train.frozen_share == 0.25
+
+
+@pytest.mark.parametrize("method", SETTINGS)
+def test_a_training_that_diverges_names_the_settings_of_its_own_method(tiny_folder, tmp_path, method, monkeypatch):
+    encoder, found = plan(tiny_folder, method)
+    monkeypatch.setattr(found.data, "loss", lambda encoder, *_: next(encoder.parameters()).sum() * float("nan"))
+    with pytest.raises(Dial2vecError, match=rf"Lower {method}\.learning_rate or raise {method}\.temperature"):
+        run(encoder, found, tmp_path / "c")
+
+
+def test_a_monologue_does_not_train(tiny_folder):
+    alone = make_dialogue("alone", "a: w1", "a: w2", "a: w3", "a: w4")
+    for method, count in (("dse", 24), ("dialoguecse", 32), ("dialaug", 24)):
+        data = plan(tiny_folder, method, dialogues=[alone, *corpus()])[1].data
+        assert len(data.answers if method == "dialaug" else data.rows) == count
 
 
 def test_too_little_to_learn_from_is_an_error_that_names_the_setting(tiny_folder):

@@ -6,6 +6,9 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
+# The ways of `dial2vec.augmentation.WAYS` that keep the intent, named here so that settings need not load them.
+PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
+
 
 @dataclass(frozen=True, slots=True)
 class Read:
@@ -124,6 +127,7 @@ class Dse:
     head_learning_rate: float = 3e-4
     epochs: int = 1
     batch_size: int = 128
+    frozen_share: float = 0.0
     max_pairs: int | None = 12800
     max_length: int = 32
 
@@ -143,6 +147,7 @@ class DialogueCse:
     learning_rate: float = 5e-5
     epochs: int = 1
     batch_size: int = 20
+    frozen_share: float = 0.5
     max_responses: int | None = 2000
     max_length: int = 100
 
@@ -161,6 +166,7 @@ class DialAug:
     learning_rate: float = 5e-5
     epochs: int = 1
     batch_size: int = 20
+    frozen_share: float = 0.0
     max_responses: int | None = 2000
     max_length: int | None = None
 
@@ -169,14 +175,16 @@ class DialAug:
 class IntentAugmentation:
     """Method intent_augmentation: variants that keep the intent, and some that do not (block of that name)."""
 
-    ways: tuple[str, ...] = ("shuffling", "shortening", "lengthening")
+    ways: tuple[PreservingWay, ...] = ("shuffling", "shortening", "lengthening")
     masked_model: str | None = None
     translation_models: tuple[str, ...] = ()
     temperature: float = 0.05
     learning_rate: float = 3e-5
     epochs: int = 1
     batch_size: int = 16
+    frozen_share: float = 0.5
     max_dialogues: int | None = 960
+    max_length: int = 256
 
 
 @dataclass(frozen=True, slots=True)

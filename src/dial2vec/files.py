@@ -83,6 +83,17 @@ def read_json(path: Path) -> Any:
         raise ArtifactError(f"{path} is not whole JSON ({error}). Delete it and run `make run`.") from error
 
 
+def claim(folder: Path, fingerprint: str) -> bool:
+    """Take a folder for what has this fingerprint, and return whether it was its own already; else it is emptied."""
+    owner = folder / "fingerprint.json"
+    with contextlib.suppress(ArtifactError):
+        if read_json(owner) == fingerprint:
+            return True
+    shutil.rmtree(folder, ignore_errors=True)
+    write_json(owner, fingerprint)
+    return False
+
+
 def code_hash() -> str:
     """Identify the code of this package: what was computed by other code must not be taken up again."""
     package = Path(__file__).parent

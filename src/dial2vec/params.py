@@ -6,13 +6,14 @@ import contextlib
 import dataclasses
 import types
 import typing
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 
-from dial2vec.config import Settings
+from dial2vec.config import PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
 
 # Inclusive (low, high) of every number.
@@ -61,6 +62,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "dse.head_learning_rate": (0, 1),
     "dse.epochs": (1, inf),
     "dse.batch_size": (2, inf),
+    "dse.frozen_share": (0, 0.99),
     "dse.max_pairs": (2, inf),
     "dse.max_length": (4, inf),
     "dialoguecse.mlm_epochs": (0, inf),
@@ -72,6 +74,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "dialoguecse.learning_rate": (0, 1),
     "dialoguecse.epochs": (1, inf),
     "dialoguecse.batch_size": (1, inf),
+    "dialoguecse.frozen_share": (0, 0.99),
     "dialoguecse.max_responses": (1, inf),
     "dialoguecse.max_length": (4, inf),
     "dialaug.share": (0, 1),
@@ -80,13 +83,16 @@ RANGES: dict[str, tuple[float, float]] = {
     "dialaug.learning_rate": (0, 1),
     "dialaug.epochs": (1, inf),
     "dialaug.batch_size": (2, inf),
+    "dialaug.frozen_share": (0, 0.99),
     "dialaug.max_responses": (2, inf),
     "dialaug.max_length": (8, inf),
     "intent_augmentation.temperature": (1e-3, 100),
     "intent_augmentation.learning_rate": (0, 1),
     "intent_augmentation.epochs": (1, inf),
     "intent_augmentation.batch_size": (2, inf),
+    "intent_augmentation.frozen_share": (0, 1),
     "intent_augmentation.max_dialogues": (2, inf),
+    "intent_augmentation.max_length": (8, inf),
     "select.max_dialogues": (40, inf),
     "select.bootstraps": (1, 1000),
     "evaluate.kmeans_runs": (1, inf),
@@ -100,10 +106,12 @@ RANGES: dict[str, tuple[float, float]] = {
 WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
 # Methods that read every utterance alone, so that a table of turns or roles would not learn those of a dialogue.
 WITHOUT_TABLES = ("dse", "dialoguecse")
+# DialAug's augmentations that damage no share of the words: truncation draws how many turns go.
+WITHOUT_SHARE = ("truncation", "none")
 
 
 def load_settings(path: Path) -> Settings:
-    """Read and validate `params.yaml`; a key that is left out of a block takes the default above.
+    """Read and validate `params.yaml`; a key that is left out of a block takes the default of `config`.
 
     DVC itself refuses a file that lacks a whole block.
 
@@ -132,24 +140,71 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         raise SettingsError(
             f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
         )
+    for refused in (*_general(settings), *_of_methods(settings), *_of_training(settings)):
+        raise SettingsError(f"{source}: {refused}")
+    return settings
+
+
+def _general(settings: Settings) -> Iterator[str]:
     if not settings.encoder.name.strip():
-        raise SettingsError(f"{source}: encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2.")
-    if not settings.dialaug.deleted.strip():
-        raise SettingsError(f"{source}: dialaug.deleted is blank; give a token such as '[DEL]'.")
+        yield "encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2."
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
-        raise SettingsError(f"{source}: prepare: dev_share + test_share leave nothing to train on; lower one of them.")
-    if settings.encoder.hierarchy != "none" and settings.train.method in WITHOUT_HIERARCHY:
-        raise SettingsError(
-            f"{source}: encoder.hierarchy: found {settings.encoder.hierarchy}, which method {settings.train.method} "
-            "does not train: it reads no whole dialogues. Set it to none, or train.method to another."
+        yield "prepare: dev_share + test_share leave nothing to train on; lower one of them."
+
+
+def _of_methods(settings: Settings) -> Iterator[str]:
+    """Yield what does not go together within a method's block, whichever method trains: a benchmark runs them all."""
+    cse, damage, variants = settings.dialoguecse, settings.dialaug, settings.intent_augmentation
+    if cse.guidance != "matching" and cse.aggregation == "attention":
+        yield (
+            f"dialoguecse.aggregation: found attention with guidance {cse.guidance}, which has no attention. Set "
+            "aggregation to mean, or guidance to matching."
+        )
+    if not damage.deleted.strip():
+        yield "dialaug.deleted is blank; give a token such as '[DEL]'."
+    if damage.share is not None and damage.augmentation in WITHOUT_SHARE:
+        yield (
+            f"dialaug.share: found {damage.share:g}, but augmentation {damage.augmentation} has no share. Set share to "
+            "null, or augmentation to another."
+        )
+    if not variants.ways:
+        valid = ", ".join(typing.get_args(PreservingWay))
+        yield f"intent_augmentation.ways: expected one at least, found none. Valid: {valid}."
+    if "insertion" in variants.ways and not variants.masked_model:
+        yield (
+            "intent_augmentation.ways has insertion, which needs a masked language model. Set masked_model, or take "
+            "insertion out."
+        )
+    if "back_translation" in variants.ways and len(variants.translation_models) != 2:
+        yield (
+            f"intent_augmentation.translation_models: found {len(variants.translation_models)}, but ways has "
+            "back_translation; expected two. Name the one that translates and the one that translates back."
+        )
+
+
+def _of_training(settings: Settings) -> Iterator[str]:
+    """Yield what the method that trains cannot do with this encoder."""
+    encoder, method = settings.encoder, settings.train.method
+    if encoder.hierarchy != "none" and method in WITHOUT_HIERARCHY:
+        yield (
+            f"encoder.hierarchy: found {encoder.hierarchy}, which method {method} does not train: it reads no whole "
+            "dialogues. Set it to none, or train.method to another."
         )
     for table in ("turn_embeddings", "role_embeddings"):
-        if getattr(settings.encoder, table) and settings.train.method in WITHOUT_TABLES:
-            raise SettingsError(
-                f"{source}: encoder.{table}: found true, of which method {settings.train.method} would train the first "
-                "rows alone: it reads no whole dialogues. Set it to false, or train.method to another."
+        if getattr(encoder, table) and method in WITHOUT_TABLES:
+            yield (
+                f"encoder.{table}: found true, of which method {method} would train the first rows alone: it reads no "
+                "whole dialogues. Set it to false, or train.method to another."
             )
-    return settings
+    block = method if method == "intent_augmentation" else "train"
+    own = getattr(settings, block)
+    on_top = encoder.hierarchy != "none" or encoder.turn_embeddings or encoder.role_embeddings
+    # The other methods cannot freeze everything: `RANGES`.
+    if method not in WITHOUT_HIERARCHY and own.frozen_share == 1 and own.epochs and not on_top:
+        yield (
+            f"{block}.frozen_share: found 1, which leaves nothing to train. Lower it, set encoder.hierarchy to train "
+            f"that alone{'' if method != 'neighbours' else ', or train.epochs to 0 to fit the map only'}."
+        )
 
 
 def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
@@ -168,9 +223,9 @@ def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
 def _value(hint: Any, value: object, source: str, key: str) -> Any:
     if dataclasses.is_dataclass(hint):
         return _build(typing.cast("type[Any]", hint), value, source, f"{key}.")
-    if hint == tuple[str, ...]:
+    if typing.get_origin(hint) is tuple:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
+            return tuple(_value(typing.get_args(hint)[0], item, source, key) for item in value)
         raise SettingsError(f"{source}: {key}: expected a list of names, found {value!r}.")
     if typing.get_origin(hint) is Literal:
         if value in typing.get_args(hint):

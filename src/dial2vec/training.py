@@ -7,7 +7,7 @@ import logging
 import math
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,16 +20,37 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 from dial2vec.candidates import save_weights
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError, Dial2vecError, SettingsError
-from dial2vec.files import read_json, write_json
+from dial2vec.errors import Dial2vecError, SettingsError
+from dial2vec.files import claim
 from dial2vec.tokens import Batch
 from dial2vec.training_data import TrainingSet
 
 WHOLE = "WHOLE"
+# Each candidate is all trained weights on disk, and encodes dev for the choice.
+MOST_CANDIDATES = 40
 Schedule = Literal["linear", "constant"]
 CHECKPOINT_FILES = ("model.safetensors", "optimizer.pt", "scheduler.pt", "trainer_state.json", "training_args.bin")
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How a training run is spoken of.
+
+    :param block: of params.yaml, that its settings are from.
+    :param items: what it trains on, in the plural.
+    :param remedy: what to do when it diverges, without a full stop.
+    """
+
+    block: str = "train"
+    items: str = "dialogues"
+    remedy: str = "Lower train.learning_rate in params.yaml"
+
+    @classmethod
+    def of_block(cls, block: str, *, items: str = "dialogues") -> Names:
+        """Return the names of a run whose rate and temperature are a block's."""
+        return cls(block, items, f"Lower {block}.learning_rate or raise {block}.temperature in params.yaml")
 
 
 class _Objective(nn.Module):
@@ -76,6 +97,9 @@ class _MarkWhole(TrainerCallback):
 class _Progress(TrainerCallback):
     """A bar with loss and learning rate on a terminal; a line per logged step in a log file."""
 
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
     def on_train_begin(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
         self.bar = tqdm(total=state.max_steps, initial=state.global_step, unit="step", disable=not sys.stderr.isatty())
 
@@ -87,7 +111,7 @@ class _Progress(TrainerCallback):
             return
         loss, rate = float(logs["loss"]), float(logs["learning_rate"])
         if not math.isfinite(loss):
-            raise _diverged(f"the loss became {loss} at step {state.global_step}; expected a finite number")
+            raise _diverged(f"the loss became {loss} at step {state.global_step}; expected a finite number", self.names)
         self.bar.set_postfix_str(f"loss {loss:.4f}, learning rate {rate:.2e}")
         if self.bar.disable:
             log.info("step %d of %d: loss %.4f, learning rate %.2e", state.global_step, state.max_steps, loss, rate)
@@ -102,9 +126,9 @@ class Trained:
 
     :param history: one entry per logged step: "step", "loss", "learning_rate", "grad_norm".
     :param steps: optimiser steps.
-    :param dialogues: different dialogues that were trained on.
-    :param cut: those among them that were longer than the training's limit, or had a negative that was; their end
-        was left out.
+    :param items: different items that were trained on.
+    :param items_are: what they are: "dialogues", "pairs".
+    :param cut: those among them of which something was longer than the training's limit and was left out.
     :param resumed_from: step of the checkpoint that this process began with, 0 for a fresh start.
     :param seconds: wall-clock seconds of this process's part.
     :param tokens: that the encoder read per step, padding left out; mean over this process's steps.
@@ -112,7 +136,8 @@ class Trained:
 
     history: list[dict[str, float]]
     steps: int
-    dialogues: int
+    items: int
+    items_are: str
     cut: int
     resumed_from: int
     seconds: float
@@ -121,7 +146,7 @@ class Trained:
     @classmethod
     def nothing(cls) -> Trained:
         """Return what a run without items leaves."""
-        return cls([], steps=0, dialogues=0, cut=0, resumed_from=0, seconds=0.0, tokens=0.0)
+        return cls([], steps=0, items=0, items_are="dialogues", cut=0, resumed_from=0, seconds=0.0, tokens=0.0)
 
 
 def train(
@@ -134,6 +159,7 @@ def train(
     fingerprint: str,
     beside_rate: float | None = None,
     schedule: Schedule = "linear",
+    names: Names | None = None,
 ) -> Trained:
     """Train `encoder` in place on `data`; a killed run resumes from its last whole checkpoint.
 
@@ -144,47 +170,40 @@ def train(
     :param fingerprint: identifies data, settings and starting encoder.
     :param beside_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
     :param schedule: of the learning rate, behind the warm-up.
+    :param names: how the run is spoken of; None is as of block `train`.
     :raises SettingsError: when every weight is frozen.
     :raises Dial2vecError: when loss or weights are no longer finite.
     """
+    names = names or Names()
     start = last_whole_checkpoint(checkpoints, fingerprint)
     if not len(data):
         return Trained.nothing()
     set_seed(seed)
-    encoder.freeze_bottom(settings.frozen_share)
-    if not any(weights.requires_grad for weights in encoder.parameters()):
-        raise SettingsError(
-            f"train.frozen_share is {settings.frozen_share:g}, which leaves nothing to train. Lower it, or set "
-            "train.epochs to 0 to fit the map only."
-        )
+    _freeze(encoder, settings.frozen_share, names)
     objective = _Objective(encoder, settings, data)
     trainer = Trainer(
         model=objective,
-        args=_arguments(settings, seed, checkpoints, schedule),
-        optimizers=(_optimizer(encoder, data, settings, beside_rate), None),
+        args=_arguments(_with_few_candidates(settings, len(data)), seed, checkpoints, schedule),
         train_dataset=data,
         data_collator=data.collate,
-        callbacks=[_MarkWhole(encoder), _Progress()],
+        callbacks=[_MarkWhole(encoder), _Progress(names)],
     )
     trainer.remove_callback(PrinterCallback)
+    if objective.beside is not None and beside_rate is not None:
+        _give_a_rate_of_their_own(objective.beside, trainer.create_optimizer(), beside_rate)
     result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     objective.counting.remove()
     encoder.eval()
     # Steps after the last log can diverge unseen.
     if not all(bool(torch.isfinite(weights).all()) for weights in encoder.parameters()):
-        raise _diverged("the encoder's weights are no longer finite after the last step")
+        raise _diverged("the encoder's weights are no longer finite after the last step", names)
     save_weights(encoder, checkpoints / f"weights-{trainer.state.global_step}.safetensors")
-    history = [
-        {key: float(entry[key]) for key in ("step", "loss", "learning_rate", "grad_norm") if key in entry}
-        for entry in trainer.state.log_history
-        if "loss" in entry
-    ]
     resumed_from = int(start.name.split("-")[1]) if start else 0
-    n_dialogues = len(np.unique(data.order[:, 1]))
     return Trained(
-        history,
+        _history(trainer),
         steps=trainer.state.global_step,
-        dialogues=n_dialogues,
+        items=len(np.unique(data.order[:, 1])),
+        items_are=names.items,
         cut=data.count_cut(),
         resumed_from=resumed_from,
         seconds=result.metrics["train_runtime"],
@@ -192,22 +211,44 @@ def train(
     )
 
 
-def _diverged(found: str) -> Dial2vecError:
-    return Dial2vecError(f"{found}. Lower train.learning_rate or raise train.temperature in params.yaml.")
+def _freeze(encoder: DialogueEncoder, share: float, names: Names) -> None:
+    encoder.freeze_bottom(share)
+    if not any(weights.requires_grad for weights in encoder.parameters()):
+        raise SettingsError(
+            f"{names.block}.frozen_share is {share:g}, which leaves nothing to train. Lower it in params.yaml."
+        )
 
 
-def _optimizer(
-    encoder: DialogueEncoder, data: TrainingSet, settings: Train, beside_rate: float | None
-) -> torch.optim.Optimizer | None:
-    """Return an optimiser with a rate of its own for what trains beside the encoder; None is the Trainer's."""
-    if data.beside is None or beside_rate is None:
-        return None
-    trained = [weights for weights in encoder.parameters() if weights.requires_grad]
-    groups: list[dict[str, Any]] = [
-        {"params": trained},
-        {"params": list(data.beside.parameters()), "lr": beside_rate},
+def _history(trainer: Trainer) -> list[dict[str, float]]:
+    return [
+        {key: float(entry[key]) for key in ("step", "loss", "learning_rate", "grad_norm") if key in entry}
+        for entry in trainer.state.log_history
+        if "loss" in entry
     ]
-    return torch.optim.AdamW(groups, lr=settings.learning_rate, weight_decay=settings.weight_decay)
+
+
+def _diverged(found: str, names: Names) -> Dial2vecError:
+    return Dial2vecError(f"{found}. {names.remedy}.")
+
+
+def _give_a_rate_of_their_own(module: nn.Module, optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Move a module's weights out of the Trainer's groups into like ones (with decay, without) of another rate."""
+    own = {id(weights) for weights in module.parameters()}
+    for group in list(optimizer.param_groups):
+        moved = [weights for weights in group["params"] if id(weights) in own]
+        group["params"] = [weights for weights in group["params"] if id(weights) not in own]
+        if moved:
+            optimizer.add_param_group({**group, "params": moved, "lr": rate})
+
+
+def _with_few_candidates(settings: Train, n_items: int) -> Train:
+    """Return the settings with as many steps between checkpoints as leave no more than `MOST_CANDIDATES` of them."""
+    steps = math.ceil(math.ceil(n_items / settings.batch_size) / settings.gradient_accumulation)
+    least = math.ceil(steps / MOST_CANDIDATES)
+    if settings.checkpoint_steps >= least:
+        return settings
+    log.info("a checkpoint every %d steps, not %d: at most %d", least, settings.checkpoint_steps, MOST_CANDIDATES)
+    return replace(settings, checkpoint_steps=least)
 
 
 def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule) -> TrainingArguments:
@@ -244,14 +285,7 @@ def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule
 
 def last_whole_checkpoint(folder: Path, fingerprint: str) -> Path | None:
     """Return the newest checkpoint that was written to its end and belongs to this run; delete all others."""
-    owner = folder / "fingerprint.json"
-    try:
-        ours = owner.is_file() and read_json(owner) == fingerprint
-    except ArtifactError:
-        ours = False
-    if not ours:
-        shutil.rmtree(folder, ignore_errors=True)
-        write_json(owner, fingerprint)
+    if not claim(folder, fingerprint):
         return None
     found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
     whole = next((path for path in found if _is_whole(path)), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,7 +21,37 @@ from dial2vec.sampling import Samples
 from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence, Utterances
 
 
-class SelfGuidedSet(Dataset[list[TokenSequence]]):
+class SequenceSet(Dataset[list[TokenSequence]]):
+    """Items of several sequences each, in the order in which the whole run trains on them.
+
+    :param tokenizer: pads them.
+    :param order: int64 [items, 2] of `training_order`; the second column tells the items apart.
+    """
+
+    beside: nn.Module | None = None
+
+    def __init__(self, tokenizer: DialogueTokenizer, order: NDArray[np.int64]) -> None:
+        self.tokenizer, self.order = tokenizer, order
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        raise NotImplementedError
+
+    def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
+        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, k, n]."""
+        batch = self.tokenizer.pad([sequence for item in items for sequence in item])
+        # Items first: wherever a batch is cut, an item stays whole.
+        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
+
+    def count_cut(self) -> int:
+        """Return how many different items have a sequence of which something is left out."""
+        items = (self[place] for place in np.unique(self.order[:, 1], return_index=True)[1])
+        return sum(any(sequence.cut for sequence in item) for item in items)
+
+
+class SelfGuidedSet(SequenceSet):
     """Items of the self-guided task, in the order in which the whole run trains on them: epochs, passes, dialogues.
 
     One item is a dialogue with its negatives, `[positive, negative, ...]`, put together from token ids that were
@@ -29,12 +60,11 @@ class SelfGuidedSet(Dataset[list[TokenSequence]]):
     :param order: int64 [items, 2]: (pass, place in `samples.dialogues`).
     """
 
-    beside: nn.Module | None = None
-
     def __init__(
         self, train: Sequence[Dialogue], samples: Samples, tokenizer: DialogueTokenizer, order: NDArray[np.int64]
     ) -> None:
-        self.samples, self.tokenizer, self.order = samples, tokenizer, order
+        super().__init__(tokenizer, order)
+        self.samples = samples
         self.roles = [train[i].roles for i in samples.dialogues]
         self.first = np.concatenate([[0], np.cumsum([len(dialogue.turns) for dialogue in train])])
         self.places, self.tokens = self._tokenise(train)
@@ -55,19 +85,10 @@ class SelfGuidedSet(Dataset[list[TokenSequence]]):
         own = self.first[self.samples.dialogues[place]] + np.arange(end - begin)
         return np.vstack([own, self.samples.negatives[index, :, begin:end]])
 
-    def __len__(self) -> int:
-        return len(self.order)
-
     def __getitem__(self, item: int) -> list[TokenSequence]:
         index, place = self.order[item]
         rows = self.places[self._turn_numbers(index, place)]
         return [self.tokenizer.assemble([self.tokens[u] for u in row], self.roles[place]) for row in rows]
-
-    def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
-        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, N, n]."""
-        batch = self.tokenizer.pad([sequence for item in items for sequence in item])
-        # Items first: wherever a batch is cut, an item stays whole.
-        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
         """Return the self-guided loss of a flat batch."""
@@ -164,7 +185,9 @@ class TrainingSet(Protocol):
         """Return how many items are cut."""
 
 
-def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, seed: int) -> NDArray[np.int64]:
+def training_order(
+    words: NDArray[np.int64], *, passes: int, settings: Train, seed: int, whole: bool = False
+) -> NDArray[np.int64]:
     """Return the items of all epochs in training order, int64 [items, 2]: (pass, place).
 
     A seeded shuffle per epoch; within each run of 50 batches items of similar length share a batch, and the batches
@@ -172,6 +195,7 @@ def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, se
     permutation are used: the same ones in every epoch, and a smaller number is a subset of a larger one.
 
     :param words: length of each dialogue that can train, int64 [m], in any unit.
+    :param whole: leaves out of every epoch what whole batches have no room for, drawn anew each time.
     """
     chosen = np.random.default_rng([seed, 0]).permutation(len(words))[: settings.max_dialogues]
     items = np.stack(np.meshgrid(np.arange(passes), np.sort(chosen), indexing="ij"), axis=-1).reshape(-1, 2)
@@ -179,6 +203,8 @@ def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, se
     for epoch in range(settings.epochs):
         rng = np.random.default_rng([seed, 1, epoch])
         shuffled = items[rng.permutation(len(items))]
+        if whole:
+            shuffled = shuffled[: len(items) - len(items) % settings.batch_size]
         for start in range(0, len(shuffled), 50 * settings.batch_size):
             run = shuffled[start : start + 50 * settings.batch_size]
             run = run[np.argsort(-words[run[:, 1]], kind="stable")]
@@ -187,3 +213,18 @@ def training_order(words: NDArray[np.int64], *, passes: int, settings: Train, se
             tail = [batches.pop()] if len(batches[-1]) < settings.batch_size else []
             epochs += [batches[i] for i in rng.permutation(len(batches))] + tail
     return np.concatenate(epochs) if epochs else np.zeros((0, 2), np.int64)
+
+
+def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tuple[Train, NDArray[np.int64]]:
+    """Return settings and order for a loss whose negatives are the other items of the batch: none stands there twice.
+
+    A batch is no larger than an epoch, and an epoch is whole batches, so every batch that the loader cuts is of one
+    epoch. What is left over, a random part of fewer items than a batch, does not train in that epoch.
+
+    :param words: of each item, as of `training_order`; two at least.
+    :param settings: what they say of the batch size is the most.
+    :return: the settings with the batch size that holds, and int64 [items, 2].
+    """
+    n = min(len(words), settings.max_dialogues or len(words))
+    fitting = replace(settings, batch_size=min(settings.batch_size, n))
+    return fitting, training_order(words, passes=1, settings=fitting, seed=seed, whole=True)

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.data import Dataset
 
 from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
@@ -20,12 +19,13 @@ from dial2vec.objectives.siamese import siamese_loss
 from dial2vec.pairs import NONE
 from dial2vec.pooling import pool
 from dial2vec.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
+from dial2vec.training_data import SequenceSet
 
 Guidance = Literal["matching", "siamese_single", "siamese_multi"]
 M = TypeVar("M", bound=nn.Module)
 
 
-class UtteranceSet(Dataset[list[TokenSequence]]):
+class UtteranceSet(SequenceSet):
     """Rows of numbered utterances, each encoded alone; tokenised once, and only those that occur.
 
     :param dialogues: all dialogues through which utterances are numbered (`dial2vec.pairs`).
@@ -46,8 +46,8 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         temperature: float = 1.0,
         beside: nn.Module | None = None,
     ) -> None:
-        self.rows, self.tokenizer, self.order = rows, tokenizer, order
-        self.temperature, self.beside = temperature, beside
+        super().__init__(tokenizer, order)
+        self.rows, self.temperature, self.beside = rows, temperature, beside
         texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
         self.roles = [role for dialogue in dialogues for role in dialogue.roles]
         needed = np.zeros(len(texts), dtype=bool)
@@ -55,9 +55,6 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         needed[used[used != NONE]] = True
         self.places = np.cumsum(needed) - 1
         self.tokens = tokenizer.utterances(text for text, keep in zip(texts, needed, strict=True) if keep)
-
-    def __len__(self) -> int:
-        return len(self.order)
 
     def joined(self, numbers: NDArray[np.int64]) -> TokenSequence:
         """Return utterances as one sequence; none at all is a token of padding that no pool and no loss counts.
@@ -72,19 +69,6 @@ class UtteranceSet(Dataset[list[TokenSequence]]):
         while len(said) > 1 and self.tokenizer.length([len(turn) for turn in said]) > self.tokenizer.max_length:
             spoken, said = spoken[1:], said[1:]
         return self.tokenizer.assemble(said, [self.roles[number] for number in spoken])
-
-    def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
-        """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, k, n]."""
-        batch = self.tokenizer.pad([sequence for item in items for sequence in item])
-        return {name: getattr(batch, name).unflatten(0, (len(items), -1)) for name in Batch.__slots__}
-
-    def count_cut(self) -> int:
-        """Return how many items have an utterance that is longer than the limit."""
-        items = (self[place] for place in np.unique(self.order[:, 1], return_index=True)[1])
-        return sum(any(sequence.cut for sequence in item) for item in items)
-
-    def __getitem__(self, item: int) -> list[TokenSequence]:
-        raise NotImplementedError
 
 
 class PairSet(UtteranceSet):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,8 +12,7 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, code_hash, read_json, write_json
+from dial2vec.files import atomic_path, claim, code_hash
 from dial2vec.precision import Precision
 
 PART = 500
@@ -31,10 +29,7 @@ def kept_vectors(
 
     Parts that are there already, by the same code from the same encoder and dialogues, are not encoded again.
     """
-    ours = _fingerprint(encoder, dialogues, precision)
-    if _owner(folder) != ours:
-        shutil.rmtree(folder, ignore_errors=True)
-        write_json(folder / "fingerprint.json", ours)
+    claim(folder, fingerprint_of(encoder, dialogues, precision))
     parts = []
     for first in range(0, len(dialogues), PART):
         path = folder / f"{first:08d}.npy"
@@ -59,14 +54,8 @@ def _is_whole(path: Path) -> bool:
     return True
 
 
-def _owner(folder: Path) -> object:
-    try:
-        return read_json(folder / "fingerprint.json")
-    except ArtifactError:
-        return None
-
-
-def _fingerprint(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
+def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
+    """Identify the vectors of dialogues: their turns, the encoder with how it reads, the code."""
     read_by = (encoder.tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, encoder.tokens.style)
     made_by = (read_by, encoder.pooling, encoder.resolved(precision), encoder.device.type, code_hash())
     digest = hashlib.sha256(repr(made_by).encode())

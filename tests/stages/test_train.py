@@ -31,7 +31,7 @@ READY = (validate, prepare, sample)
 @pytest.fixture
 def guessing(project, monkeypatch):
     """DialogueCSE: 4 steps on masked words, then 5 on contexts, a checkpoint every two of them."""
-    change(project, "train", method="dialoguecse", checkpoint_steps=2, frozen_share=0.5)
+    change(project, "train", method="dialoguecse", checkpoint_steps=2)
     options = {"mlm_max_utterances": 32, "max_responses": 10, "batch_size": 2, "negatives": 2, "learning_rate": 1e-2}
     change(project, "dialoguecse", mlm_epochs=1.0, **options)
     monkeypatch.setattr(masked, "BATCH", 8)
@@ -58,7 +58,7 @@ def start(project):
 
 def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(guessing, trained):
     artifacts, said = run(guessing, *READY, train_encoder, select)
-    assert said[3] == "4 candidates; 5 steps over 10 dialogues, after 4 steps on masked words"
+    assert said[3] == "4 candidates; 5 steps over 10 responses, after 4 steps on masked words"
     assert not artifacts.adaptation.exists()
     assert not artifacts.checkpoints.exists()
     assert len(read_json(artifacts.training)["before"]["history"]) == 4
@@ -129,16 +129,16 @@ def test_other_settings_throw_away_what_was_adapted(guessing, trained, monkeypat
     monkeypatch.setattr(ContextSet, "loss", real)
     change(guessing, "dialoguecse", mlm_epochs=0)
     _, said = run(guessing, train_encoder)
-    assert said == ["4 candidates; 5 steps over 10 dialogues"]
+    assert said == ["4 candidates; 5 steps over 10 responses"]
     assert not artifacts.adaptation.exists()
     assert all(one.beneath is None for one in read_candidates(artifacts.candidates))
 
 
 @pytest.mark.parametrize("frozen_share", [0.0, 0.5])
 def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, trained, frozen_share):
-    change(project, "train", method="dialaug", checkpoint_steps=2, frozen_share=frozen_share)
+    change(project, "train", method="dialaug", checkpoint_steps=2)
     options = {"augmentation": "deletion", "deleted": "[DEL]", "max_responses": 10, "batch_size": 2}
-    change(project, "dialaug", learning_rate=1e-2, **options)
+    change(project, "dialaug", learning_rate=1e-2, frozen_share=frozen_share, **options)
     artifacts, _ = run(project, *READY, train_encoder, select)
     first, *_, last = read_candidates(artifacts.candidates)
     assert (first.added, last.added) == (None, "[DEL]")
@@ -147,5 +147,8 @@ def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, t
     model = DialogueEncoder.from_pretrained(artifacts.model)
     assert model.backbone.get_input_embeddings().weight.shape == (46, 16)
     assert model.tokens.tokenizer.convert_tokens_to_ids("[DEL]") == 45
+    table = "backbone.embeddings.word_embeddings.weight"
+    new = start(project).state_dict()[table].mean(0)
+    assert torch.allclose(found.state_dict()[table][45], new, rtol=0, atol=1e-6) == (frozen_share > 0)
     dev = list(read_dialogues(artifacts.split("dev")))
     np.testing.assert_allclose(model.encode(dev), trained[-1].encode(dev), atol=1e-6)

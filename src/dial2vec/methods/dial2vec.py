@@ -11,6 +11,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.methods.plan import Plan, words_of
 from dial2vec.sampling import Samples
+from dial2vec.training import Names
 from dial2vec.training_data import SelfGuidedSet, training_order
 
 
@@ -35,4 +36,4 @@ def plan_dial2vec(
             "turns. Lower sample.min_turns in params.yaml or bring longer dialogues."
         )
     order = training_order(words, passes=len(samples.negatives), settings=settings.train, seed=seed)
-    return Plan(SelfGuidedSet(dialogues, samples, encoder.tokens, order))
+    return Plan(SelfGuidedSet(dialogues, samples, encoder.tokens, order), names=Names.of_block("train"))

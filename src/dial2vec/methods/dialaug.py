@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +12,14 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, SettingsError
-from dial2vec.methods.plan import Plan
+from dial2vec.methods.plan import Plan, of_block, of_two_speakers
 from dial2vec.objectives.dialaug import ViewProjection
 from dial2vec.pairs import contexts_with_answers
 from dial2vec.reading import one_context
 from dial2vec.response_data import ResponseSet
 from dial2vec.sampling import Samples
-from dial2vec.training_data import training_order
+from dial2vec.training import Names
+from dial2vec.training_data import whole_batches
 from dial2vec.utterance_data import seeded
 
 ROLES = {"any": None, "first": 0, "second": 1}
@@ -38,7 +38,8 @@ def plan_dialaug(
 
     :param encoder: the start; reads dialogues as contexts from here on, and gets the token for deleted words where some
         are deleted and it has none.
-    :param samples: says which dialogues may train; its negatives are not used.
+    :param dialogues: all of two speakers may train.
+    :param samples: not used.
     :param vectors: not used: no vectors are needed beforehand.
     :raises ArtifactError: when there are fewer than two answers.
     :raises ModelError: when the start token is to be pooled, and contexts have none.
@@ -47,23 +48,15 @@ def plan_dialaug(
     options = settings.dialaug
     reading = one_context(encoder.tokens.input, options.pooling)
     encoder.read_as(reading, option="dialaug.pooling")
-    chosen = [dialogues[place] for place in samples.dialogues]
+    chosen = of_two_speakers(dialogues)
     answers = contexts_with_answers(chosen, answering=ROLES[options.answering])
     if len(answers) < 2:
         raise ArtifactError(
-            f"the {len(chosen)} dialogues that may train have {len(answers)} turns that answer others; expected at "
+            f"the {len(chosen)} dialogues of two speakers have {len(answers)} turns that answer others; expected at "
             "least two. Set dialaug.answering to any, or bring more dialogues."
         )
-    train = replace(
-        settings.train,
-        learning_rate=options.learning_rate,
-        epochs=options.epochs,
-        batch_size=options.batch_size,
-        gradient_accumulation=1,
-        max_dialogues=options.max_responses,
-    )
-    lengths = _words_before(chosen, answers)
-    order = training_order(lengths, passes=1, settings=train, seed=seed)
+    own = of_block(settings.train, options, max_items=options.max_responses)
+    train, order = whole_batches(_words_before(chosen, answers), settings=own, seed=seed)
     deleting = options.augmentation == "deletion"
     if deleting and options.deleted in encoder.tokens.style.marks:
         raise SettingsError(
@@ -79,7 +72,8 @@ def plan_dialaug(
         options=options,
         beside=seeded(ViewProjection, encoder.dimension, seed=seed),
     )
-    return Plan(data, train=train, added=options.deleted if added else None, reading=reading)
+    names = Names.of_block("dialaug", items="responses")
+    return Plan(data, train=train, added=options.deleted if added else None, reading=reading, names=names)
 
 
 def _words_before(dialogues: Sequence[Dialogue], answers: np.ndarray) -> np.ndarray:

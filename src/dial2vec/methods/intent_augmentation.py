@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import functools
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from dial2vec.augmentation import WAYS, Tools, augment
+from dial2vec.augmentation import WAYS, Tools
+from dial2vec.augmentation.kept import kept_variants
 from dial2vec.augmentation.masked import load_masked
 from dial2vec.augmentation.translation import BackTranslation, load_translator
 from dial2vec.config import IntentAugmentation, Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError, SettingsError
-from dial2vec.methods.plan import Plan, words_of
+from dial2vec.errors import ArtifactError
+from dial2vec.files import claim
+from dial2vec.methods.plan import Plan, of_block, words_of
 from dial2vec.sampling import Samples
-from dial2vec.training_data import training_order
+from dial2vec.training import Names
+from dial2vec.training_data import whole_batches
 from dial2vec.variant_data import VariantSet
+from dial2vec.vectors import fingerprint_of
 
 CORRUPTING = "replacement"
 
@@ -35,14 +40,17 @@ def plan_intent_augmentation(
     """Make a variant of each dialogue that keeps its intent, and with a masked language model one that does not.
 
     :param samples: says which dialogues may train; its negatives are not used.
-    :param vectors: not used.
+    :param vectors: folder in which the variants are kept, in one of their own.
     :raises ArtifactError: when fewer than two dialogues have a variant.
     """
     options = settings.intent_augmentation
     lot = np.random.default_rng([seed, 5]).permutation(len(samples.dialogues))[: options.max_dialogues]
     chosen = [dialogues[place] for place in samples.dialogues[np.sort(lot)]]
-    tools = tools_for(options, encoder, chosen, seed=seed)
-    preserved = _preserved(chosen, options.ways, tools, seed=seed)
+    folder = vectors / "variants"
+    claim(folder, _fingerprint(options, encoder, chosen, seed=seed))
+    tools = functools.cache(lambda: tools_for(options, encoder, chosen, seed=seed))
+    make = functools.partial(kept_variants, tools=tools, seed=seed, folder=folder)
+    preserved = _preserved(chosen, options.ways, make, seed=seed)
     kept = [place for place, variant in enumerate(preserved) if variant is not None]
     if len(kept) < 2:
         raise ArtifactError(
@@ -50,65 +58,59 @@ def plan_intent_augmentation(
             "expected at least two. Bring longer dialogues, or other intent_augmentation.ways."
         )
     originals = [chosen[place] for place in kept]
-    corrupted: list[Dialogue | None] = [None] * len(kept)
-    if options.masked_model:
-        made = augment(originals, [CORRUPTING], tools=tools, seed=seed)
-        corrupted = [variant.dialogue if variant.changed else None for [variant] in made]
-    train = replace(
-        settings.train,
-        learning_rate=options.learning_rate,
-        epochs=options.epochs,
-        batch_size=options.batch_size,
-        gradient_accumulation=1,
-        max_dialogues=None,
-    )
+    own = of_block(settings.train, options, max_items=None)
+    train, order = whole_batches(words_of(originals), settings=own, seed=seed)
     data = VariantSet(
         originals,
         [variant for variant in preserved if variant is not None],
-        corrupted,
+        make(originals, CORRUPTING) if options.masked_model else [None] * len(kept),
         encoder.tokens,
-        training_order(words_of(originals), passes=1, settings=train, seed=seed),
+        order,
         temperature=options.temperature,
-        max_length=settings.train.max_length,
+        max_length=options.max_length,
     )
     # Its loss looks at whole vectors: a head that the start was saved with is on it while it trains.
-    return Plan(data, encoder.head, train=train)
+    return Plan(data, encoder.head, train=train, names=Names.of_block("intent_augmentation"))
 
 
 def tools_for(options: IntentAugmentation, encoder: DialogueEncoder, train: Sequence[Dialogue], *, seed: int) -> Tools:
-    """Return what the ways of the settings need.
+    """Return what the ways of the settings need, as far as the settings name it.
 
-    :raises SettingsError: for an unknown way, or one whose model is not named.
+    :param train: what is learned from: turns to lend, and their order.
+    :raises ModelError: when a model cannot be loaded.
     """
-    unknown = [way for way in options.ways if way not in WAYS or not WAYS[way].preserving]
-    if unknown or not options.ways:
-        valid = ", ".join(way for way, kind in WAYS.items() if kind.preserving)
-        raise SettingsError(f"intent_augmentation.ways is {list(options.ways)}; expected some of {valid}.")
     needs = {need for way in options.ways for need in WAYS[way].needs}
-    if "masked" in needs and not options.masked_model:
-        raise SettingsError("intent_augmentation.ways has insertion, which needs a model. Set masked_model.")
-    if "translation" in needs and len(options.translation_models) != 2:
-        raise SettingsError(
-            "intent_augmentation.ways has back_translation, which needs two models. Set translation_models to the one "
-            "that translates and the one that translates back."
-        )
+    translators = map(load_translator, options.translation_models)
     tools = Tools(
         encoder=encoder,
         masked=load_masked(options.masked_model) if options.masked_model else None,
-        translation=BackTranslation(*map(load_translator, options.translation_models))
-        if "translation" in needs
-        else None,
+        translation=BackTranslation(*translators) if "translation" in needs else None,
     )
     return tools.learned(train, encoder=encoder, seed=seed) if "ordering" in needs else tools
 
 
-def _preserved(dialogues: Sequence[Dialogue], ways: Sequence[str], tools: Tools, *, seed: int) -> list[Dialogue | None]:
+def _fingerprint(
+    options: IntentAugmentation, encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, seed: int
+) -> str:
+    """Identify variants; models beside the encoder go by their names: changed weights need a new name."""
+    models = (options.masked_model, options.translation_models)
+    ids = [dialogue.dialogue_id for dialogue in dialogues]
+    made_by = (fingerprint_of(encoder, dialogues, "fp32"), ids, options.ways, models, seed)
+    return hashlib.sha256(repr(made_by).encode()).hexdigest()
+
+
+def _preserved(
+    dialogues: Sequence[Dialogue],
+    ways: Sequence[str],
+    make: Callable[[Sequence[Dialogue], str], list[Dialogue | None]],
+    *,
+    seed: int,
+) -> list[Dialogue | None]:
     """Return a variant of each dialogue by a way drawn for it, None where that way changes nothing."""
     drawn = np.random.default_rng([seed, 6]).integers(len(ways), size=len(dialogues))
     found: list[Dialogue | None] = [None] * len(dialogues)
-    for number, way in enumerate(ways):
-        places = [place for place, way_of in enumerate(drawn) if way_of == number]
-        made = augment([dialogues[place] for place in places], [way], tools=tools, seed=seed)
-        for place, [variant] in zip(places, made, strict=True):
-            found[place] = variant.dialogue if variant.changed else None
+    for way in dict.fromkeys(ways):
+        places = [place for place, number in enumerate(drawn) if ways[number] == way]
+        for place, variant in zip(places, make([dialogues[place] for place in places], way), strict=True):
+            found[place] = variant
     return found

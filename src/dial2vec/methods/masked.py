@@ -12,7 +12,8 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.masked_data import MaskedSet, masked_head
-from dial2vec.methods.plan import Plan
+from dial2vec.methods.plan import Plan, words_of_turns
+from dial2vec.training import Names
 from dial2vec.training_data import training_order
 from dial2vec.utterance_data import utterance_tokenizer
 
@@ -31,7 +32,7 @@ def plan_masked(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, sett
     :raises ModelError: when the encoder has no masked language model.
     """
     options = settings.dialoguecse
-    words = np.array([len(turn.text.split()) for dialogue in dialogues for turn in dialogue.turns], dtype=np.int64)
+    words = words_of_turns(dialogues)
     train = replace(
         settings.train,
         learning_rate=LEARNING_RATE,
@@ -51,4 +52,9 @@ def plan_masked(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, sett
         beside=masked_head(encoder, seed=seed),
     )
     steps = math.ceil(len(order) / BATCH)
-    return Plan(data, train=replace(train, checkpoint_steps=max(train.checkpoint_steps, steps // MOST_CHECKPOINTS)))
+    return Plan(
+        data,
+        train=replace(train, checkpoint_steps=max(train.checkpoint_steps, steps // MOST_CHECKPOINTS)),
+        # Its rate is no setting.
+        names=Names("dialoguecse", "utterances", "Set dialoguecse.mlm_epochs to 0 in params.yaml, which leaves it out"),
+    )

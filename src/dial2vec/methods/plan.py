@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.config import Settings, Train
+from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
 from dial2vec.reading import Reading
-from dial2vec.training import Schedule, Trained, train
+from dial2vec.training import Names, Schedule, Trained, train
 from dial2vec.training_data import TrainingSet
 
 
@@ -35,6 +35,7 @@ class Plan:
         checkpoint.
     :param added: a token that the plan gave the encoder (`dial2vec.backbone.add_token`), if any.
     :param reading: how the encoder reads dialogues once it is trained so; None is as before.
+    :param names: how the run is spoken of.
     """
 
     data: TrainingSet | None
@@ -48,11 +49,37 @@ class Plan:
     before: Plan | None = None
     added: str | None = None
     reading: Reading | None = None
+    names: Names = field(default_factory=Names)
 
 
 def words_of(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
     """Return the number of words of each dialogue, int64 [n]."""
     return np.array([sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)
+
+
+def words_of_turns(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
+    """Return the number of words of each turn, through all dialogues, int64 [turns]."""
+    return np.array([len(turn.text.split()) for dialogue in dialogues for turn in dialogue.turns], dtype=np.int64)
+
+
+def of_two_speakers(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+    """Return the dialogues that are any: what methods choose from that train on utterances, by rules of their own."""
+    return [dialogue for dialogue in dialogues if dialogue.n_speakers > 1]
+
+
+def of_block(
+    train: Train, options: Dse | DialogueCse | DialAug | IntentAugmentation, *, max_items: int | None
+) -> Train:
+    """Return block `train` with what a method's own block says instead; batches are not put together to steps."""
+    return replace(
+        train,
+        learning_rate=options.learning_rate,
+        epochs=options.epochs,
+        batch_size=options.batch_size,
+        frozen_share=options.frozen_share,
+        gradient_accumulation=1,
+        max_dialogues=max_items,
+    )
 
 
 def carry_out(
@@ -75,4 +102,5 @@ def carry_out(
         fingerprint=fingerprint,
         beside_rate=plan.beside_rate,
         schedule=plan.schedule,
+        names=plan.names,
     )

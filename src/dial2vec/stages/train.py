@@ -61,7 +61,8 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     again = f" (resumed from step {result.resumed_from})" if result.resumed_from else ""
     cut = f", {result.cut} of them cut" if result.cut else ""
     after = f", after {before.steps} steps on masked words" if before.steps else ""
-    return plan.note or f"{count} candidates; {result.steps} steps over {result.dialogues} dialogues{cut}{again}{after}"
+    trained = f"{result.steps} steps over {result.items} {result.items_are}{cut}{again}{after}"
+    return plan.note or f"{count} candidates; {trained}"
 
 
 def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder) -> str:

@@ -1,0 +1,56 @@
+"""Variants of many dialogues, kept block by block: a killed run goes on there, and the next one begins with them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from dial2vec.augmentation import Tools, augment
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.errors import ArtifactError
+from dial2vec.files import read_json, write_json
+
+# A masked language model needs some seconds for so many on a CPU.
+BLOCK = 50
+
+log = logging.getLogger(__name__)
+
+
+def kept_variants(
+    dialogues: Sequence[Dialogue], way: str, *, tools: Callable[[], Tools], seed: int, folder: Path
+) -> list[Dialogue | None]:
+    """Return a variant of each dialogue, None where the way changes nothing, keeping every 50 of them in `folder`.
+
+    :param way: name of one of `WAYS`.
+    :param tools: gives what the way needs; asked only where variants are missing.
+    :param folder: claimed for these very dialogues, tools and seed (`files.claim`).
+    """
+    found: list[Dialogue | None] = []
+    for first in range(0, len(dialogues), BLOCK):
+        block, path = dialogues[first : first + BLOCK], folder / f"{way}-{first:08d}.json"
+        turns = _read(path)
+        if turns is None:
+            made = augment(block, [way], tools=tools(), seed=seed)
+            turns = [_pairs(variant.dialogue) if variant.changed else None for [variant] in made]
+            write_json(path, turns)
+            log.info("%s: %d of %d dialogues", way, first + len(block), len(dialogues))
+        found += [_variant(dialogue, own) for dialogue, own in zip(block, turns, strict=True)]
+    return found
+
+
+def _read(path: Path) -> list[Any] | None:
+    try:
+        return list(read_json(path))
+    except ArtifactError:
+        return None
+
+
+def _pairs(dialogue: Dialogue) -> list[tuple[str, str]]:
+    return [(turn.speaker, turn.text) for turn in dialogue.turns]
+
+
+def _variant(original: Dialogue, turns: Sequence[tuple[str, str]] | None) -> Dialogue | None:
+    return None if turns is None else replace(original, turns=tuple(Turn(*pair) for pair in turns))
