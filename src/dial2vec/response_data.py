@@ -61,7 +61,7 @@ class ResponseSet(Dataset[list[TokenSequence]]):
     def __getitem__(self, item: int) -> list[TokenSequence]:
         place, turn = self.answers[self.order[item, 1]]
         words, roles = self.words[place], self.dialogues[place].roles
-        begin = self._first_that_fits(words, turn)
+        begin = self.tokenizer.first_that_fits([len(one) for one in words[:turn]], self.longest)
         return [
             self.tokenizer.assemble(words[first:last], roles[first:last]).first(self.longest)
             for first, last in ((begin, turn), (turn, turn + 1))
@@ -77,14 +77,6 @@ class ResponseSet(Dataset[list[TokenSequence]]):
         special = np.array([[self.tokenizer.n_special(turn), self.tokenizer.n_special(1)] for turn in trained[:, 1]])
         contexts_and_responses = np.diff(spans, axis=1, prepend=0) + special
         return int(np.percentile(contexts_and_responses, LONG, axis=0, method="higher").max())
-
-    def _first_that_fits(self, words: Sequence[NDArray[np.int32]], turn: int) -> int:
-        """Return from which turn on a context fits; the turn before the answer is always read."""
-        begin, length = turn - 1, len(words[turn - 1])
-        while begin and length + len(words[begin - 1]) + self.tokenizer.n_special(turn - begin + 1) <= self.longest:
-            begin -= 1
-            length += len(words[begin])
-        return begin
 
     def collate(self, items: list[list[TokenSequence]]) -> dict[str, Tensor]:
         """Pad items to their longest sequence: `ids`, `attention`, `turns`, `roles`, each int64 [items, 2, n]."""

@@ -232,6 +232,17 @@ class DialogueTokenizer:
         per_turn = len(self._before[0]) + len(self._between)
         return len(self._start) + n_turns * per_turn - len(self._between) + len(self._end)
 
+    def first_that_fits(self, lengths: Sequence[int], longest: int) -> int:
+        """Return from which turn on turns fit into a limit with their special tokens; the last one is always read.
+
+        :param lengths: tokens of each turn, without special ones; at least one turn.
+        """
+        begin, read = len(lengths) - 1, lengths[-1]
+        while begin and read + lengths[begin - 1] + self.n_special(len(lengths) - begin + 1) <= longest:
+            begin -= 1
+            read += lengths[begin]
+        return begin
+
     def cuts(self, words: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which dialogues would lose tokens, [m], by the number of tokens in each of their turns.
 
