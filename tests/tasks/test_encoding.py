@@ -7,7 +7,9 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.tasks.encoding import Reader, encode_distinct, reader_of_baseline, reader_of_encoder, remembering
+from dial2vec.utterance_data import utterance_tokenizer
 from tasks.fakes import reading
+from tiny_models import build
 
 
 def test_no_text_and_no_context_is_encoded_twice_and_every_row_is_its_own():
@@ -46,6 +48,26 @@ def test_a_context_that_fits_has_the_ids_of_its_turns_joined_by_the_separator(ti
     joined = encoder.encode_utterances(["w1 w2 [SEP] w3 [SEP] w4"])
     np.testing.assert_allclose(reader.contexts([("w1 w2", "w3", "w4")]), joined, atol=1e-5)
     np.testing.assert_allclose(reader.contexts([("w5 w6",)]), reader.utterances(["w5 w6"]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("roberta", "<s> w 1 </s> </s> w 2 </s>"),
+        ("t5", "▁w1 </s> ▁w2 </s>"),
+        ("blender", "<s> w 1 </s> w 2 </s>"),
+        ("bert", "[CLS] w1 [SEP] w2 [SEP]"),
+    ],
+)
+def test_turns_are_parted_as_the_encoder_was_trained_to_read_contexts(tmp_path, name, read):
+    encoder = DialogueEncoder.from_pretrained(build(name, tmp_path / name))
+    [context] = encoder.context_tokens([("w1", "w2")])
+    words = " ".join(encoder.tokens.tokenizer.convert_ids_to_tokens(context.ids))
+    assert words.replace("Ġ ", "") == read
+    trained = utterance_tokenizer(encoder, max_length=encoder.max_length)
+    said = trained.utterances(["w1", "w2"])
+    assert trained.assemble([said[0], said[1]], [0, 0]).ids.tolist() == context.ids.tolist()
+    assert np.isfinite(encoder.encode_contexts([("w1", "w2"), ("w1 " * 90, "w2")])).all()
 
 
 def test_of_a_long_context_the_last_turns_are_read_and_what_was_left_out_is_counted(tiny_folder):
