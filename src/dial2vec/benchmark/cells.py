@@ -139,8 +139,7 @@ def compute_cell(
     artifacts, row = Artifacts(root, corpus), ALL[system]
     ours = row.settings(settings, seed=seed)
     cell = Cell(corpus, system, seed, made_by(artifacts, system, settings, seed=seed))
-    judged = labelled_test(artifacts)
-    work = work_folder(root, corpus, system, seed)
+    judged, work = labelled_test(artifacts), work_folder(root, corpus, system, seed)
     known = known_cell(root, corpus, system, seed, settings)
     before = known if known is not None and not known.left_out else cell
     try:
@@ -151,22 +150,25 @@ def compute_cell(
         if before is not cell:
             raise
         return _kept(root, replace(cell, left_out=str(error)))
-    points = course(artifacts, ours, work, judged, seed=settings.seed) if with_course else []
     scores, ranges = _scored(found.views, judged, settings, topics=row.topics)
-    # A training whose choices were not asked for this time had them asked for when its course was scored.
-    kept = {name: getattr(before, name) for name in CHOICES} if found.training.label_free is None else {}
     cell = replace(
         cell,
         scores=scores,
         intervals=ranges,
-        course=points or before.course,
+        course=course(artifacts, ours, work, judged, seed=settings.seed) if with_course else before.course,
         task_records=records,
         seconds=round(time.perf_counter() - began, 1),
-        **(asdict(found.training) | kept),
+        **_of_training(found.training, before),
     )
     cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
     shutil.rmtree(work, ignore_errors=True)
     return cell
+
+
+def _of_training(training: Training, before: Cell) -> dict[str, Any]:
+    """Return what a cell says of its training; choices that were asked for before and not this time stand."""
+    stands = CHOICES if training.label_free is None else ()
+    return asdict(training) | {name: getattr(before, name) for name in stands}
 
 
 def _kept(root: Path, cell: Cell) -> Cell:

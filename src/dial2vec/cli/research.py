@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -138,21 +138,11 @@ def evaluate(
     splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)
     sources = Sources(intents=intents, dialogues=splits, pairs=pairs, candidates=candidates, limit=limit)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
+    common: dict[str, Any] = {"similarity": similarity, "seed": seed, "output": output, "say": click.echo}
     if model is not None:
-        evaluate_model(model, names, sources, similarity=similarity, seed=seed, output=output, say=click.echo)
+        evaluate_model(model, names, sources, **common)
     elif baseline is not None:
         root = find_root()
         start = load_settings(root / "params.yaml").encoder.name
         train = Artifacts(root, corpora[0]).split("train")
-        evaluate_baseline(
-            baseline,
-            names,
-            sources,
-            corpus=corpora[0],
-            train=train,
-            start=start,
-            similarity=similarity,
-            seed=seed,
-            output=output,
-            say=click.echo,
-        )
+        evaluate_baseline(baseline, names, sources, corpus=corpora[0], train=train, start=start, **common)
