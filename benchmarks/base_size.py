@@ -4,16 +4,20 @@
     .venv/bin/python benchmarks/base_size.py dse dialaug
 
 110 million parameters: 12 layers, width 768, the vocabulary of the packaged encoder. It shows that a method runs and
-stays finite at that size, on the GPU where there is one, and what a step costs; the weights have learnt nothing.
+stays finite at that size, on the GPU where there is one, and what a step costs; the weights have learnt nothing. Every
+row is a process of its own, whose peak memory is the row's.
 """
 
 from __future__ import annotations
 
+import argparse
 import logging
-import resource
 import sys
 import tempfile
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +38,40 @@ BLOCKS = {"dse": "max_pairs", "dialoguecse": "max_responses", "dialaug": "max_re
 
 def main() -> None:
     """Print a line for each method and precision."""
-    telemetry.switch_off()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    unknown = [name for name in sys.argv[1:] if name not in METHODS]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("methods", nargs="*", metavar="METHOD", help=f"default: all of {', '.join(METHODS)}")
+    methods = parser.parse_args().methods or list(METHODS)
+    unknown = [name for name in methods if name not in METHODS]
     if unknown:
-        sys.exit(f"there is no method {unknown[0]!r}. Valid: {', '.join(METHODS)}.")
+        parser.error(f"there is no method {unknown[0]!r}. Valid: {', '.join(METHODS)}.")
     sys.stdout.write("| method | precision | device | losses of three steps | seconds per step | peak memory, GB |\n")
     sys.stdout.write("|---|---|---|---|---|---|\n")
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder) / "base"
-        write_base(base)
-        for name in sys.argv[1:] or METHODS:
+        alone(write_base, base)
+        for name in methods:
             for precision in ("fp32", "bf16"):
-                sys.stdout.write(measured(str(base), name, precision) + "\n")
+                sys.stdout.write(alone(measured, str(base), name, precision) + "\n")
                 sys.stdout.flush()
+
+
+def alone(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what a function returns in a new process, which shares no memory with this one."""
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=begin) as pool:
+        return pool.submit(work, *arguments).result()
+
+
+def begin() -> None:
+    """Set up a process of its own."""
+    telemetry.switch_off()
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+
+
+def peak_memory() -> int:
+    """Return the most memory that this process has had, in bytes."""
+    # Not getrusage, whose peak begins with that of the process which started this one.
+    [peak] = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
+    return int(peak) * 1024
 
 
 def write_base(folder: Path) -> None:
@@ -91,7 +115,7 @@ def measured(base: str, method: str, precision: Any) -> str:
         result = carry_out(plan, encoder, settings, checkpoints=Path(folder) / "last", fingerprint="base")
     losses = " ".join(f"{entry['loss']:.3f}" for entry in result.history)
     on_gpu = encoder.device.type == "cuda"
-    peak = torch.cuda.max_memory_allocated() if on_gpu else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = torch.cuda.max_memory_allocated() if on_gpu else peak_memory()
     seconds = result.seconds / max(1, result.steps)
     return f"| {method} | {precision} | {encoder.device.type} | {losses} | {seconds:.1f} | {peak / 1e9:.1f} |"
 

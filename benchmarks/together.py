@@ -13,12 +13,13 @@ has 30 % of its words replaced by random ones, and has to stay farther from the 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import logging
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
+from dial2vec.files import code_hash
 from dial2vec.methods import METHODS
 from dial2vec.methods.plan import carry_out
 from dial2vec.objectives.neighbours import neighbour_loss
@@ -135,7 +137,7 @@ def main() -> None:
 
 def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
     """Train in a way that is not in the results yet, and add a line."""
-    place = {"corpus": artifacts.corpus, "way": name, "seed": settings.seed}
+    place = {"corpus": artifacts.corpus, "way": name, "seed": settings.seed, "made_by": made_by(artifacts, settings)}
     if any(place.items() <= row.items() for row in rows()):
         return
     began = time.perf_counter()
@@ -156,6 +158,15 @@ def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
     with RESULTS.open("a") as handle:
         handle.write(json.dumps(row) + "\n")
     sys.stdout.write(f"{artifacts.corpus}, {name}: {[round(figures[task], 2) for task in TASKS]}\n")
+
+
+def made_by(artifacts: Artifacts, settings: Settings) -> str:
+    """Identify what a row depends on beside its way: settings, splits and code."""
+    digest = hashlib.sha256(json.dumps(asdict(settings), sort_keys=True, default=str).encode())
+    digest.update(code_hash().encode() + Path(__file__).read_bytes())
+    for split in ("train", "dev"):
+        digest.update(artifacts.split(split).read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def trained(
@@ -190,17 +201,27 @@ def rows() -> list[dict[str, Any]]:
 
 
 def table(found: list[dict[str, Any]]) -> str:
-    """Return a Markdown table: a row for each way, a column for each corpus, means over seeds."""
+    """Return a Markdown table: a row for each way, a column for each corpus, mean ± sd over seeds.
+
+    Of rows of the same corpus, way and seed the last one counts; those before it were made by other settings, splits
+    or code.
+    """
+    found = list({(row["corpus"], row["way"], row["seed"]): row for row in found}.values())
     corpora = list(dict.fromkeys(row["corpus"] for row in found))
     lines = [f"| | {' | '.join(corpora)} |", f"|---|{'---|' * len(corpora)}"]
     for way in dict.fromkeys(row["way"] for row in found):
         cells = []
         for corpus in corpora:
             ours = [row for row in found if (row["corpus"], row["way"]) == (corpus, way)]
-            means = [f"{np.mean([row[task] for row in ours]):.2f}" for task in TASKS] if ours else ["–"]
-            cells.append(" / ".join(means) + (f" ({len(ours)} seeds)" if len(ours) > 1 else ""))
+            figures = [over_seeds([row[task] for row in ours]) for task in TASKS] if ours else ["–"]
+            cells.append(" / ".join(figures) + (f" ({len(ours)} seeds)" if len(ours) > 1 else ""))
         lines.append(f"| {way} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def over_seeds(values: list[float]) -> str:
+    """Return mean and standard deviation of a figure."""
+    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
 
 
 if __name__ == "__main__":

@@ -54,9 +54,9 @@ def benchmark(
     names = corpora or list(settings.corpora)
     grid = places(names, systems or list(METHODS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(ROOT, "flow benchmark"):
-        bring_splits(ROOT, settings, names)
+        bring_splits(ROOT, settings, names, tasks=tasks)
         rows = [_row(cell(place, settings)) for place in grid]
-        written = write_all(ROOT, settings, ROOT / "artifacts" / "benchmark")
+        written = write_all(ROOT, settings, ROOT / "artifacts" / "benchmark", tasks=tasks)
     create_table_artifact(key="benchmark", table=rows, description="Test splits, in points")
     for path in written:
         get_run_logger().info("wrote %s", path)

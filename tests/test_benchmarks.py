@@ -4,6 +4,7 @@ import itertools
 import json
 import random
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,19 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import make_dialogue
+from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import dialogue_from_record
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+import base_size
 import combined
 import criteria
 import data
 import fuzz_import
 import recipe
 import shortcut
+import together
 
 
 def test_the_shortcut_corpus_styles_the_agent_and_leaves_the_caller_alone():
@@ -126,6 +130,33 @@ def test_the_ways_stand_in_rows_and_the_corpora_in_columns():
     row = {"corpus": "a", "way": "start", "purity": 1.0, "spearman": 2.0, "map": 3.0}
     found = combined.table([row, row | {"corpus": "b", "way": "dial2vec"}]).splitlines()
     assert found[2:] == ["| start | 1.00 / 2.00 / 3.00 | – |", "| dial2vec | – | 1.00 / 2.00 / 3.00 |"]
+
+
+def test_a_row_of_methods_together_is_known_by_settings_splits_and_code_too(tmp_path, monkeypatch):
+    settings, artifacts = together.load_settings(together.find_root() / "params.yaml"), Artifacts(tmp_path, "calls")
+    artifacts.splits.mkdir(parents=True)
+    for split in ("train", "dev"):
+        artifacts.split(split).write_text(split)
+    first = together.made_by(artifacts, settings)
+    assert first == together.made_by(artifacts, settings)
+    assert first != together.made_by(artifacts, replace(settings, dse=replace(settings.dse, temperature=0.9)))
+    artifacts.split("dev").write_text("other")
+    second = together.made_by(artifacts, settings)
+    monkeypatch.setattr(together, "code_hash", lambda: "other")
+    assert len({first, second, together.made_by(artifacts, settings)}) == 3
+
+
+def test_methods_together_have_mean_and_spread_over_seeds_of_their_last_rows():
+    row = {"corpus": "a", "way": "start", "seed": 1, "purity": 70.0, "spearman": 2.0, "map": 3.0}
+    found = [row | {"purity": 1.0}, row, row | {"seed": 2, "purity": 72.0}]
+    assert together.table(found).splitlines()[2] == "| start | 71.00 ± 1.41 / 2.00 ± 0.00 / 3.00 ± 0.00 (2 seeds) |"
+
+
+def test_the_peak_memory_of_a_row_is_its_own():
+    held = np.ones(1 << 27, dtype=np.uint8)
+    here = base_size.peak_memory()
+    assert here > held.nbytes
+    assert here - base_size.alone(base_size.peak_memory) > held.nbytes / 2
 
 
 def test_the_importer_meets_broken_files_with_no_error_but_ours():

@@ -6,6 +6,7 @@ import logging
 import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -285,12 +286,33 @@ class DialogueEncoder(DialogueReader):
         sequences = [
             tokens.assemble([words[place]], [role]) for place, role in zip(range(len(words)), spoken_by, strict=True)
         ]
+        return self.encode_tokens(sequences, batch_size=batch_size, embed=self._alone)
 
-        def embed(batch: Batch) -> Tensor:
-            how: Pooling = "cls" if self.pooling == "cls" else "mean"
-            return pool(self.sequence_states(batch), batch.roles, batch.turns, how=how)
+    def encode_contexts(self, contexts: Sequence[Sequence[str]], *, batch_size: int = 32) -> NDArray[np.float32]:
+        """Encode contexts as utterances are, with a separator behind each turn, float32 [n, d].
 
-        return self.encode_tokens(sequences, batch_size=batch_size, embed=embed)
+        Of a context that does not fit the last turns are read that do: they are what is being answered.
+
+        :param contexts: texts of the turns of each, at least one.
+        """
+        return self.encode_tokens(self.context_tokens(contexts), batch_size=batch_size, embed=self._alone)
+
+    def context_tokens(self, contexts: Sequence[Sequence[str]]) -> list[TokenSequence]:
+        """Return what `encode_contexts` reads; in `cut` the tokens of turns that were left out in front count, too."""
+        tokens = self.tokens.for_utterances()
+        words = tokens.utterances(text for context in contexts for text in context)
+        sequences, first = [], 0
+        for context in contexts:
+            turns = [words[first + place] for place in range(len(context))]
+            begin = tokens.first_that_fits([len(turn) for turn in turns], self.max_length)
+            read = tokens.assemble(turns[begin:], [0] * (len(turns) - begin))
+            sequences.append(replace(read, cut=read.cut + sum(map(len, turns[:begin]))))
+            first += len(context)
+        return sequences
+
+    def _alone(self, batch: Batch) -> Tensor:
+        how: Pooling = "cls" if self.pooling == "cls" else "mean"
+        return pool(self.sequence_states(batch), batch.roles, batch.turns, how=how)
 
     def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int = 32) -> NDArray[np.float32]:
         """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].

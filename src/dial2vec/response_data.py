@@ -61,7 +61,7 @@ class ResponseSet(SequenceSet):
     def __getitem__(self, item: int) -> list[TokenSequence]:
         place, turn = self.answers[self.order[item, 1]]
         words, roles = self.words[place], self.dialogues[place].roles
-        begin = self._first_that_fits(words, turn)
+        begin = self.tokenizer.first_that_fits([len(one) for one in words[:turn]], self.longest)
         return [
             self.tokenizer.assemble(words[first:last], roles[first:last])
             for first, last in ((begin, turn), (turn, turn + 1))
@@ -81,13 +81,6 @@ class ResponseSet(SequenceSet):
             for (place, turn), first in zip(trained, firsts, strict=True)
         ]
         return int(np.percentile(lengths, LONG, axis=0, method="higher").max())
-
-    def _first_that_fits(self, words: Sequence[NDArray[np.int32]], turn: int) -> int:
-        """Return from which turn on a context fits; the turn before the answer is always read."""
-        lengths, begin = [len(said) for said in words[:turn]], turn - 1
-        while begin and self.tokenizer.length(lengths[begin - 1 :]) <= self.longest:
-            begin -= 1
-        return begin
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
         """Return DialAug's loss of a flat batch; damage is drawn from torch's own generator, which checkpoints keep."""

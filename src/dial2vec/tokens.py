@@ -258,6 +258,16 @@ class DialogueTokenizer:
         read = words[self.style.kept]
         return sum(read if self._room is None else (min(n, self._room) for n in read)) + self.n_special(len(read))
 
+    def first_that_fits(self, lengths: Sequence[int], longest: int) -> int:
+        """Return from which turn on turns fit into a limit with their special tokens; the last one is always read.
+
+        :param lengths: tokens of each turn, without special ones; at least one turn.
+        """
+        begin = len(lengths) - 1
+        while begin and self.length(lengths[begin - 1 :]) <= longest:
+            begin -= 1
+        return begin
+
     def cuts(self, words: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which dialogues would lose tokens, [m], by the number of tokens in each of their turns.
 

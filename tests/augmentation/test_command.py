@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from conftest import make_dialogue
 from dial2vec.cli import main
 from dial2vec.dialogue import read_dialogues, write_dialogues
+from dial2vec.encoder import DialogueEncoder
 
 
 @pytest.fixture
@@ -40,11 +41,24 @@ def test_variants_are_written_as_dialogues_and_shown_beside_their_originals(tran
     ("way", "message"),
     [
         ("shufling", "unknown way 'shufling'. Did you mean 'shuffling'?"),
-        ("insertion", "way 'insertion' needs a masked language model (load_masked)"),
+        ("insertion", "way 'insertion' needs a masked language model; expected --masked NAME. Give it"),
+        ("back_translation", "way 'back_translation' needs two translation models; expected --translate THERE BACK."),
     ],
 )
-def test_a_way_that_is_none_or_lacks_its_model_is_said(transcripts, tiny_folder, tmp_path, way, message):
-    done = run(transcripts, "--output", tmp_path / "out", "--model", tiny_folder, "--way", way)
+def test_a_way_that_is_none_or_lacks_its_model_is_said_before_anything_is_loaded(
+    transcripts, tmp_path, monkeypatch, way, message
+):
+    monkeypatch.setattr(DialogueEncoder, "from_pretrained", lambda *_: pytest.fail("loaded"))
+    done = run(transcripts, "--output", tmp_path / "out", "--way", "shuffling", "--way", way)
     assert done.exit_code == 1
     assert message in done.output
-    assert not (tmp_path / "out" / "variants.jsonl").exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_stages_are_shuffled_where_there_is_too_little_to_learn_an_order_from(tiny_folder, tmp_path):
+    write_dialogues(tmp_path / "one.jsonl", [make_dialogue("d", "a: w1 w2", "b: w30 w31", "a: w2 w1", "b: w31 w30")])
+    done = run(tmp_path / "one.jsonl", "--output", tmp_path / "out", "--model", tiny_folder, "--way", "shuffling")
+    assert done.exit_code == 0, done.output
+    assert "shuffling (keeps the intent): " in done.output
+    done = run(tmp_path / "one.jsonl", "--output", tmp_path / "out", "--model", tiny_folder, "--way", "lengthening")
+    assert "expected at least 10 to learn an order from" in done.output

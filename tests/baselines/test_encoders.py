@@ -110,3 +110,16 @@ def test_simcse_lowers_its_own_loss(tiny_folder, corpus):
 def test_an_encoder_that_is_not_there_is_named(corpus):
     with pytest.raises(ModelError, match="not a folder with a model"):
         simcse.fit(corpus[0], seed=1, start="/no/such/folder")
+
+
+def test_on_the_tasks_the_encoders_read_contexts_with_separators_and_their_last_turns(tiny_folder, dialogue, caplog):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    context = dialogue("d", "a: w1 w2", "b: w3")
+    long = dialogue("e", f"a: {'w5 ' * 62}", "b: w1 w2", "a: w3")
+    encode = encoder_mean.fit([], seed=1, start=tiny_folder, contexts=True)
+    expected = encoder.encode_contexts([["w1 w2", "w3"]])
+    np.testing.assert_allclose(encode([context, long]), np.repeat(expected, 2, axis=0), atol=1e-5)
+    assert "1 of 2 contexts were read without their first turns" in caplog.text
+    train = [dialogue(str(n), f"a: w{n} w{n + 1}", f"b: w{n + 2}") for n in range(8)]
+    whole, read = (whitening.fit(train, seed=1, start=tiny_folder, contexts=contexts) for contexts in (False, True))
+    assert not np.allclose(whole([context]), read([context]), atol=1e-3)

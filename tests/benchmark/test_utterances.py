@@ -1,14 +1,19 @@
 from __future__ import annotations
 
+import json
+import sys
 from dataclasses import replace
 
 import pytest
 
-from dial2vec.benchmark.cells import compute_cell, known_cell
-from dial2vec.benchmark.grid import places, run_cells
-from dial2vec.benchmark.systems import ALL, METHODS
+from benchmark.test_course import SHORT
+from dial2vec.baselines import BASELINES
+from dial2vec.benchmark import grid as grid_module
+from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
+from dial2vec.benchmark.grid import Place, places, run_benchmark, run_cells
+from dial2vec.benchmark.systems import ALL, METHODS, SYSTEMS
 from dial2vec.benchmark.utterances import TaskData
-from dial2vec.errors import CorpusError
+from dial2vec.errors import CorpusError, Dial2vecError
 
 
 @pytest.fixture
@@ -24,7 +29,7 @@ def test_a_cell_with_tasks_is_known_by_their_data_and_without_them_it_is_compute
     cell = compute_cell(root, "calls", "start", 0, settings)
     assert known_cell(root, "calls", "start", 0, settings, tasks=data) is None
     cell = compute_cell(root, "calls", "start", 0, settings, tasks=data)
-    assert {(record["task"], record["data"]) for record in cell.tasks} == {
+    assert {(record["task"], record["data"]) for record in cell.task_records[data.key()]} == {
         ("response_selection", "calls"),
         ("robustness", "calls"),
     }
@@ -33,12 +38,89 @@ def test_a_cell_with_tasks_is_known_by_their_data_and_without_them_it_is_compute
     assert known_cell(root, "calls", "start", 0, settings, tasks=replace(data, limit=7)) is None
 
 
+def test_other_task_data_neither_loses_records_nor_the_course_and_says_that_it_computes_again(
+    project, few_candidates, monkeypatch
+):
+    root, settings = project
+    monkeypatch.setitem(
+        ALL, "paper", replace(SYSTEMS["paper"], as_the_paper=False, encoder={}, train=SHORT, sample={"negatives": 2})
+    )
+    first, second, said = TaskData(limit=6), TaskData(limit=5), []
+    before = compute_cell(root, "calls", "paper", 1, settings, with_course=True, tasks=first)
+    [cell] = run_cells(root, settings, [Place("calls", "paper", 1, tasks=second)], say=said.append)
+    assert cell.task_records.keys() == {first.key(), second.key()}
+    assert cell.task_records[first.key()] == before.task_records[first.key()]
+    assert (cell.course, cell.label_free, cell.label_free_name) == (
+        *(before.course, before.label_free, before.label_free_name),
+    )
+    assert (before.label_free_name != "", before.steps) == (True, 3)
+    place = "calls, dial2vec, the paper's recipe, seed 1"
+    assert said[0] == f"{place}: there without these tasks and its weights were not kept, so it is computed again"
+    known = known_cell(root, "calls", "paper", 1, settings, with_course=True, tasks=first)
+    assert known is not None
+    assert known.run_id == cell.run_id
+
+
+def test_a_cell_of_before_with_a_field_that_there_is_no_more_still_counts(project):
+    root, settings = project
+    compute_cell(root, "calls", "start", 0, settings)
+    path = cell_path(root, "calls", "start", 0)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"tasks_by": "", "tasks": []}))
+    assert known_cell(root, "calls", "start", 0, settings) is not None
+
+
+def test_lda_has_its_own_number_of_topics_on_the_tasks(project, few_candidates, monkeypatch):
+    root, settings = project
+    fitted = []
+    fit = BASELINES["lda"].fit
+
+    def spy(train, **options):
+        fitted.append(options.get("topics"))
+        return fit(train, **options)
+
+    monkeypatch.setitem(BASELINES, "lda", BASELINES["lda"]._replace(fit=spy))
+    compute_cell(root, "calls", "lda", 1, settings, tasks=TaskData(limit=6))
+    assert fitted == [2, None]
+
+
+def test_contexts_and_answers_are_compared_as_the_system_was_trained(project, few_candidates):
+    root, settings = project
+    settings = replace(settings, dialaug=replace(settings.dialaug, max_responses=8, batch_size=4))
+    data = TaskData(limit=6)
+    cell = compute_cell(root, "calls", "bi_encoder", 1, settings, tasks=data)
+    assert {record["settings"]["similarity"] for record in cell.task_records[data.key()]} == {"dot"}
+    assert [name for name in ALL if ALL[name].similarity == "dot"] == ["bi_encoder", "dialaug"]
+
+
+def test_what_the_tasks_lack_is_found_before_the_first_cell_is_computed(project, monkeypatch, tmp_path):
+    root, settings = project
+    monkeypatch.setattr(grid_module, "dvc", lambda *_: None)
+    monkeypatch.setattr(grid_module, "ensure_data", lambda *_: None)
+    monkeypatch.setattr(grid_module, "run_cells", lambda *_, **__: pytest.fail("computed"))
+
+    def run(data):
+        run_benchmark(root, settings, tasks=data, output=root / "out", say=lambda line: None)
+
+    with pytest.raises(CorpusError, match="nowhere does not exist"):
+        run(TaskData(intents=tmp_path / "nowhere"))
+    (tmp_path / "sets").mkdir()
+    with pytest.raises(CorpusError, match=r"sets/clinc150/data_oos_plus\.json"):
+        run(TaskData(intents=tmp_path / "sets"))
+    with pytest.raises(CorpusError, match=r"calls has \d+ other turns to stand against .+; expected 99 with another"):
+        run(TaskData())
+    monkeypatch.setitem(sys.modules, "bm25s", None)
+    with pytest.raises(Dial2vecError, match="bm25s is not installed"):
+        run(TaskData(intents=tmp_path / "sets"))
+
+
 def test_a_method_is_scored_where_it_ended_and_says_what_the_choice_without_labels_was(project, few_candidates):
     root, settings = project
     settings = replace(settings, dse=replace(settings.dse, max_pairs=24, batch_size=8, min_words=1))
     [cell] = run_cells(root, settings, places(["calls"], ["dse"], [1], tasks=TaskData(limit=6)), say=lambda line: None)
     assert cell.chosen == "checkpoint of step 3"
     assert cell.label_free in (0, 3)
+    assert cell.label_free_name in ("start", "checkpoint of step 3")
+    assert cell.steps == 3
     assert cell.tokens > 24 * 2
     assert known_cell(root, "calls", "dse", 1, settings) is not None
     other = replace(settings, dse=replace(settings.dse, temperature=0.1))
@@ -61,8 +143,9 @@ def test_the_data_of_the_tasks_identifies_them(tmp_path):
 def test_a_fitted_baseline_is_scored_on_the_tasks_and_every_method_is_a_system(project, few_candidates):
     root, settings = project
     cell = compute_cell(root, "calls", "tfidf_svd", 1, settings, tasks=TaskData(limit=6))
-    assert {record["task"] for record in cell.tasks} == {"response_selection", "robustness"}
-    assert cell.tasks[0]["settings"]["separator"] == " "
+    [records] = cell.task_records.values()
+    assert {record["task"] for record in records} == {"response_selection", "robustness"}
+    assert {record["settings"]["similarity"] for record in records} == {"cosine"}
     assert set(METHODS) <= set(ALL)
     assert len(places(["calls"], METHODS, [1, 2], tasks=TaskData())) == 2 * len(METHODS) - 1
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from dial2vec.tasks.encoding import Reader
+
 
 class Known:
     """Maps known texts to chosen vectors, and remembers what it was asked."""
@@ -38,3 +40,13 @@ def slow_cosine(a, b):
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     length = np.linalg.norm(a) * np.linalg.norm(b)
     return round(float(a @ b / length), 10) if length else 0.0
+
+
+def reading(encode, similarity="cosine"):
+    """Read a context as its turns joined by a blank, and count as cut what has more than three."""
+    return Reader(
+        encode,
+        lambda contexts: encode([" ".join(turns) for turns in contexts]),
+        similarity,
+        lambda contexts: sum(len(turns) > 3 for turns in contexts),
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 
 import pytest
@@ -13,7 +14,9 @@ from dial2vec.baselines import BASELINES, Baseline
 from dial2vec.cli import main
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import Dial2vecError
 from dial2vec.tasks.records import TaskResult
+from dial2vec.tasks.run import TASKS
 
 TEXTS = ["w1 w2", "w1 w3", "w4"]
 
@@ -70,7 +73,7 @@ def test_the_command_says_each_result_and_writes_them_all(run, tiny_folder, pair
     output = tmp_path / "new" / "results.jsonl"
     done = run("--model", tiny_folder, "--pairs", pairs, "--output", output)
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("sentence pairs, sts (3): spearman ")
+    assert re.match(r"sentence pairs, sts \(3, \d+ s\): spearman ", done.output)
     [record] = map(json.loads, output.read_text().splitlines())
     assert TaskResult(**record).n == 3
 
@@ -78,10 +81,44 @@ def test_the_command_says_each_result_and_writes_them_all(run, tiny_folder, pair
 def test_a_baseline_that_knows_the_words_finds_the_answers_that_repeat_them(run, project, tmp_path):
     done = run("--baseline", "tfidf_svd", "--corpus", "talks", "--tasks", "response_selection", "--output", "r.jsonl")
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("response selection, talks (110): recall at 1 ")
-    of_51, of_100 = [TaskResult(**json.loads(line)) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
-    assert of_51.figures["mrr"] == of_100.figures["mrr"] == 100
-    assert of_51.settings["separator"] == " "
+    assert re.match(r"response selection, talks, of 10 \(110, \d+ s\): recall at 1 ", done.output)
+    of_10, of_51, of_100 = [TaskResult(**json.loads(line)) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert of_10.figures["mrr"] == of_51.figures["mrr"] == of_100.figures["mrr"] == 100
+    assert (of_51.settings["similarity"], of_51.cut) == ("cosine", None)
+
+
+def test_the_similarity_can_be_the_dot_product(run, project, tiny_folder, tmp_path):
+    asked = ("--corpus", "talks", "--tasks", "response_selection", "--similarity", "dot", "--output", "r.jsonl")
+    done = run("--model", tiny_folder, *asked)
+    assert done.exit_code == 0, done.output
+    found = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert {one["settings"]["similarity"] for one in found} == {"dot"}
+    assert "'euclid' is not one of 'cosine', 'dot'" in run("--model", tiny_folder, "--similarity", "euclid").output
+
+
+def test_what_was_found_stays_when_a_later_task_fails(run, project, pairs, tiny_folder, tmp_path, monkeypatch):
+    def broken(*_):
+        raise Dial2vecError("the disk is full")
+
+    monkeypatch.setitem(TASKS, "response_selection", broken)
+    done = run("--model", tiny_folder, "--pairs", pairs, "--corpus", "talks", "--output", "r.jsonl")
+    assert (done.exit_code, "the disk is full" in done.output) == (1, True)
+    assert [json.loads(line)["task"] for line in (tmp_path / "r.jsonl").read_text().splitlines()] == ["sentence_pairs"]
+
+
+def test_wrong_data_is_found_before_the_model_is_loaded(run, project, monkeypatch):
+    monkeypatch.setattr(DialogueEncoder, "from_pretrained", lambda *_: pytest.fail("loaded"))
+    for arguments, message in [
+        (["--pairs", "nowhere.txt"], "nowhere.txt does not exist"),
+        (["--intents", "nowhere"], "nowhere"),
+        (["--corpus", "calls"], "the corpus 'calls' has no splits yet"),
+        (
+            ["--corpus", "talks", "--tasks", "sentence_pairs"],
+            "no data for the task 'sentence_pairs'; expected --pairs.",
+        ),
+    ]:
+        done = run("--model", "m", *arguments)
+        assert (done.exit_code, message in done.output) == (1, True), done.output
 
 
 def test_a_baseline_is_fitted_once_on_the_train_split_and_reads_utterances_as_dialogues_of_one_turn(
@@ -93,7 +130,8 @@ def test_a_baseline_is_fitted_once_on_the_train_split_and_reads_utterances_as_di
     [(ids, seed, start)] = fits[0]
     assert (ids, seed, start) == ([f"d{number}" for number in range(110, 150)], 7, tiny_folder)
     assert fits[1][0] == [[text] for text in TEXTS]
-    assert len(fits[1]) == 3
+
+    assert [len(turns) for turns in fits[1][1]] == [1] * len(fits[1][1])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +142,7 @@ def test_a_baseline_is_fitted_once_on_the_train_split_and_reads_utterances_as_di
         (["--baseline", "lda"], "found 0 corpora for the baseline 'lda'; expected one"),
         (["--baseline", "lda", "--corpus", "talks", "--corpus", "calls"], "found 2 corpora for the baseline 'lda'"),
         (["--baseline", "ldaa", "--corpus", "talks"], "there is no baseline 'ldaa'. Did you mean 'lda'? Valid: lda, "),
-        (["--baseline", "lda", "--corpus", "calls"], "train.jsonl does not exist"),
+        (["--baseline", "lda", "--corpus", "calls"], "Run `make run` (or `dial2vec run`) with it in"),
         (["--baseline", "word2vec", "--corpus", "talks"], "the baseline 'word2vec' needs the library gensim"),
     ],
 )

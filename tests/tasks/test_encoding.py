@@ -1,20 +1,99 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from dial2vec.tasks.encoding import encode_distinct, remembering
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import Dial2vecError
+from dial2vec.tasks.encoding import Reader, encode_distinct, reader_of_baseline, reader_of_encoder, remembering
+from dial2vec.utterance_data import utterance_tokenizer
+from tasks.fakes import reading
+from tiny_models import build
 
 
-def test_no_text_is_encoded_twice_and_every_row_is_its_texts():
+def test_no_text_and_no_context_is_encoded_twice_and_every_row_is_its_own():
     asked = []
 
     def encode(texts):
         asked.extend(texts)
-        return np.array([[len(text), text.count("a")] for text in texts], dtype=np.float32)
+        return np.array([[len(text), "".join(text).count("a")] for text in texts], dtype=np.float32)
 
-    remembered = remembering(encode)
-    assert remembered(["ab", "b", "ab"]).tolist() == [[2, 1], [1, 0], [2, 1]]
-    assert remembered(["aaa", "ab"]).tolist() == [[3, 3], [2, 1]]
+    remembered = remembering(Reader(encode, encode, "dot"))
+    assert remembered.utterances(["ab", "b", "ab"]).tolist() == [[2, 1], [1, 0], [2, 1]]
+    assert remembered.utterances(["aaa", "ab"]).tolist() == [[3, 3], [2, 1]]
     assert asked == ["ab", "b", "aaa"]
-    assert encode_distinct(remembered, ["b", "aaa", "b"]).vectors.tolist() == [[3, 3], [1, 0]]
+    assert encode_distinct(remembered.utterances, ["b", "aaa", "b"]).vectors.tolist() == [[3, 3], [1, 0]]
     assert asked == ["ab", "b", "aaa"]
+    for _ in range(2):
+        assert encode_distinct(remembered.contexts, [("b", "a"), ("ab",)]).vectors.tolist() == [[1, 1], [2, 1]]
+    assert asked[3:] == [("ab",), ("b", "a")]
+    assert remembered.similarity == "dot"
+
+
+def test_an_encoder_that_loses_texts_is_told_so_through_what_remembers_too():
+    reader = remembering(reading(lambda texts: np.zeros((1, 4), dtype=np.float32)))
+    with pytest.raises(Dial2vecError, match=r"shape \[1, 4\] for 2 texts; expected one row per text"):
+        encode_distinct(reader.utterances, ["a", "b"])
+    with pytest.raises(Dial2vecError, match=r"shape \[1, 4\] for 2 texts; expected one row per text"):
+        encode_distinct(reader.contexts, [("a",), ("b",)])
+
+
+def test_a_context_that_fits_has_the_ids_of_its_turns_joined_by_the_separator(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    ids = encoder.tokens.tokenizer("[CLS] w1 w2 [SEP] w3 [SEP] w4 [SEP]", add_special_tokens=False)["input_ids"]
+    [context] = encoder.context_tokens([("w1 w2", "w3", "w4")])
+    assert (context.ids.tolist(), context.cut) == (ids, 0)
+    reader = reader_of_encoder(encoder)
+    joined = encoder.encode_utterances(["w1 w2 [SEP] w3 [SEP] w4"])
+    np.testing.assert_allclose(reader.contexts([("w1 w2", "w3", "w4")]), joined, atol=1e-5)
+    np.testing.assert_allclose(reader.contexts([("w5 w6",)]), reader.utterances(["w5 w6"]), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [
+        ("roberta", "<s> w 1 </s> </s> w 2 </s>"),
+        ("t5", "▁w1 </s> ▁w2 </s>"),
+        ("blender", "<s> w 1 </s> w 2 </s>"),
+        ("bert", "[CLS] w1 [SEP] w2 [SEP]"),
+    ],
+)
+def test_turns_are_parted_as_the_encoder_was_trained_to_read_contexts(tmp_path, name, read):
+    encoder = DialogueEncoder.from_pretrained(build(name, tmp_path / name))
+    [context] = encoder.context_tokens([("w1", "w2")])
+    words = " ".join(encoder.tokens.tokenizer.convert_ids_to_tokens(context.ids))
+    assert words.replace("Ġ ", "") == read
+    trained = utterance_tokenizer(encoder, max_length=encoder.max_length)
+    said = trained.utterances(["w1", "w2"])
+    assert trained.assemble([said[0], said[1]], [0, 0]).ids.tolist() == context.ids.tolist()
+    assert np.isfinite(encoder.encode_contexts([("w1", "w2"), ("w1 " * 90, "w2")])).all()
+
+
+def test_of_a_long_context_the_last_turns_are_read_and_what_was_left_out_is_counted(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, max_length=12)
+    long = ("w1 " * 6, "w2 w3 w4", "w5 w6", "w7")
+    [context] = encoder.context_tokens([long])
+    words = encoder.tokens.tokenizer.convert_ids_to_tokens(context.ids)
+    assert words == ["[CLS]", "w2", "w3", "w4", "[SEP]", "w5", "w6", "[SEP]", "w7", "[SEP]"]
+    assert context.cut == 6
+    reader = reader_of_encoder(encoder)
+    np.testing.assert_allclose(reader.contexts([long]), reader.contexts([long[1:]]), atol=1e-6)
+    assert reader.count_cut([long, long[1:], ("w1 " * 20,)]) == 2
+
+
+def test_a_baseline_reads_a_context_as_a_dialogue_of_its_turns_and_an_utterance_as_one_of_one():
+    read = []
+
+    def encode(dialogues):
+        read.extend(dialogues)
+        return np.zeros((len(dialogues), 2), dtype=np.float32)
+
+    reader = reader_of_baseline(encode, similarity="dot")
+    reader.contexts([("a", "b")])
+    reader.utterances(["c"])
+    assert read == [
+        Dialogue("0", (Turn("speaker", "a"), Turn("speaker", "b"))),
+        Dialogue("0", (Turn("speaker", "c"),)),
+    ]
+    assert (reader.similarity, reader.count_cut) == ("dot", None)

@@ -7,7 +7,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.tasks.intents import IntentSet, Sentences
 from dial2vec.tasks.out_of_scope import detect_out_of_scope
 from dial2vec.tasks.prototypes import draw_shots
-from tasks.fakes import Hashed, Known, collapsed, slow_cosine
+from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 LETTERS = "abc"
 
@@ -56,7 +56,7 @@ def slow_figures(encode, data, k, seed):
 @settings(max_examples=20, deadline=None)
 def test_the_four_figures_equal_brute_force_for_both_thresholds(k, seed):
     data, encode = scoped_set(), Hashed()
-    found = detect_out_of_scope(encode, data, shots=(k,), draws=1, seed=seed)
+    found = detect_out_of_scope(reading(encode), data, shots=(k,), draws=1, seed=seed)
     assert found.figures == pytest.approx(slow_figures(encode, data, k, seed), abs=1e-3)
     assert set(found.spread.values()) == {0.0}
     assert len(encode.asked) == len(set(encode.asked))
@@ -81,7 +81,7 @@ def test_figures_on_a_circle_by_hand():
     # Nearest similarities of validation: cos 10 = 0.985 and cos 30 = 0.866; mean 0.925, sd 0.059, mean - sd 0.866.
     # Of the test sentences: cos 10 = 0.985, cos 20 = 0.940; out of scope cos 45 = 0.707 and cos 110 = -0.342.
     encode, data = on_a_circle()
-    found = detect_out_of_scope(encode, data, shots=(1,), draws=1, seed=0)
+    found = detect_out_of_scope(reading(encode), data, shots=(1,), draws=1, seed=0)
     assert set(found.figures.values()) == {100.0}
     assert (found.n, found.settings) == (4, {"draws": 1, "seed": 0, "rule": "in_scope"})
 
@@ -92,27 +92,27 @@ def test_the_release_takes_its_thresholds_from_the_test_sentences_and_has_a_prot
     # o45 0.707 / |(0.707, 0.707, -0.906)| = 0.524, and o200 1 / |(-0.940, -0.342, 1)| = 0.707.
     # Their mean is 0.681 and mean - sd 0.583: o45 is below both, o200 is nearest to the third prototype.
     encode, data = on_a_circle()
-    found = detect_out_of_scope(encode, data, shots=(1,), draws=1, seed=0, rule="release")
+    found = detect_out_of_scope(reading(encode), data, shots=(1,), draws=1, seed=0, rule="release")
     assert set(found.figures.values()) == {100.0}
 
 
 def test_without_validation_the_thresholds_come_from_what_the_draw_left():
     encode = Hashed()
     data = scoped_set(validation=0)
-    detect_out_of_scope(encode, data, shots=(1,), draws=1, seed=0)
+    detect_out_of_scope(reading(encode), data, shots=(1,), draws=1, seed=0)
     assert set(data.train.texts) <= set(encode.asked)
     with pytest.raises(CorpusError, match="toy has no validation sentences, and the draw left no training sentences"):
-        detect_out_of_scope(encode, scoped_set(validation=0, n_train=2), shots=(2,), draws=1, seed=0)
+        detect_out_of_scope(reading(encode), scoped_set(validation=0, n_train=2), shots=(2,), draws=1, seed=0)
 
 
 def test_with_validation_no_undrawn_training_sentence_is_encoded():
     encode, data = Hashed(), scoped_set(n_train=50)
-    detect_out_of_scope(encode, data, shots=(1,), draws=1, seed=0)
+    detect_out_of_scope(reading(encode), data, shots=(1,), draws=1, seed=0)
     assert len(encode.asked) == 3 + 12 + 15 + 5
 
 
 def test_collapsed_vectors_reject_nothing():
-    found = detect_out_of_scope(collapsed, scoped_set(), shots=(1,), draws=2, seed=0).figures
+    found = detect_out_of_scope(reading(collapsed), scoped_set(), shots=(1,), draws=2, seed=0).figures
     assert found["oos_recall_1_shot_mean"] == found["oos_recall_1_shot_mean_minus_sd"] == 0
     assert found["oos_accuracy_1_shot_mean"] == 75
     assert found["in_accuracy_1_shot_mean"] == pytest.approx(100 / 3, abs=1e-4)
@@ -122,7 +122,7 @@ def test_collapsed_vectors_reject_nothing():
 @settings(max_examples=10, deadline=None)
 def test_a_lower_threshold_never_rejects_more(seed):
     for rule in ("in_scope", "release"):
-        found = detect_out_of_scope(Hashed(), scoped_set(), shots=(1,), draws=2, seed=seed, rule=rule).figures
+        found = detect_out_of_scope(reading(Hashed()), scoped_set(), shots=(1,), draws=2, seed=seed, rule=rule).figures
         assert found["oos_recall_1_shot_mean_minus_sd"] <= found["oos_recall_1_shot_mean"]
         assert found["in_accuracy_1_shot_mean_minus_sd"] >= found["in_accuracy_1_shot_mean"]
         assert set(map(type, found.values())) == {float}
@@ -142,9 +142,9 @@ def test_a_lower_threshold_never_rejects_more(seed):
 )
 def test_data_without_what_the_rule_needs_is_refused(data, rule, message):
     with pytest.raises(CorpusError, match=message):
-        detect_out_of_scope(Hashed(), data, shots=(2,), seed=0, rule=rule)
+        detect_out_of_scope(reading(Hashed()), data, shots=(2,), seed=0, rule=rule)
 
 
 def test_an_unknown_rule_is_answered_with_the_nearest():
     with pytest.raises(Dial2vecError, match=r"found the rule 'relaese'; expected .* Did you mean 'release'\?"):
-        detect_out_of_scope(Hashed(), scoped_set(), seed=0, rule="relaese")
+        detect_out_of_scope(reading(Hashed()), scoped_set(), seed=0, rule="relaese")

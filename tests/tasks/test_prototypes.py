@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.tasks.intents import IntentSet, Sentences
 from dial2vec.tasks.prototypes import classify_intents, draw_shots
-from tasks.fakes import Hashed, Known, collapsed, slow_cosine
+from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 LETTERS = "abc"
 
@@ -41,7 +41,7 @@ def slow_accuracies(encode, data, k, draws, seed):
 def test_accuracy_equals_brute_force_with_ties_and_zero_vectors(k, seed):
     data, encode = intent_set(), Hashed()
     expected = slow_accuracies(encode, data, k, 3, seed)
-    found = classify_intents(encode, data, shots=(k,), draws=3, seed=seed)
+    found = classify_intents(reading(encode), data, shots=(k,), draws=3, seed=seed)
     assert found.figures == {f"accuracy_{k}_shot": pytest.approx(100 * np.mean(expected), abs=1e-3)}
     assert found.spread == {f"accuracy_{k}_shot": pytest.approx(100 * np.std(expected), abs=1e-3)}
 
@@ -50,11 +50,11 @@ def test_a_prototype_is_the_mean_of_normalised_vectors():
     # The mean of raw vectors would be [4.5, 0.5], nearer to x than b is; that of normalised ones is [0.5, 0.5].
     data = IntentSet("toy", Sentences(("long", "short", "b1", "b2"), ("a", "a", "b", "b")), Sentences(("x",), ("b",)))
     encode = Known({"long": [9, 0], "short": [0, 1], "b1": [1, -0.2], "b2": [1, -0.2], "x": [1, 0.2]})
-    assert classify_intents(encode, data, shots=(2,), draws=1, seed=0).figures == {"accuracy_2_shot": 100.0}
+    assert classify_intents(reading(encode), data, shots=(2,), draws=1, seed=0).figures == {"accuracy_2_shot": 100.0}
 
 
 def test_the_record_says_what_was_done():
-    found = classify_intents(Hashed(), intent_set(), shots=(1, 2), draws=2, seed=3)
+    found = classify_intents(reading(Hashed()), intent_set(), shots=(1, 2), draws=2, seed=3)
     assert (found.task, found.data, found.n) == ("intent_classification", "toy", 15)
     assert found.settings == {"draws": 2, "seed": 3}
     assert set(found.figures) == set(found.spread) == {"accuracy_1_shot", "accuracy_2_shot"}
@@ -63,12 +63,12 @@ def test_the_record_says_what_was_done():
 
 def test_only_what_is_used_is_encoded_and_that_once():
     encode, data = Hashed(), intent_set(n_train=50)
-    classify_intents(encode, data, shots=(1,), draws=2, seed=0)
+    classify_intents(reading(encode), data, shots=(1,), draws=2, seed=0)
     assert len(encode.asked) == len(set(encode.asked)) <= 15 + 2 * 3
 
 
 def test_collapsed_vectors_are_at_chance():
-    assert classify_intents(collapsed, intent_set(), shots=(2,), draws=3, seed=0).figures == {
+    assert classify_intents(reading(collapsed), intent_set(), shots=(2,), draws=3, seed=0).figures == {
         "accuracy_2_shot": pytest.approx(100 / 3, abs=1e-4)
     }
 
@@ -77,7 +77,8 @@ def test_the_order_of_the_sentences_does_not_matter_and_the_seed_does():
     data = intent_set()
     turned = IntentSet("toy", *(Sentences(p.texts[::-1], p.labels[::-1]) for p in (data.train, data.test)))
     first, second, third = (
-        classify_intents(Hashed(), which, shots=(1,), seed=seed) for which, seed in ((data, 1), (turned, 1), (data, 2))
+        classify_intents(reading(Hashed()), which, shots=(1,), seed=seed)
+        for which, seed in ((data, 1), (turned, 1), (data, 2))
     )
     assert (first.figures, first.spread) == (second.figures, second.spread)
     assert first.figures != third.figures
@@ -92,17 +93,17 @@ def test_the_draw_for_one_shot_is_part_of_that_for_three():
 
 def test_too_few_sentences_of_an_intent_are_named():
     with pytest.raises(CorpusError, match="toy has 4 training sentences of the intent 'a'; expected at least 5"):
-        classify_intents(Hashed(), intent_set(), shots=(1, 5), seed=0)
+        classify_intents(reading(Hashed()), intent_set(), shots=(1, 5), seed=0)
 
 
 @pytest.mark.parametrize(("shots", "draws"), [((), 1), ((0,), 1), ((1,), 0)])
 def test_no_shots_or_no_draws_are_refused(shots, draws):
     with pytest.raises(Dial2vecError, match="expected at least 1"):
-        classify_intents(Hashed(), intent_set(), shots=shots, draws=draws, seed=0)
+        classify_intents(reading(Hashed()), intent_set(), shots=shots, draws=draws, seed=0)
 
 
 def test_nothing_to_test_or_to_train_is_refused():
     with pytest.raises(CorpusError, match="toy has no test sentences; expected some"):
-        classify_intents(Hashed(), intent_set(n_test=0), seed=0, shots=(1,))
+        classify_intents(reading(Hashed()), intent_set(n_test=0), seed=0, shots=(1,))
     with pytest.raises(CorpusError, match="toy has no training sentences; expected some"):
-        classify_intents(Hashed(), intent_set(n_train=0), seed=0, shots=(1,))
+        classify_intents(reading(Hashed()), intent_set(n_train=0), seed=0, shots=(1,))

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.tasks import response_selection
 from dial2vec.tasks.response_selection import draw_queries, ranks_of_first, select_responses
-from tasks.fakes import Hashed, Known, collapsed, slow_cosine
+from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 
 def dialogue(name, *texts):
@@ -38,7 +39,7 @@ def test_ranks_equal_brute_force_with_ties_and_zero_vectors_whatever_the_block(s
     expected = [slow_rank(vectors, *pair, similarity) for pair in zip(asked, offered, strict=True)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(response_selection, "CELLS", cells)
-        assert ranks_of_first(vectors, asked, offered, similarity=similarity).tolist() == expected
+        assert ranks_of_first(vectors[asked], vectors, offered, similarity=similarity).tolist() == expected
 
 
 def test_figures_by_hand():
@@ -48,7 +49,7 @@ def test_figures_by_hand():
     )
     encode.vectors["r2"] = np.array([0, 0.1, 1], dtype=np.float32)
     dialogues = [dialogue(f"d{i}", f"q{i}", f"r{i}") for i in (1, 2, 3)]
-    found = select_responses(encode, dialogues, data="toy", negatives=2, top=(1, 2), seed=0)
+    found = select_responses(reading(encode), dialogues, data="toy", negatives=2, top=(1, 2), seed=0)
     assert (found.task, found.data, found.n) == ("response_selection", "toy", 3)
     assert found.figures == {
         "recall_at_1": pytest.approx(200 / 3, abs=1e-4),
@@ -64,7 +65,7 @@ def test_the_dot_product_prefers_the_longer_of_two_in_one_direction():
     dialogues = [dialogue("d1", "q1", "r1"), dialogue("d2", "q2", "r2")]
     found = {
         similarity: select_responses(
-            encode, dialogues, data="toy", negatives=1, top=(1,), similarity=similarity, seed=0
+            reading(encode, similarity), dialogues, data="toy", negatives=1, top=(1,), seed=0
         ).figures["recall_at_1"]
         for similarity in ("cosine", "dot")
     }
@@ -121,22 +122,33 @@ def test_neither_order_nor_limit_change_what_a_turn_is_ranked_against():
     assert told(draw_queries(dialogues, negatives=4, seed=6, data="toy")) != everything
 
 
-def test_the_separator_stands_between_the_turns():
-    encode = Hashed()
-    found = select_responses(encode, corpus(2), data="toy", negatives=1, separator=" [SEP] ", seed=0)
-    assert "0.0 [SEP] 0.1 [SEP] 0.2" in encode.asked
-    assert found.settings["separator"] == " [SEP] "
+def test_contexts_are_handed_over_as_turns_and_those_that_were_cut_are_counted():
+    asked = []
+
+    def contexts(found):
+        asked.extend(found)
+        return Hashed()([" ".join(turns) for turns in found])
+
+    reader = replace(reading(Hashed()), contexts=contexts)
+    found = select_responses(reader, corpus(2, turns=7), data="toy", negatives=1, seed=0)
+    assert ("0.0", "0.1", "0.2") in asked
+    # Of each dialogue the contexts of turns 1, 3 and 5; only the last has more than three turns.
+    assert (len(asked), found.cut) == (6, 2)
+    silent = replace(reader, count_cut=None)
+    assert select_responses(silent, corpus(2, turns=7), data="toy", negatives=1, seed=0).cut is None
 
 
 def test_collapsed_vectors_find_nothing():
-    found = select_responses(collapsed, corpus(), data="toy", negatives=4, top=(1, 3), seed=0).figures
+    found = select_responses(reading(collapsed), corpus(), data="toy", negatives=4, top=(1, 3), seed=0).figures
     assert found == {"recall_at_1": 0.0, "recall_at_3": 0.0, "mrr": 20.0}
 
 
 def test_scale_and_order_do_not_matter_to_cosine():
     encode = Hashed()
-    first = select_responses(encode, corpus(), data="toy", negatives=4, seed=0)
-    second = select_responses(lambda t: np.float32(8) * encode(t), corpus()[::-1], data="toy", negatives=4, seed=0)
+    first = select_responses(reading(encode), corpus(), data="toy", negatives=4, seed=0)
+    second = select_responses(
+        reading(lambda t: np.float32(8) * encode(t)), corpus()[::-1], data="toy", negatives=4, seed=0
+    )
     assert first.figures == second.figures
 
 
@@ -148,20 +160,24 @@ def test_scale_and_order_do_not_matter_to_cosine():
         ({"role": -1}, "found role -1"),
         ({"top": ()}, r"found the ranks \[\] to count; expected numbers from 1"),
         ({"top": (0, 1)}, r"found the ranks \[0, 1\] to count"),
-        ({"similarity": "cosin"}, r"found the similarity 'cosin'; expected cosine or dot. Did you mean 'cosine'\?"),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):
     with pytest.raises(Dial2vecError, match=message):
-        select_responses(Hashed(), corpus(), data="toy", seed=0, **options)
+        select_responses(reading(Hashed()), corpus(), data="toy", seed=0, **options)
+
+
+def test_an_unknown_similarity_is_answered_with_the_nearest():
+    with pytest.raises(Dial2vecError, match=r"the similarity 'cosin'; expected cosine or dot. Did you mean 'cosine'\?"):
+        select_responses(reading(Hashed(), "cosin"), corpus(), data="toy", seed=0)
 
 
 def test_a_corpus_without_answers_or_with_too_few_is_refused():
     with pytest.raises(CorpusError, match="toy has no turn of speaker number 1 that answers another turn"):
-        select_responses(Hashed(), [dialogue("d", "alone")], data="toy", seed=0)
+        select_responses(reading(Hashed()), [dialogue("d", "alone")], data="toy", seed=0)
     with pytest.raises(CorpusError, match="toy has no turn"):
-        select_responses(Hashed(), [], data="toy", seed=0)
+        select_responses(reading(Hashed()), [], data="toy", seed=0)
     with pytest.raises(
         CorpusError, match="toy has 10 other turns to stand against turn 2 of dialogue 'd0'; expected 11 with another"
     ):
-        select_responses(Hashed(), corpus(), data="toy", negatives=11, seed=0)
+        select_responses(reading(Hashed()), corpus(), data="toy", negatives=11, seed=0)

@@ -6,7 +6,7 @@ import pytest
 from dial2vec.errors import Dial2vecError
 from dial2vec.tasks.response_selection import select_responses
 from dial2vec.tasks.robustness import select_responses_perturbed
-from tasks.fakes import Hashed, Known
+from tasks.fakes import Hashed, Known, reading
 from tasks.test_response_selection import corpus, dialogue
 
 
@@ -25,8 +25,8 @@ def unchanged(turns, _):
 
 def test_a_perturbation_that_changes_nothing_costs_nothing_and_is_not_encoded_again():
     encode, plain = Hashed(), Hashed()
-    clean = select_responses(plain, corpus(), data="toy", negatives=4, seed=1)
-    found = select_responses_perturbed(encode, corpus(), {"none": unchanged}, data="toy", negatives=4, seed=1)
+    clean = select_responses(reading(plain), corpus(), data="toy", negatives=4, seed=1)
+    found = select_responses_perturbed(reading(encode), corpus(), {"none": unchanged}, data="toy", negatives=4, seed=1)
     for name, figure in clean.figures.items():
         assert found.figures[f"clean_{name}"] == found.figures[f"none_{name}"] == figure
         assert found.figures[f"none_{name}_drop"] == 0
@@ -40,7 +40,7 @@ def test_a_drop_by_hand():
     encode = Known({"q1": [1, 0], "q2": [0, 1], "r1": [1, 0], "r2": [0, 1], "": [1, 0]})
     dialogues = [dialogue("d1", "q1", "r1"), dialogue("d2", "q2", "r2")]
     found = select_responses_perturbed(
-        encode, dialogues, {"empty": lambda *_: []}, data="toy", negatives=1, top=(1,), seed=0
+        reading(encode), dialogues, {"empty": lambda *_: []}, data="toy", negatives=1, top=(1,), seed=0
     )
     assert found.figures == {
         **{"clean_recall_at_1": 100.0, "clean_mrr": 100.0},
@@ -51,10 +51,10 @@ def test_a_drop_by_hand():
 
 def test_neither_order_nor_other_perturbations_change_a_perturbation():
     alone = select_responses_perturbed(
-        Hashed(), corpus(turns=9), {"shuffled": shuffled}, data="toy", negatives=4, seed=1
+        reading(Hashed()), corpus(turns=9), {"shuffled": shuffled}, data="toy", negatives=4, seed=1
     ).figures
     among = select_responses_perturbed(
-        Hashed(), corpus(turns=9)[::-1], {"last": last, "shuffled": shuffled}, data="toy", negatives=4, seed=1
+        reading(Hashed()), corpus(turns=9)[::-1], {"last": last, "shuffled": shuffled}, data="toy", negatives=4, seed=1
     ).figures
     assert alone.items() <= among.items()
 
@@ -62,7 +62,7 @@ def test_neither_order_nor_other_perturbations_change_a_perturbation():
 def test_several_draws_have_a_mean_and_a_spread():
     found = [
         select_responses_perturbed(
-            Hashed(), corpus(turns=9), {"shuffled": shuffled}, data="toy", negatives=4, draws=draws, seed=1
+            reading(Hashed()), corpus(turns=9), {"shuffled": shuffled}, data="toy", negatives=4, draws=draws, seed=1
         )
         for draws in (1, 3)
     ]
@@ -78,8 +78,10 @@ def test_a_perturbation_cannot_harm_the_clean_contexts():
         turns.clear()
         return ["0.0"]
 
-    found = select_responses_perturbed(Hashed(), corpus(), {"emptied": emptied}, data="toy", negatives=4, seed=1)
-    clean = select_responses(Hashed(), corpus(), data="toy", negatives=4, seed=1)
+    found = select_responses_perturbed(
+        reading(Hashed()), corpus(), {"emptied": emptied}, data="toy", negatives=4, seed=1
+    )
+    clean = select_responses(reading(Hashed()), corpus(), data="toy", negatives=4, seed=1)
     assert found.figures["clean_mrr"] == clean.figures["mrr"]
 
 
@@ -88,13 +90,13 @@ def test_what_is_no_list_of_texts_is_refused(perturb):
     with pytest.raises(
         Dial2vecError, match=r"the perturbation 'odd' gave .* for turn 2 of dialogue 'd0'; expected a list"
     ):
-        select_responses_perturbed(Hashed(), corpus(), {"odd": perturb}, data="toy", negatives=4, seed=1)
+        select_responses_perturbed(reading(Hashed()), corpus(), {"odd": perturb}, data="toy", negatives=4, seed=1)
 
 
 @pytest.mark.parametrize(("perturbations", "draws"), [({}, 1), ({"clean": last}, 1), ({"last": last}, 0)])
 def test_no_perturbation_one_called_clean_or_no_draw_is_refused(perturbations, draws):
     with pytest.raises(Dial2vecError, match="expected at least one of both, and none called 'clean'"):
-        select_responses_perturbed(Hashed(), corpus(), perturbations, data="toy", draws=draws, seed=1)
+        select_responses_perturbed(reading(Hashed()), corpus(), perturbations, data="toy", draws=draws, seed=1)
 
 
 def test_the_generator_of_a_context_is_its_own():
@@ -104,5 +106,7 @@ def test_the_generator_of_a_context_is_its_own():
         drawn.append(int(rng.integers(10**12)))
         return turns
 
-    select_responses_perturbed(Hashed(), corpus(), {"a": note, "b": note}, data="toy", negatives=4, draws=2, seed=1)
+    select_responses_perturbed(
+        reading(Hashed()), corpus(), {"a": note, "b": note}, data="toy", negatives=4, draws=2, seed=1
+    )
     assert len(set(drawn)) == len(drawn) == 4 * len(np.unique([d.dialogue_id for d in corpus()])) * 2

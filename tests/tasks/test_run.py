@@ -6,7 +6,9 @@ import pytest
 from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.run import TASKS, Sources, run_tasks
+from dial2vec.tasks.run import TASKS, run_tasks
+from dial2vec.tasks.sources import OPTIONS, Sources
+from tasks.fakes import reading
 
 
 def encode(texts):
@@ -30,26 +32,32 @@ def pairs(tmp_path):
 
 
 def test_every_task_is_run_that_there_is_data_for(dialogues, pairs):
-    results = list(run_tasks(encode, [], Sources(dialogues=(("talks", dialogues),), pairs=pairs), seed=1))
+    results = list(run_tasks(reading(encode), [], Sources(dialogues=(("talks", dialogues),), pairs=pairs), seed=1))
     assert [(one.task, one.data) for one in results] == [
         ("sentence_pairs", "sts"),
-        ("response_selection", "talks"),
-        ("response_selection", "talks"),
+        *[("response_selection", "talks")] * 3,
         ("robustness", "talks"),
     ]
     assert results[0].figures["spearman"] == 100
-    assert [one.settings["negatives"] for one in results[1:3]] == [50, 99]
-    assert results[1].figures["mrr"] > results[2].figures["mrr"] > 50
-    assert {f"{name}_mrr_drop" for name in PERTURBATIONS} <= results[3].figures.keys()
+    assert [one.settings["negatives"] for one in results[1:4]] == [9, 50, 99]
+    assert results[1].figures["mrr"] > results[2].figures["mrr"] > results[3].figures["mrr"] > 50
+    assert results[1].figures.keys() == {"recall_at_1", "recall_at_3", "mrr"}
+    assert {f"{name}_mrr_drop" for name in PERTURBATIONS} <= results[4].figures.keys()
 
 
 def test_only_the_named_tasks_are_run_and_wrong_names_and_no_data_are_said(pairs, dialogues):
     sources = Sources(dialogues=(("talks", dialogues),), pairs=pairs)
-    assert [one.task for one in run_tasks(encode, ["sentence_pairs"], sources, seed=1)] == ["sentence_pairs"]
+    assert [one.task for one in run_tasks(reading(encode), ["sentence_pairs"], sources, seed=1)] == ["sentence_pairs"]
     with pytest.raises(Dial2vecError, match=r"no task 'intent'. Did you mean 'intents'\? Valid: intents, out_of_scope"):
-        list(run_tasks(encode, ["intent"], sources, seed=1))
-    with pytest.raises(Dial2vecError, match=r"no data for intents\. Give --intents, --corpus, --pairs or --candidates"):
-        list(run_tasks(encode, ["intents"], sources, seed=1))
-    assert set(TASKS) == {
-        *("intents", "out_of_scope", "retrieval", "sentence_pairs", "response_selection", "robustness")
-    }
+        list(run_tasks(reading(encode), ["intent"], sources, seed=1))
+    with pytest.raises(Dial2vecError, match=r"no data for the task 'intents'; expected --intents\. Give it, or leave"):
+        list(run_tasks(reading(encode), ["sentence_pairs", "intents"], sources, seed=1))
+    with pytest.raises(
+        Dial2vecError, match=r"no data for any task\. Give --intents, --corpus, --pairs or --candidates"
+    ):
+        list(run_tasks(reading(encode), [], Sources(), seed=1))
+    assert (
+        set(TASKS)
+        == set(OPTIONS)
+        == {*("intents", "out_of_scope", "retrieval", "sentence_pairs", "response_selection", "robustness")}
+    )

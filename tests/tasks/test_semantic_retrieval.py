@@ -16,7 +16,7 @@ from dial2vec.tasks.semantic_retrieval import (
     read_candidate_lists,
     retrieve_sentences,
 )
-from tasks.fakes import Hashed, Known, collapsed, slow_cosine
+from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 
 def slow_bm25(texts, query):
@@ -97,9 +97,9 @@ def test_map_and_mrr_equal_brute_force_with_ties_and_gaps(seed):
     precisions, reciprocals = slow_scores(encode, lists)
     if not precisions:
         with pytest.raises(CorpusError, match="none of the 4 queries of toy has a relevant candidate"):
-            rank_candidate_lists(encode, lists, data="toy")
+            rank_candidate_lists(reading(encode), lists, data="toy")
         return
-    found = rank_candidate_lists(encode, lists, data="toy")
+    found = rank_candidate_lists(reading(encode), lists, data="toy")
     assert (found.n, found.left_out) == (len(precisions), 4 - len(precisions))
     assert found.figures["map"] == pytest.approx(100 * np.mean(precisions), abs=1e-3)
     assert found.figures["mrr"] == pytest.approx(100 * np.mean(reciprocals), abs=1e-3)
@@ -110,7 +110,7 @@ def test_retrieval_by_hand():
     pytest.importorskip("bm25s")
     encode = Known({"my card": [1, 0], "lost card": [0.9, 0.1], "card fee": [0, 1], "no idea": [1, 1]})
     sentences = Sentences(("my card", "lost card", "card fee", "no idea"), ("lost", "lost", "fee", "none"))
-    found = retrieve_sentences(encode, sentences, data="toy", seed=0)
+    found = retrieve_sentences(reading(encode), sentences, data="toy", seed=0)
     # "my card" and "lost card" find each other before "card fee"; "card fee" has no other of its intent, "no idea" no
     # candidate at all.
     assert (found.figures, found.n, found.left_out) == ({"map": 100.0, "mrr": 100.0}, 2, 2)
@@ -124,31 +124,31 @@ def test_a_copy_of_a_sentence_is_no_candidate():
     pytest.importorskip("bm25s")
     sentences = Sentences(("my card", "my card", "my fee"), ("a", "a", "b"))
     with pytest.raises(CorpusError, match="none of the 2 queries of toy has a relevant candidate; expected some"):
-        retrieve_sentences(Hashed(), sentences, data="toy", seed=0)
+        retrieve_sentences(reading(Hashed()), sentences, data="toy", seed=0)
 
 
 def test_order_does_not_matter_and_the_limit_takes_some_queries():
     pytest.importorskip("bm25s")
     rows = [(f"card {i % 3} word{i} x{i % 5}", f"intent {i % 4}") for i in range(20)]
     encode = Hashed()
-    first = retrieve_sentences(encode, Sentences.of(rows), data="toy", candidates=5, seed=3)
-    second = retrieve_sentences(encode, Sentences.of(rows[::-1]), data="toy", candidates=5, seed=3)
+    first = retrieve_sentences(reading(encode), Sentences.of(rows), data="toy", candidates=5, seed=3)
+    second = retrieve_sentences(reading(encode), Sentences.of(rows[::-1]), data="toy", candidates=5, seed=3)
     assert first.figures == second.figures
-    some = retrieve_sentences(encode, Sentences.of(rows), data="toy", candidates=5, limit=6, seed=3)
+    some = retrieve_sentences(reading(encode), Sentences.of(rows), data="toy", candidates=5, limit=6, seed=3)
     assert some.n + some.left_out == 6
 
 
 def test_collapsed_vectors_get_the_least_there_is():
     candidates = np.array([[1, 2, 3, 4]])
     lists = CandidateLists(tuple("abcde"), np.array([0]), candidates, np.array([[True, False, False, True]]))
-    found = rank_candidate_lists(collapsed, lists, data="toy").figures
+    found = rank_candidate_lists(reading(collapsed), lists, data="toy").figures
     assert found == {"map": pytest.approx(100 * (1 / 3 + 2 / 4) / 2, abs=1e-3), "mrr": pytest.approx(100 / 3, abs=1e-3)}
 
 
 @pytest.mark.parametrize("options", [{"candidates": 0}, {"limit": 0}])
 def test_no_candidates_or_no_queries_are_refused(options):
     with pytest.raises(Dial2vecError, match="expected at least 1 of both"):
-        retrieve_sentences(Hashed(), Sentences(("a", "b"), ("x", "x")), data="toy", seed=0, **options)
+        retrieve_sentences(reading(Hashed()), Sentences(("a", "b"), ("x", "x")), data="toy", seed=0, **options)
 
 
 def test_select_lines_are_read(tmp_path):
@@ -158,7 +158,7 @@ def test_select_lines_are_read(tmp_path):
     assert lists.queries.tolist() == [0, 1, 2]
     assert lists.candidates.tolist() == [[1, 2], [-1, -1], [0, 1]]
     assert lists.relevant.tolist() == [[True, False], [False, False], [False, False]]
-    found = rank_candidate_lists(Known({"你好": [1, 0], "您好": [1, 0.1], "再见": [0, 1]}), lists, data="toy")
+    found = rank_candidate_lists(reading(Known({"你好": [1, 0], "您好": [1, 0.1], "再见": [0, 1]})), lists, data="toy")
     assert (found.task, found.figures, found.left_out) == ("candidate_ranking", {"map": 100.0, "mrr": 100.0}, 2)
 
 

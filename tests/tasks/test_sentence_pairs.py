@@ -6,12 +6,14 @@ from scipy.stats import spearmanr
 
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.tasks.sentence_pairs import SentencePairs, pair_relatedness, read_sentence_pairs
-from tasks.fakes import Hashed, Known, collapsed, slow_cosine
+from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 
 def test_cosines_in_the_order_of_the_scores_are_a_hundred_points():
     encode = Known({"a": [1, 0], "near": [2, 1], "far": [0, 1], "behind": [-3, 0]})
-    found = pair_relatedness(encode, SentencePairs((1, 5, 3), ("a",) * 3, ("behind", "near", "far")), data="toy")
+    found = pair_relatedness(
+        reading(encode), SentencePairs((1, 5, 3), ("a",) * 3, ("behind", "near", "far")), data="toy"
+    )
     assert found.figures == {"spearman": 100.0}
     assert (found.task, found.data, found.n, found.spread) == ("sentence_pairs", "toy", 3, {})
     assert sorted(encode.asked) == ["a", "behind", "far", "near"]
@@ -25,16 +27,16 @@ def test_spearman_is_scipys_with_ties(rows):
     cosines = [slow_cosine(encode.vector(a), encode.vector(b)) for a, b in zip(first, second, strict=True)]
     if len(set(scores)) < 2:
         with pytest.raises(Dial2vecError, match="pairs with 1 different scores in toy; expected at least two"):
-            pair_relatedness(encode, SentencePairs(scores, first, second), data="toy")
+            pair_relatedness(reading(encode), SentencePairs(scores, first, second), data="toy")
         return
     expected = 100 * spearmanr(cosines, scores).statistic if len(set(cosines)) > 1 else 0.0
-    found = pair_relatedness(encode, SentencePairs(scores, first, second), data="toy").figures["spearman"]
+    found = pair_relatedness(reading(encode), SentencePairs(scores, first, second), data="toy").figures["spearman"]
     assert found == pytest.approx(expected, abs=1e-4)
 
 
 def test_collapsed_vectors_have_no_correlation():
     pairs = SentencePairs((1, 2, 3), ("a", "b", "c"), ("d", "e", "f"))
-    assert pair_relatedness(collapsed, pairs, data="toy").figures == {"spearman": 0.0}
+    assert pair_relatedness(reading(collapsed), pairs, data="toy").figures == {"spearman": 0.0}
 
 
 def test_sts_lines_are_read_with_their_quotation_marks(tmp_path):
@@ -71,7 +73,9 @@ def test_scale_and_order_of_the_pairs_do_not_matter():
     rows = [(float(i % 4), f"a{i}", f"b{i % 5}") for i in range(12)]
     encode = Hashed()
     found = [
-        pair_relatedness(lambda texts, by=by: by * encode(texts), SentencePairs(*zip(*order, strict=True)), data="toy")
+        pair_relatedness(
+            reading(lambda texts, by=by: by * encode(texts)), SentencePairs(*zip(*order, strict=True)), data="toy"
+        )
         for by, order in ((1, rows), (np.float32(8), rows[::-1]))
     ]
     assert found[0].figures == found[1].figures

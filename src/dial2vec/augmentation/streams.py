@@ -12,6 +12,9 @@ from dial2vec.errors import Dial2vecError
 def stream(seed: int, *names: str) -> np.random.Generator:
     """Return a generator of its own for a seed and some names, such as a way and the id of a dialogue.
 
+    Not `tasks.draws.stream`: variants that encoders were trained on were drawn by these seeds, and figures of the tasks
+    by those; either would change.
+
     :param seed: 0 at least.
     :raises Dial2vecError: for a negative seed.
     """

@@ -14,7 +14,7 @@ of some 150 words, on one core without a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from dial2vec.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, whitening, word2vec, word_vectors
@@ -28,10 +28,12 @@ class Baseline(NamedTuple):
 
     :param fit: `fit(train, *, seed, ...)`, which returns what encodes dialogues.
     :param encodes: whether it begins with an encoder, and takes its name or folder as `start`.
+    :param on_tasks: options of `fit` where utterances and contexts are to be encoded instead of dialogues.
     """
 
     fit: Callable[..., Fitted]
     encodes: bool = False
+    on_tasks: Mapping[str, Any] = {}
 
 
 BASELINES: dict[str, Baseline] = {
@@ -40,30 +42,47 @@ BASELINES: dict[str, Baseline] = {
     "word_vectors": Baseline(word_vectors.fit),
     "word2vec": Baseline(word2vec.fit),
     "doc2vec": Baseline(doc2vec.fit),
-    "encoder_mean": Baseline(encoder_mean.fit, encodes=True),
+    "encoder_mean": Baseline(encoder_mean.fit, encodes=True, on_tasks={"contexts": True}),
     "simcse": Baseline(simcse.fit, encodes=True),
-    "whitening": Baseline(whitening.fit, encodes=True),
+    "whitening": Baseline(whitening.fit, encodes=True, on_tasks={"contexts": True}),
 }
 
 
+def check_baseline(name: str) -> None:
+    """Complain about a baseline that there is not.
+
+    :raises Dial2vecError: naming it.
+    """
+    if name not in BASELINES:
+        raise Dial2vecError(
+            f"there is no baseline {name!r}.{did_you_mean(name, BASELINES)} Valid: {', '.join(BASELINES)}."
+        )
+
+
 def fit_baseline(
-    name: str, train: Iterable[Dialogue], *, seed: int, start: str, topics: int | None = None, title: str = ""
+    name: str,
+    train: Iterable[Dialogue],
+    *,
+    seed: int,
+    start: str,
+    topics: int | None = None,
+    on_tasks: bool = False,
+    title: str = "",
 ) -> Fitted:
     """Fit a baseline by name, with its own defaults.
 
     :param train: read only when there is a baseline of that name.
     :param start: the encoder of those that begin with one.
     :param topics: of LDA, which alone may be given them; None takes its default.
+    :param on_tasks: whether it is to encode utterances and contexts, as the tasks give them, instead of dialogues.
     :param title: what an error calls it; empty takes the name.
     :raises Dial2vecError: for an unknown name.
     :raises ModelError: when its library or its model is not at hand.
     """
-    if name not in BASELINES:
-        raise Dial2vecError(
-            f"there is no baseline {name!r}.{did_you_mean(name, BASELINES)} Valid: {', '.join(BASELINES)}."
-        )
+    check_baseline(name)
     baseline = BASELINES[name]
     options: dict[str, Any] = {"start": start} if baseline.encodes else {}
+    options |= baseline.on_tasks if on_tasks else {}
     if topics is not None:
         options["topics"] = topics
     try:

@@ -6,22 +6,47 @@ beat. How the paper pools them is not known. Cost: 36 s, of the judged dialogues
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
 
-def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2") -> Fitted:
+log = logging.getLogger(__name__)
+
+
+def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Fitted:
     """Return what takes the mean over the tokens of each whole dialogue, cut at the encoder's limit, float32 [n, d].
 
     :param train: not used: nothing is trained.
     :param seed: not used: nothing is drawn.
     :param start: the encoder, as `DialogueEncoder.from_pretrained` takes it.
+    :param contexts: read dialogues as the start reads the contexts of answers: a separator behind every turn, and of a
+        long one the last turns that fit.
     """
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.vectors import BATCH
 
     encoder = DialogueEncoder.from_pretrained(start, pooling="mean")
-    return partial(encoder.encode, batch_size=BATCH.get(encoder.device.type, 32))
+    batch_size = BATCH.get(encoder.device.type, 32)
+    return partial(_as_contexts if contexts else _whole, encoder, batch_size)
+
+
+def _whole(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+    return encoder.encode(dialogues, batch_size=batch_size)
+
+
+def _as_contexts(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+    texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues]
+    cut = sum(sequence.cut > 0 for sequence in encoder.context_tokens(texts))
+    if cut:
+        log.warning("%d of %d contexts were read without their first turns: they do not fit", cut, len(texts))
+    return encoder.encode_contexts(texts, batch_size=batch_size)

@@ -29,17 +29,19 @@ def fit(
     start: str = "all-MiniLM-L6-v2",
     dimensions: int | None = 256,
     max_dialogues: int = 2000,
+    contexts: bool = False,
 ) -> Fitted:
     """Fit the map to vectors of the train split, and return what whitens those of `encoder_mean`, float32 [n, d].
 
     :param start: the encoder, as `DialogueEncoder.from_pretrained` takes it.
     :param dimensions: of the result, fewer where the training dialogues span fewer; None keeps all that they span.
     :param max_dialogues: training dialogues, a seeded lot, to which the map is fitted. Encoding them is the cost.
+    :param contexts: as `encoder_mean.fit` takes it.
     :raises CorpusError: when there are fewer than two different training dialogues.
     """
     lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
     chosen = [train[place] for place in np.sort(lot)]
-    mean = encoder_mean.fit(train, seed=seed, start=start)
+    mean = encoder_mean.fit(train, seed=seed, start=start, contexts=contexts)
     whiten = fit_map(mean(chosen), dimensions=dimensions)
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:

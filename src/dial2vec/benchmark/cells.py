@@ -8,25 +8,25 @@ import json
 import shutil
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark.course import Training, course, trained_encoder
 from dial2vec.benchmark.systems import ALL, System, Views, encoder_views, fitted_baseline
-from dial2vec.benchmark.utterances import TaskData, score_utterances
+from dial2vec.benchmark.utterances import Records, TaskData, score_utterances
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.errors import ArtifactError, CorpusError, ModelError
 from dial2vec.evaluation.intervals import Interval, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
-from dial2vec.tasks.encoding import Encode, encode_alone, encode_as_dialogues
+from dial2vec.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
 
 # To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.
 SCORES_VERSION = 1
+CHOICES = ("by_labels", "label_free", "label_free_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +40,12 @@ class Cell:
     :param by_labels: step that the labels of dev would choose; None without labels or training.
     :param label_free: step that the criteria without labels choose; None where they were not asked.
     :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
-    :param tokens: that training read, padding left out.
-    :param tasks: results of the tasks for utterances, as records; empty where they were not asked for.
-    :param tasks_by: identifies their data.
+    :param label_free_name: the name of that candidate; empty where they were not asked.
+    :param steps: of its training; 0 where nothing was trained.
+    :param tokens: that it was trained on, padding left out; what was encoded besides, to fit maps or to make variants,
+        is not counted.
+    :param task_records: results of the tasks for utterances by the key of their data; empty where they were not asked
+        for.
     :param seconds: to train, encode and score, in the process that ended it.
     :param run_id: its run in MLflow.
     :param left_out: why it could not be had, as a sentence, and then nothing else is filled; empty where it was.
@@ -57,10 +60,11 @@ class Cell:
     chosen: str = ""
     by_labels: int | None = None
     label_free: int | None = None
+    label_free_name: str = ""
+    steps: int = 0
     course: list[dict[str, float]] = field(default_factory=list)
     tokens: int = 0
-    tasks: list[dict[str, Any]] = field(default_factory=list)
-    tasks_by: str = ""
+    task_records: Records = field(default_factory=dict)
     seconds: float = 0.0
     run_id: str = ""
     left_out: str = ""
@@ -100,10 +104,12 @@ def known_cell(
     if not path.is_file() or not artifacts.split("test").is_file():
         return None
     try:
-        found = Cell(**read_json(path))
-    except (ArtifactError, TypeError):
+        record, names = read_json(path), {one.name for one in fields(Cell)}
+        # What a cell no longer has is left aside: its figures stand.
+        found = Cell(**{name: value for name, value in record.items() if name in names})
+    except (ArtifactError, TypeError, AttributeError):
         return None
-    if (with_course and not found.course) or (tasks and not found.left_out and found.tasks_by != tasks.key()):
+    if (with_course and not found.course) or (tasks and not found.left_out and tasks.key() not in found.task_records):
         return None
     return found if found.made_by == made_by(artifacts, system, settings, seed=seed) else None
 
@@ -118,7 +124,7 @@ def compute_cell(
     with_course: bool = False,
     tasks: TaskData | None = None,
 ) -> Cell:
-    """Compute a cell and keep it, with a run in MLflow.
+    """Compute a cell and keep it, with a run in MLflow. A course and results of tasks that it had already stay.
 
     Killed on its way, it goes on from the last whole checkpoint of its training. What is not at hand, such as the word
     vectors of a baseline, makes a cell that says so, and has to be tried again.
@@ -126,41 +132,43 @@ def compute_cell(
     :param with_course: score every checkpoint as well.
     :param tasks: score the tasks for utterances on it as well.
     :raises CorpusError: when the test split has too few labels to score.
-    :raises ModelError: when something is not at hand for a cell that is there already, and lacks its course only.
+    :raises ModelError: when something is not at hand for a cell that is there already, and lacks its course or
+        tasks only.
     """
     began = time.perf_counter()
     artifacts, row = Artifacts(root, corpus), ALL[system]
     ours = row.settings(settings, seed=seed)
     cell = Cell(corpus, system, seed, made_by(artifacts, system, settings, seed=seed))
-    judged = labelled_test(artifacts)
-    work = work_folder(root, corpus, system, seed)
+    judged, work = labelled_test(artifacts), work_folder(root, corpus, system, seed)
+    known = known_cell(root, corpus, system, seed, settings)
+    before = known if known is not None and not known.left_out else cell
     try:
         choices = with_course or row.choices
-        found = _fitted(row, artifacts, ours, work, judged, mark=cell.made_by, choices=choices)
-        records = _task_records(found, artifacts, tasks, seed=settings.seed) if tasks else []
+        found = _fitted(row, artifacts, ours, work, judged, mark=cell.made_by, choices=choices, tasks=tasks is not None)
+        records = _with_records(before.task_records, found, artifacts, tasks, seed=settings.seed)
     except ModelError as error:
-        known = known_cell(root, corpus, system, seed, settings)
-        if known is not None and not known.left_out:
+        if before is not cell:
             raise
         return _kept(root, replace(cell, left_out=str(error)))
-    points = course(artifacts, ours, work, judged, seed=settings.seed) if with_course else []
     scores, ranges = _scored(found.views, judged, settings, topics=row.topics)
     cell = replace(
         cell,
         scores=scores,
         intervals=ranges,
-        chosen=found.training.chosen,
-        by_labels=found.training.by_labels,
-        label_free=found.training.label_free,
-        course=points,
-        tokens=found.training.tokens,
-        tasks=records,
-        tasks_by=tasks.key() if tasks else "",
+        course=course(artifacts, ours, work, judged, seed=settings.seed) if with_course else before.course,
+        task_records=records,
         seconds=round(time.perf_counter() - began, 1),
+        **_of_training(found.training, before),
     )
     cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
     shutil.rmtree(work, ignore_errors=True)
     return cell
+
+
+def _of_training(training: Training, before: Cell) -> dict[str, Any]:
+    """Return what a cell says of its training; choices that were asked for before and not this time stand."""
+    stands = CHOICES if training.label_free is None else ()
+    return asdict(training) | {name: getattr(before, name) for name in stands}
 
 
 def _kept(root: Path, cell: Cell) -> Cell:
@@ -210,14 +218,12 @@ class _Fitted:
     """A system that was fitted or trained.
 
     :param views: vectors of the judged dialogues.
-    :param encode: how it encodes utterances.
-    :param separator: what stands between the turns of a context.
+    :param reader: how it reads what the tasks give it; None where they were not asked for.
     :param precision: in which it computes.
     """
 
     views: Views
-    encode: Encode
-    separator: str
+    reader: Reader | None
     precision: AbstractContextManager[Any] = field(default_factory=nullcontext)
     training: Training = field(default_factory=Training)
 
@@ -231,10 +237,13 @@ def _fitted(
     *,
     mark: str,
     choices: bool,
+    tasks: bool,
 ) -> _Fitted:
     if row.baseline:
-        fitted = fitted_baseline(row, artifacts, judged, settings)
-        return _Fitted({"both": fitted(judged)}, partial(encode_as_dialogues, fitted), " ")
+        views = {"both": fitted_baseline(row, artifacts, judged, settings)(judged)}
+        # Fitted anew: LDA has as many topics as labels above, and encoders read whole dialogues.
+        fitted = fitted_baseline(row, artifacts, judged, settings, on_tasks=True) if tasks else None
+        return _Fitted(views, reader_of_baseline(fitted, similarity=row.similarity) if fitted else None)
     from dial2vec.encoder import DialogueEncoder
 
     if row.train is None:
@@ -243,12 +252,17 @@ def _fitted(
         encoder, training = trained_encoder(artifacts, settings, work, mark=mark, with_choices=choices)
     with encoder.autocast("auto"):
         views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
-    return _Fitted(views, *encode_alone(encoder), encoder.autocast("auto"), training)
+    return _Fitted(views, reader_of_encoder(encoder, similarity=row.similarity), encoder.autocast("auto"), training)
 
 
-def _task_records(system: _Fitted, artifacts: Artifacts, tasks: TaskData, *, seed: int) -> list[dict[str, Any]]:
+def _with_records(
+    before: Records, system: _Fitted, artifacts: Artifacts, tasks: TaskData | None, *, seed: int
+) -> Records:
+    """Return the records that were there, and those of the tasks that are asked for."""
+    if tasks is None or system.reader is None or tasks.key() in before:
+        return before
     with system.precision:
-        return score_utterances(system.encode, system.separator, artifacts, tasks, seed=seed)
+        return before | {tasks.key(): score_utterances(system.reader, artifacts, tasks, seed=seed)}
 
 
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:

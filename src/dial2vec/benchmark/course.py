@@ -26,12 +26,16 @@ class Training:
     :param chosen: name of the candidate that the cell is scored with; empty where nothing was trained.
     :param by_labels: step with the best purity on dev, which is how the paper chooses; None where dev has no labels.
     :param label_free: step that the criteria without labels choose; None where they were not asked.
-    :param tokens: that the encoder read, over all steps, padding left out.
+    :param label_free_name: the name of that candidate; empty where they were not asked.
+    :param steps: of the whole training.
+    :param tokens: that the encoder was trained on, over all steps, padding left out.
     """
 
     chosen: str = ""
     by_labels: int | None = None
     label_free: int | None = None
+    label_free_name: str = ""
+    steps: int = 0
     tokens: int = 0
 
 
@@ -58,7 +62,8 @@ def trained_encoder(
         if not written_last.is_file():
             stage(scratch, ours)
     report = read_json(scratch.training)
-    training = Training(tokens=round(sum(part["tokens"] * part["steps"] for part in (report, report["before"]))))
+    tokens = round(sum(part["tokens"] * part["steps"] for part in (report, report["before"])))
+    training = Training(tokens=tokens, steps=report["steps"])
     if with_choices or not last:
         training = _with_choices(training, scratch)
     if not last:
@@ -74,7 +79,7 @@ def _with_choices(training: Training, scratch: Artifacts) -> Training:
     labelled = [one for one in selection["candidates"] if one["dev"]]
     best = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
     chosen = selection["chosen"]
-    return replace(training, chosen=chosen, by_labels=best["step"], label_free=steps[chosen])
+    return replace(training, chosen=chosen, by_labels=best["step"], label_free=steps[chosen], label_free_name=chosen)
 
 
 def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:

@@ -78,35 +78,44 @@ def run_benchmark(
     names = list(dict.fromkeys(corpora or settings.corpora))
     grid = places(names, systems or list(METHODS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(root, "benchmark"):
-        bring_splits(root, settings, names)
+        bring_splits(root, settings, names, tasks=tasks)
         with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
         for _ in run_cells(root, settings, grid, jobs=jobs, say=say):
             cells = all_known(root, settings)
             write_tables(cells, output)
-            write_method_tables(cells, output)
-        return write_all(root, settings, output)
+            write_method_tables(cells, output, key=tasks.key() if tasks else None)
+        return write_all(root, settings, output, tasks=tasks)
 
 
-def bring_splits(root: Path, settings: Settings, corpora: Sequence[str]) -> None:
-    """Run the stages that cut the corpora into splits, where they have not been run.
+def bring_splits(root: Path, settings: Settings, corpora: Sequence[str], *, tasks: TaskData | None = None) -> None:
+    """Run the stages that cut the corpora into splits, where they have not been run, and look at what they give.
 
+    :param tasks: data of the tasks for utterances, where they are to be scored, too.
     :raises SettingsError: for a corpus that `settings` does not name.
-    :raises CorpusError: where the test split of one cannot be scored.
+    :raises CorpusError: where the test split of one, or the data of the tasks, cannot be scored.
+    :raises Dial2vecError: where a library of the tasks is not installed.
     """
     unknown = [name for name in corpora if name not in settings.corpora]
     if unknown:
         raise SettingsError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
+    if tasks is not None:
+        tasks.check()
     ensure_data(root, corpora)
     dvc(root, "repro", *targets(corpora, ("validate", "prepare")))
     for name in corpora:
         labelled_test(Artifacts(root, name))
+        if tasks is not None:
+            tasks.check_split(Artifacts(root, name), seed=settings.seed)
 
 
-def write_all(root: Path, settings: Settings, output: Path) -> list[Path]:
-    """Write tables, pictures and the page of every cell that is known, and return where they are."""
-    cells = all_known(root, settings)
-    return write_tables(cells, output) + write_method_tables(cells, output) + write_drawings(cells, output)
+def write_all(root: Path, settings: Settings, output: Path, *, tasks: TaskData | None = None) -> list[Path]:
+    """Write tables, pictures and the page of every cell that is known, and return where they are.
+
+    :param tasks: only their results stand in the tables of methods; None is as `write_method_tables` says.
+    """
+    cells, key = all_known(root, settings), tasks.key() if tasks else None
+    return write_tables(cells, output) + write_method_tables(cells, output, key=key) + write_drawings(cells, output)
 
 
 def places(
@@ -163,6 +172,8 @@ def run_cells(
         cell = known_cell(*where, with_course=place.with_course, tasks=place.tasks)
         if cell is None or cell.left_out:
             missing.append(place)
+            if cell is None and (known := known_cell(*where)) is not None and not known.left_out:
+                say(f"{place}: {_lacking(place, known)}, so it is computed again")
         else:
             # A process that was killed between the two leaves both.
             shutil.rmtree(work_folder(root, place.corpus, place.system, place.seed), ignore_errors=True)
@@ -240,6 +251,14 @@ def _threads(jobs: int) -> Iterator[None]:
             del os.environ[THREADS]
         else:
             os.environ[THREADS] = before
+
+
+def _lacking(place: Place, known: Cell) -> str:
+    """Say why a cell that is there does not serve."""
+    lacks = ["its course"] if place.with_course and not known.course else []
+    lacks += ["these tasks"] if place.tasks and place.tasks.key() not in known.task_records else []
+    gone = " and its weights were not kept" if ALL[place.system].train is not None else ""
+    return f"there without {' and '.join(lacks)}{gone}"
 
 
 def _in_words(cell: Cell) -> str:

@@ -5,27 +5,42 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.benchmark.cells import Cell
 from dial2vec.benchmark.published import INTENT_SETS, INTENTS
-from dial2vec.benchmark.systems import ALL
-from dial2vec.benchmark.tables import Groups, grouped
+from dial2vec.benchmark.systems import ALL, System
+from dial2vec.benchmark.tables import Groups, grouped, systems_of
+from dial2vec.benchmark.utterances import key_of_most
 from dial2vec.evaluation import TASKS
 from dial2vec.files import atomic_path
+from dial2vec.tasks.records import kind_of
 
 HEADING = """# Methods on all tasks
 
-Written by `dial2vec benchmark --tasks`, with all figures in `method-results.csv`. In points, mean ± sd over seeds of
-training. Every method begins with the same encoder, learns from the train split of the corpus, and is scored at its
-last checkpoint; "default" alone is scored at the one that the choice without labels took.
+Written by `dial2vec benchmark --tasks`, with all figures in `method-results.csv`. In points, mean ± sd over seeds; "(1
+of 2)" where only so many seeds have the figure.
 """
+# What is true of some rows: words -> of which.
+ROWS: dict[str, Callable[[System], bool]] = {
+    "trained from the start on the train split of the corpus, at the last checkpoint": (
+        lambda row: row.train is not None and row.selection == "last"
+    ),
+    "the same, at the checkpoint that the choice without labels took": (
+        lambda row: row.train is not None and row.selection == "label_free"
+    ),
+    "a baseline, fitted to the train split where it learns anything": lambda row: bool(row.baseline),
+    "not trained": lambda row: not row.baseline and row.train is None,
+    "answers ranked by the dot product, as in training, instead of the cosine": lambda row: row.similarity == "dot",
+}
 CSV_COLUMNS = ("model", "corpus", "task", "data", "kind", "metric", "mean", "sd", "seeds")
+# Published figures that ours do not stand beside: `tasks.intents.read_hwu64` says why.
+NOT_COMPARABLE = ("hwu64",)
 
 
 class Key(NamedTuple):
@@ -41,18 +56,17 @@ class Key(NamedTuple):
     metric: str
 
 
-def figures_of(cell: Cell) -> dict[Key, float]:
-    """Return every figure of the tasks for utterances of a cell."""
-    return {
-        Key(record["task"], record["data"], _kind(record), metric): value
-        for record in cell.tasks
-        for metric, value in record["figures"].items()
-    }
+def figures_of(cell: Cell, data_key: str) -> dict[Key, float]:
+    """Return every figure of the tasks for utterances of a cell, and how many contexts were cut where any were.
 
-
-def _kind(record: Mapping[str, Any]) -> str:
-    settings = record["settings"]
-    return settings.get("rule") or (f"of {settings['negatives'] + 1}" if "negatives" in settings else "")
+    :param data_key: of the task data on which they were measured.
+    """
+    found = {}
+    for record in cell.task_records.get(data_key, []):
+        cut = {"contexts_cut": float(record["cut"])} if record.get("cut") else {}
+        for metric, value in (record["figures"] | cut).items():
+            found[Key(record["task"], record["data"], kind_of(record["settings"]), metric)] = value
+    return found
 
 
 # Columns of the table: title -> task, kind and metrics. Where there are several data or metrics, their mean.
@@ -62,86 +76,103 @@ SUMMARY: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "5 shots": ("intent_classification", "", ("accuracy_5_shot",)),
     "out of scope": ("out_of_scope_detection", "in_scope", ("accuracy_5_shot_mean_minus_sd",)),
     "retrieval": ("semantic_retrieval", "", ("map",)),
-    "answers, R@1": ("response_selection", "of 51", ("recall_at_1",)),
-    "MRR": ("response_selection", "of 51", ("mrr",)),
-    "perturbed, R@1": ("robustness", "of 51", PERTURBED),
+    "answers, R@1 of 10": ("response_selection", "of 10", ("recall_at_1",)),
+    "of 51": ("response_selection", "of 51", ("recall_at_1",)),
+    "of 100": ("response_selection", "of 100", ("recall_at_1",)),
+    "MRR of 51": ("response_selection", "of 51", ("mrr",)),
+    "perturbed, R@1 of 51": ("robustness", "of 51", PERTURBED),
 }
 
 
-def summarised(cell: Cell, title: str) -> float:
-    """Return a column of `SUMMARY` for a cell; NaN where its task was not run."""
+def summarised(figures: Mapping[Key, float], title: str) -> float:
+    """Return a column of `SUMMARY` for the figures of a cell; NaN where its task was not run."""
     task, kind, metrics = SUMMARY[title]
-    found = [
-        value
-        for key, value in figures_of(cell).items()
-        if key.task == task and key.kind == kind and key.metric in metrics
-    ]
+    found = [value for key, value in figures.items() if key.task == task and key.kind == kind and key.metric in metrics]
     return float(np.mean(found)) if found else math.nan
 
 
-def as_markdown(cells: Sequence[Cell]) -> str:
-    """Return the tables as a page; empty where no cell has the tasks."""
-    groups = grouped(cell for cell in cells if cell.tasks)
+def as_markdown(cells: Sequence[Cell], data_key: str) -> str:
+    """Return the tables as a page; empty where no cell has the tasks on this data."""
+    groups = _measured(cells, data_key)
     if not groups:
         return ""
     corpora = dict.fromkeys(corpus for corpus, _ in groups)
-    parts = [_methods(corpus, groups) for corpus in corpora]
-    parts += [_intents(corpus, groups) for corpus in corpora]
-    parts += [_perturbations(corpus, groups) for corpus in corpora]
-    return "\n".join([HEADING, *(part for part in parts if part)])
+    parts = [part(corpus, groups, data_key) for part in (_methods, _intents, _perturbations) for corpus in corpora]
+    return "\n".join([_heading(groups, cells, data_key), *(part for part in parts if part)])
 
 
-def _methods(corpus: str, groups: Groups) -> str:
-    titles = ["purity", "Spearman", "MAP", *SUMMARY]
+def _measured(cells: Iterable[Cell], data_key: str) -> Groups:
+    return grouped(cell for cell in cells if data_key in cell.task_records)
+
+
+def _heading(groups: Groups, cells: Sequence[Cell], data_key: str) -> str:
+    systems = [system for system in ALL if system in {name for _, name in groups}]
+    lines = []
+    for words, is_so in ROWS.items():
+        titles = [ALL[system].title for system in systems if is_so(ALL[system])]
+        lines += [f"- {words}: {', '.join(titles)}"] if titles else []
+    other = sum(bool(cell.task_records) and data_key not in cell.task_records for cell in cells)
+    lines += [f"- not shown: {other} cells whose tasks were on other data or by other code"] if other else []
+    return "\n".join([HEADING, *lines]) + "\n"
+
+
+def _methods(corpus: str, groups: Groups, data_key: str) -> str:
     rows = []
-    for name, group in _of(corpus, groups):
-        dialogues = [_spread([cell.scores["both"][task] for cell in group]) for task in TASKS]
-        utterances = [_spread([summarised(cell, title) for cell in group]) for title in SUMMARY]
-        rows.append([ALL[name].title, str(len(group)), *dialogues, *utterances, _read(group), _choice(group)])
-    head = ["method", "seeds", *titles, "tokens read", "without labels"]
+    for name, group in systems_of(corpus, groups).items():
+        found = [figures_of(cell, data_key) for cell in group]
+        dialogues = [_over_seeds([cell.scores["both"][task] for cell in group]) for task in TASKS]
+        utterances = [_over_seeds([summarised(one, title) for one in found]) for title in SUMMARY]
+        rows.append([ALL[name].title, str(len(group)), *dialogues, *utterances, _tokens(group), _choice(group)])
+    head = ["method", "seeds", "purity", "Spearman", "MAP", *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
-        "Without labels: the step, of all, that the choice without labels would have taken, 0 being the start."
+        "Tokens trained on: what is encoded outside of training, to fit maps or to make variants, is not counted. "
+        "Chosen without labels: what that choice took, or would have taken, of so many steps; a seed after the other."
     )
     return _table(f"## {corpus}\n\n{words}", head, rows)
 
 
-def _intents(corpus: str, groups: Groups) -> str:
-    rows = []
-    for name, group in _of(corpus, groups):
-        found = [figures_of(cell) for cell in group]
-        keys = [
-            Key("intent_classification", data, "", f"accuracy_{shots}_shot") for shots in (1, 5) for data in INTENT_SETS
-        ]
-        if all(key in found[0] for key in keys):
-            rows.append([ALL[name].title, *(_spread([one[key] for one in found]) for key in keys)])
+def _intents(corpus: str, groups: Groups, data_key: str) -> str:
+    columns = [(shots, data) for shots in (1, 5) for data in INTENT_SETS]
+    keys = [Key("intent_classification", data, "", f"accuracy_{shots}_shot") for shots, data in columns]
+    rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
     if not rows:
         return ""
     for model, by_shots in INTENTS.items():
         figures = [*by_shots[1], *by_shots.get(5, (math.nan,) * len(INTENT_SETS))]
-        rows.append([f"{model} (BERT-base), published", *(_spread([one]) for one in figures)])
-    head = ["method", *(f"{data}, {shots}" for shots in (1, 5) for data in INTENT_SETS)]
-    return _table(f"## Intents by prototypes, trained on {corpus}\n\nWith 1 and with 5 shots.", head, rows)
+        shown = [
+            _over_seeds([figure]) + ("*" if data in NOT_COMPARABLE and not math.isnan(figure) else "")
+            for figure, (_, data) in zip(figures, columns, strict=True)
+        ]
+        rows.append([f"{model} (BERT-base), published", *shown])
+    head = ["method", *(f"{data}, {shots}" for shots, data in columns)]
+    words = (
+        "With 1 and with 5 shots. Published by Zhou et al. 2022; with * not comparable: the paper divided these "
+        "sentences otherwise, and took them as they were typed."
+    )
+    return _table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
 
 
-def _perturbations(corpus: str, groups: Groups) -> str:
+def _perturbations(corpus: str, groups: Groups, data_key: str) -> str:
     ways = ("clean", *PERTURBATIONS)
-    rows = []
-    for name, group in _of(corpus, groups):
-        found = [figures_of(cell) for cell in group]
-        cells = []
-        for way in ways:
-            keys = [Key("robustness", corpus, "of 51", f"{way}_{metric}") for metric in ("recall_at_1", "mrr")]
-            if all(key in found[0] for key in keys):
-                cells.append(" / ".join(_spread([one[key] for one in found]) for key in keys))
-        if cells:
-            rows.append([ALL[name].title, *cells])
+    columns = [
+        tuple(Key("robustness", corpus, "of 51", f"{way}_{metric}") for metric in ("recall_at_1", "mrr"))
+        for way in ways
+    ]
+    rows = _rows(corpus, groups, data_key, columns)
     words = "Recall@1 of 51 / MRR of the true answer, with the context as it is and perturbed."
     return _table(f"## Response selection, {corpus}\n\n{words}", ["method", *ways], rows) if rows else ""
 
 
-def _of(corpus: str, groups: Groups) -> list[tuple[str, list[Cell]]]:
-    return [(system, group) for (name, system), group in groups.items() if name == corpus]
+def _rows(corpus: str, groups: Groups, data_key: str, columns: Sequence[tuple[Key, ...]]) -> list[list[str]]:
+    """Return a row for each system that has any of the figures; several of a column are parted by slashes."""
+    rows = []
+    for name, group in systems_of(corpus, groups).items():
+        found = [figures_of(cell, data_key) for cell in group]
+        cells = [[_over_seeds([one.get(key, math.nan) for one in found]) for key in keys] for keys in columns]
+        if any(part for parts in cells for part in parts):
+            rows.append([ALL[name].title, *(" / ".join(filter(None, parts)) for parts in cells)])
+    return rows
 
 
 def _table(words: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -155,42 +186,49 @@ def _table(words: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> st
     return "\n".join(lines) + "\n"
 
 
-def _spread(values: Sequence[float]) -> str:
-    if any(math.isnan(value) for value in values):
+def _over_seeds(values: Sequence[float]) -> str:
+    """Return mean and sd of what is there, and of how many seeds where some have no such figure (NaN)."""
+    there = [value for value in values if not math.isnan(value)]
+    if not there:
         return ""
-    spread = f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
-    return f"{np.mean(values):.2f}{spread}"
+    spread = f" ± {np.std(there, ddof=1):.2f}" if len(there) > 1 else ""
+    return f"{np.mean(there):.2f}{spread}" + (f" ({len(there)} of {len(values)})" if len(there) < len(values) else "")
 
 
-def _read(group: Sequence[Cell]) -> str:
+def _tokens(group: Sequence[Cell]) -> str:
     read = [cell.tokens for cell in group if cell.tokens]
     return f"{np.mean(read) / 1000:.0f}k" if read else ""
 
 
 def _choice(group: Sequence[Cell]) -> str:
-    return ", ".join("" if cell.label_free is None else str(cell.label_free) for cell in group)
+    return "; ".join(f"{cell.label_free_name}, of {cell.steps} steps" for cell in group if cell.label_free_name)
 
 
-def as_csv(cells: Sequence[Cell]) -> str:
-    """Return every figure of the tasks as a row, mean and sd over seeds."""
+def as_csv(cells: Sequence[Cell], data_key: str) -> str:
+    """Return every figure of the tasks as a row, mean and sd over the seeds that have it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    for (corpus, system), group in grouped(cell for cell in cells if cell.tasks).items():
-        found = [figures_of(cell) for cell in group]
-        for key in found[0]:
+    for (corpus, system), group in _measured(cells, data_key).items():
+        found = [figures_of(cell, data_key) for cell in group]
+        for key in dict.fromkeys(key for one in found for key in one):
             values = [one[key] for one in found if key in one]
             sd = f"{np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
             writer.writerow([system, corpus, *key, f"{np.mean(values):.2f}", sd, len(values)])
     return out.getvalue()
 
 
-def write_method_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Write `method-results.md` and `method-results.csv` where a cell has the tasks, and return where they are."""
-    if not any(cell.tasks for cell in cells):
+def write_method_tables(cells: Sequence[Cell], folder: Path, *, key: str | None = None) -> list[Path]:
+    """Write `method-results.md` and `method-results.csv` where a cell has the tasks, and return where they are.
+
+    :param key: of the task data; results on any other do not stand beside them. None takes the data of today's tasks
+        that most cells share.
+    """
+    key = key_of_most(cell.task_records for cell in cells) if key is None else key
+    if not _measured(cells, key):
         return []
     paths = []
-    for name, text in (("method-results.md", as_markdown(cells)), ("method-results.csv", as_csv(cells))):
+    for name, text in (("method-results.md", as_markdown(cells, key)), ("method-results.csv", as_csv(cells, key))):
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
         paths.append(folder / name)

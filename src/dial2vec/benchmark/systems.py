@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from dial2vec.baselines.fitted import Fitted
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.tasks.encoding import Similarity
     from dial2vec.tokens import Batch
 
 Views = dict[str, NDArray[np.float32]]
@@ -67,6 +68,7 @@ class System:
     :param block: what differs from the block of the method.
     :param selection: how the checkpoint is chosen.
     :param choices: whether the choice without labels is asked for even where the last checkpoint is scored.
+    :param similarity: by which contexts and answers are compared on the tasks for utterances: as it was trained.
     :param course: whether every checkpoint is scored, with seed 1, for figure 3.
     """
 
@@ -83,6 +85,7 @@ class System:
     block: Mapping[str, Any] = field(default_factory=dict)
     selection: Literal["label_free", "last"] = "label_free"
     choices: bool = False
+    similarity: Similarity = "cosine"
     course: bool = False
 
     def settings(self, settings: Settings, *, seed: int) -> Settings:
@@ -111,19 +114,9 @@ def paper_input(encoder: str) -> str:
     return "plato" if is_plato(encoder) else "separators"
 
 
-def _method(
-    name: str, *, title: str, published: str = "", block: Mapping[str, Any] | None = None, version: int = 1
-) -> System:
+def _method(name: str, **options: Any) -> System:
     """Return a method as params.yaml has it, at its last checkpoint: what it does, not what the choice prevents."""
-    return System(
-        title=title,
-        published=published,
-        version=version,
-        train={"method": name},
-        block=block or {},
-        selection="last",
-        choices=True,
-    )
+    return System(train={"method": name}, selection="last", choices=True, **options)
 
 
 SYSTEMS: dict[str, System] = {
@@ -148,10 +141,12 @@ SYSTEMS: dict[str, System] = {
         course=True,
     ),
     "default": System(title="default", train={}),
-    "dse": _method("dse", title="DSE", version=2),
-    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE", version=2),
-    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, version=2),
-    "dialaug": _method("dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, version=2),
+    "dse": _method("dse", title="DSE"),
+    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE"),
+    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot"),
+    "dialaug": _method(
+        "dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, similarity="dot", version=2
+    ),
     "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
 }
 # The rows of the table of methods: all five trainings from the same start, with the start.
@@ -197,10 +192,14 @@ def ablated(setting: str) -> list[str]:
     return [_key(setting, value) for value in ABLATIONS[setting][1]]
 
 
-def fitted_baseline(system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings) -> Fitted:
+def fitted_baseline(
+    system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings, *, on_tasks: bool = False
+) -> Fitted:
     """Fit a baseline to the train split.
 
     :param judged: their labels are counted where the baseline has topics.
+    :param on_tasks: fit what encodes utterances and contexts: its dimensions are no clusters there, and contexts are
+        read as such.
     :raises CorpusError: when the labels give no number of topics.
     :raises ModelError: when its library or its model is not at hand.
     """
@@ -211,7 +210,8 @@ def fitted_baseline(system: System, artifacts: Artifacts, judged: Sequence[Dialo
         read_dialogues(artifacts.split("train")),
         seed=settings.seed,
         start=settings.encoder.name,
-        topics=_n_labels(judged) if system.topics else None,
+        topics=_n_labels(judged) if system.topics and not on_tasks else None,
+        on_tasks=on_tasks,
         title=system.title,
     )
 

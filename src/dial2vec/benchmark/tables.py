@@ -83,26 +83,28 @@ def as_csv(cells: Iterable[Cell]) -> str:
     writer.writerow(COLUMNS)
     groups = grouped(cells)
     for corpus in dict.fromkeys(corpus for corpus, _ in groups):
-        for (_, system), group in _of(corpus, groups).items():
+        for system, group in systems_of(corpus, groups).items():
             for view, scores in group[0].scores.items():
                 for task in TASKS:
                     found = figure(group, view, task)
                     ceiling = scores["spearman_ceiling"] if task == "spearman" else math.nan
                     plain = (found.mean, found.sd, len(group), found.published, found.low, found.high, ceiling)
                     writer.writerow([system, corpus, task, *map(_number, plain), view, " ".join(found.runs)])
-        for model in _only_published(_of(corpus, groups)):
+        for model in _only_published(systems_of(corpus, groups)):
             for task, points in published(model, corpus).items():
                 writer.writerow([model, corpus, task, "", "", "", _number(points), "", "", "", "both", ""])
     return out.getvalue()
 
 
-def _of(corpus: str, groups: Groups) -> Groups:
-    return {key: group for key, group in groups.items() if key[0] == corpus}
+def systems_of(corpus: str, groups: Groups) -> dict[str, list[Cell]]:
+    """Return the cells of one corpus by system, in the order of the groups."""
+    return {system: group for (name, system), group in groups.items() if name == corpus}
 
 
-def _only_published(groups: Groups) -> list[str]:
+def _only_published(systems: Iterable[str]) -> list[str]:
     """Return the models of the paper that no system stands beside."""
-    return [model for model in MODELS if model not in {ALL[system].published for _, system in groups}]
+    beside = {ALL[system].published for system in systems}
+    return [model for model in MODELS if model not in beside]
 
 
 def _number(value: float) -> str:
@@ -128,7 +130,7 @@ def as_markdown(cells: Sequence[Cell]) -> str:
 
 
 def _tasks(corpus: str, groups: Groups) -> str:
-    mine = _of(corpus, groups)
+    mine = systems_of(corpus, groups)
     ceiling = next(iter(mine.values()))[0].scores["both"]["spearman_ceiling"]
     lines = [
         f"## {corpus}",
@@ -138,7 +140,7 @@ def _tasks(corpus: str, groups: Groups) -> str:
         "| system | seeds | purity | Spearman | MAP | published |",
         "|---|---|---|---|---|---|",
     ]
-    for (_, system), group in mine.items():
+    for system, group in mine.items():
         found = [figure(group, "both", task) for task in TASKS]
         beside = " / ".join(f"{one.published:.1f}" for one in found if not math.isnan(one.published))
         figures = " | ".join(_in_words(one) for one in found)
@@ -202,7 +204,7 @@ def _checkpoints(groups: Groups) -> str:
 
 def _ablation(corpus: str, groups: Groups) -> str:
     """Return the paper's recipe with one setting changed, at the last checkpoint."""
-    mine = {system: group for (name, system), group in groups.items() if name == corpus}
+    mine = systems_of(corpus, groups)
     rows = [system for setting in ABLATIONS for system in ablated(setting) if system in mine]
     if not rows:
         return ""

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.errors import CorpusError
-from dial2vec.tasks.encoding import Encode
+from dial2vec.tasks.encoding import Reader
 
 # To be raised when the code of the tasks gives other figures, so that they are computed anew.
-TASKS_VERSION = 1
+TASKS_VERSION = 2
 UTTERANCE_TASKS = ("intents", "out_of_scope", "retrieval", "response_selection", "robustness")
+# Records of `tasks.records.TaskResult` by the key of the data that they were measured on.
+Records = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +33,38 @@ class TaskData:
     limit: int = 1000
 
     def key(self) -> str:
-        """Identify the data and the code of the tasks.
+        """Identify the code of the tasks, by what stands before the hyphen, and their data.
 
         :raises CorpusError: when the intent sets are not there.
         """
-        digest = hashlib.sha256(json.dumps([TASKS_VERSION, UTTERANCE_TASKS, self.limit]).encode())
+        digest = hashlib.sha256(json.dumps([UTTERANCE_TASKS, self.limit]).encode())
         for path in self._files():
             digest.update(f"{path.name} ".encode())
             with path.open("rb") as handle:
                 digest.update(hashlib.file_digest(handle, "sha256").digest())
-        return digest.hexdigest()[:16]
+        return f"{TASKS_VERSION}-{digest.hexdigest()[:16]}"
+
+    def check(self) -> None:
+        """Make sure that the intent sets can be read, and that the library for their retrieval is there.
+
+        :raises Dial2vecError: when not.
+        """
+        from dial2vec.tasks.sources import Sources, check_intents
+
+        if self.intents is not None:
+            self._files()
+            check_intents(Sources(intents=self.intents))
+
+    def check_split(self, artifacts: Artifacts, *, seed: int) -> None:
+        """Make sure that the test split of a corpus has answers enough to stand against each other.
+
+        :param seed: that of the tasks.
+        :raises CorpusError: when it has not.
+        """
+        from dial2vec.tasks.run import check_tasks
+        from dial2vec.tasks.sources import Sources
+
+        check_tasks((), Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
 
     def _files(self) -> list[Path]:
         if self.intents is None:
@@ -52,20 +78,26 @@ class TaskData:
         return sorted(path for path in self.intents.rglob("*") if path.is_file())
 
 
-def score_utterances(
-    encode: Encode, separator: str, artifacts: Artifacts, data: TaskData, *, seed: int
-) -> list[dict[str, Any]]:
-    """Return the records of `tasks.records.TaskResult` of every task.
+def key_of_most(found: Iterable[Records]) -> str:
+    """Return the key under which most cells have records of today's tasks, the first in order where several do.
 
-    :param encode: texts to vectors [n, d].
-    :param separator: stands between the turns of a context.
+    Empty where none has any.
     """
-    from dial2vec.tasks.run import Sources, run_tasks
+    counts = Counter(key for records in found for key in records if key.startswith(f"{TASKS_VERSION}-"))
+    return min(counts, key=lambda key: (-counts[key], key), default="")
 
-    sources = Sources(
-        intents=data.intents,
-        dialogues=((artifacts.corpus, artifacts.split("test")),),
-        limit=data.limit,
-        separator=separator,
-    )
-    return [result.to_record() for result in run_tasks(encode, UTTERANCE_TASKS, sources, seed=seed)]
+
+def score_utterances(reader: Reader, artifacts: Artifacts, data: TaskData, *, seed: int) -> list[dict[str, Any]]:
+    """Return the records of `tasks.records.TaskResult` of every task that there is data for.
+
+    :param reader: the system of the cell.
+    """
+    from dial2vec.tasks.run import run_tasks
+    from dial2vec.tasks.sources import Sources
+
+    sources = Sources(intents=data.intents, dialogues=_dialogues(artifacts), limit=data.limit)
+    return [result.to_record() for result in run_tasks(reader, (), sources, seed=seed)]
+
+
+def _dialogues(artifacts: Artifacts) -> tuple[tuple[str, Path], ...]:
+    return ((artifacts.corpus, artifacts.split("test")),)

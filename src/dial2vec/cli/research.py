@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, Literal
 
 import click
 
@@ -79,18 +80,10 @@ def augment(
     seed: int,
 ) -> None:
     """Write variants of TRANSCRIPTS (JSON Lines) that keep the intent, and some that do not, with a page to look at."""
-    from dial2vec.augmentation import Tools
-    from dial2vec.augmentation.command import augment_file
-    from dial2vec.augmentation.masked import load_masked
-    from dial2vec.augmentation.translation import BackTranslation, load_translator
+    from dial2vec.augmentation.command import Models, augment_file
 
-    tools = Tools(
-        masked=load_masked(masked) if masked else None,
-        translation=BackTranslation(*map(load_translator, translate)) if translate else None,
-    )
-    for path in augment_file(
-        transcripts, output, ways=ways, tools=tools, model=model, limit=limit, seed=seed, say=click.echo
-    ):
+    models = Models(model, masked or "", translate or ())
+    for path in augment_file(transcripts, output, ways=ways, models=models, limit=limit, seed=seed, say=click.echo):
         click.echo(f"wrote {path}")
 
 
@@ -102,6 +95,13 @@ def augment(
 @click.option("--corpus", "corpora", multiple=True, help="Responses are selected on its test split.")
 @click.option("--pairs", type=click.Path(path_type=Path), help="TSV of score, sentence, sentence.")
 @click.option("--candidates", type=click.Path(path_type=Path), help="Queries with candidates, as DialogueCSE has them.")
+@click.option(
+    "--similarity",
+    type=click.Choice(["cosine", "dot"]),
+    default="cosine",
+    show_default=True,
+    help="Of contexts and answers; dot is how DialAug is trained.",
+)
 @click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Queries at most.")
 @click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31))
 @click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
@@ -113,6 +113,7 @@ def evaluate(
     corpora: tuple[str, ...],
     pairs: Path | None,
     candidates: Path | None,
+    similarity: Literal["cosine", "dot"],
     limit: int,
     seed: int,
     output: Path | None,
@@ -132,15 +133,16 @@ def evaluate(
     from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.params import load_settings
     from dial2vec.tasks.command import evaluate_baseline, evaluate_model
-    from dial2vec.tasks.run import Sources
+    from dial2vec.tasks.sources import Sources
 
     splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)
     sources = Sources(intents=intents, dialogues=splits, pairs=pairs, candidates=candidates, limit=limit)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
+    common: dict[str, Any] = {"similarity": similarity, "seed": seed, "output": output, "say": click.echo}
     if model is not None:
-        evaluate_model(model, names, sources, seed=seed, output=output, say=click.echo)
+        evaluate_model(model, names, sources, **common)
     elif baseline is not None:
         root = find_root()
         start = load_settings(root / "params.yaml").encoder.name
         train = Artifacts(root, corpora[0]).split("train")
-        evaluate_baseline(baseline, names, sources, train=train, start=start, seed=seed, output=output, say=click.echo)
+        evaluate_baseline(baseline, names, sources, corpus=corpora[0], train=train, start=start, **common)

@@ -28,6 +28,19 @@ def bm25_words(text: str) -> list[str]:
     return [word for word in bare if word]
 
 
+def require_bm25() -> None:
+    """Make sure that the library is there.
+
+    :raises Dial2vecError: when bm25s is not installed.
+    """
+    try:
+        import bm25s  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise Dial2vecError(
+            "bm25s is not installed; candidates for semantic retrieval are drawn by it. Install `dial2vec[tasks]`."
+        ) from error
+
+
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, seed: int) -> NDArray[np.int64]:
     """Return the places of the n texts with the highest BM25 score for each query, itself left out, int64 [q, n].
 
@@ -38,12 +51,9 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, see
     :param queries: places of the queries in `texts`.
     :raises Dial2vecError: when bm25s is not installed.
     """
-    try:
-        import bm25s
-    except ModuleNotFoundError as error:
-        raise Dial2vecError(
-            "bm25s is not installed; candidates for semantic retrieval are drawn by it. Install `dial2vec[tasks]`."
-        ) from error
+    require_bm25()
+    import bm25s
+
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     found = np.full((len(queries), n), -1, dtype=np.int64)
     tokens = [bm25_words(text) for text in texts]

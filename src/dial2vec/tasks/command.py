@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from dial2vec.baselines import fit_baseline
+from dial2vec.baselines import check_baseline, fit_baseline
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_errors
-from dial2vec.tasks.encoding import Encode, encode_alone, encode_as_dialogues
-from dial2vec.tasks.records import TaskResult
-from dial2vec.tasks.run import Sources, check_names, run_tasks
+from dial2vec.tasks.encoding import Reader, Similarity, reader_of_baseline, reader_of_encoder
+from dial2vec.tasks.records import TaskResult, kind_of
+from dial2vec.tasks.run import check_tasks, run_tasks
+from dial2vec.tasks.sources import Sources, require_split
 
 PER_LINE = 4
 
@@ -24,21 +23,23 @@ def evaluate_model(
     names: Sequence[str],
     sources: Sources,
     *,
+    similarity: Similarity = "cosine",
     seed: int,
     output: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
-    """Run the tasks with a model, say each result as it comes, and write them all.
+    """Run the tasks with a model, say each result as it comes, and write it.
 
     :param model: as `DialogueEncoder.from_pretrained` takes it.
+    :param similarity: of contexts and answers.
     :param output: JSON Lines, a result per line; None writes none.
+    :raises Dial2vecError: for data or names that are wrong, before the model is loaded.
     """
-    _prepare(names, output)
+    _prepare(names, sources, output, seed=seed)
     encoder = DialogueEncoder.from_pretrained(model)
-    encode, separator = encode_alone(encoder)
-    sources = replace(sources, separator=separator)
     with encoder.autocast("auto"):
-        return _evaluate(encode, names, sources, seed=seed, output=output, say=say)
+        reader = reader_of_encoder(encoder, similarity=similarity)
+        return _evaluate(reader, names, sources, seed=seed, output=output, say=say)
 
 
 def evaluate_baseline(
@@ -46,39 +47,46 @@ def evaluate_baseline(
     names: Sequence[str],
     sources: Sources,
     *,
+    corpus: str,
     train: Path,
     start: str,
+    similarity: Similarity = "cosine",
     seed: int,
     output: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
-    """Fit a baseline once, run the tasks with it, say each result as it comes, and write them all.
+    """Fit a baseline once, run the tasks with it, say each result as it comes, and write it.
 
-    It reads an utterance, or the turns of a context in one, as a dialogue of one turn. A blank stands between the
-    turns of a context: to those that count words a separator would be a word.
+    It reads an utterance as a dialogue of one turn, and a context as a dialogue of its turns.
 
     :param baseline: key of `dial2vec.baselines.BASELINES`.
-    :param train: JSON Lines of the dialogues that it is fitted to.
+    :param corpus: name of the dialogues that it is fitted to, for errors.
+    :param train: their JSON Lines.
     :param start: the encoder of those that begin with one.
+    :param similarity: of contexts and answers.
     :param seed: of the fit and of the tasks.
     :param output: JSON Lines, a result per line; None writes none.
+    :raises Dial2vecError: for data or names that are wrong, before anything is fitted.
     :raises ModelError: when its library or its model is not at hand.
     """
-    _prepare(names, output)
-    fitted = fit_baseline(baseline, read_dialogues(train), seed=seed, start=start)
-    return _evaluate(partial(encode_as_dialogues, fitted), names, sources, seed=seed, output=output, say=say)
+    check_baseline(baseline)
+    require_split(corpus, train)
+    _prepare(names, sources, output, seed=seed)
+    fitted = fit_baseline(baseline, read_dialogues(train), seed=seed, start=start, on_tasks=True)
+    reader = reader_of_baseline(fitted, similarity=similarity)
+    return _evaluate(reader, names, sources, seed=seed, output=output, say=say)
 
 
-def _prepare(names: Sequence[str], output: Path | None) -> None:
-    """Find a wrong name, and a folder that cannot be written to, before anything is loaded, fitted or encoded."""
-    check_names(names)
+def _prepare(names: Sequence[str], sources: Sources, output: Path | None, *, seed: int) -> None:
+    """Find wrong names and data, and a folder that cannot be written to, before anything is loaded or encoded."""
+    check_tasks(names, sources, seed=seed)
     if output is not None:
         with write_errors(output):
             output.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _evaluate(
-    encode: Encode,
+    reader: Reader,
     names: Sequence[str],
     sources: Sources,
     *,
@@ -86,13 +94,15 @@ def _evaluate(
     output: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
-    results = []
-    for result in run_tasks(encode, names, sources, seed=seed):
+    results: list[TaskResult] = []
+    for result in run_tasks(reader, names, sources, seed=seed):
         say(in_words(result))
         results.append(result)
+        # Each time the whole file: what was found stays when a later task fails.
+        if output is not None:
+            with atomic_path(output) as temporary:
+                temporary.write_text("".join(json.dumps(one.to_record()) + "\n" for one in results))
     if output is not None:
-        with atomic_path(output) as temporary:
-            temporary.write_text("".join(json.dumps(result.to_record()) + "\n" for result in results))
         say(f"wrote {output}")
     return results
 
@@ -103,7 +113,9 @@ def in_words(result: TaskResult) -> str:
         f"{name.replace('_', ' ')} {figure:.2f}" + (f" ± {result.spread[name]:.2f}" if name in result.spread else "")
         for name, figure in result.figures.items()
     ]
-    head = f"{result.task.replace('_', ' ')}, {result.data} ({result.n}, {result.seconds:.0f} s):"
+    cut = f", {result.cut} contexts cut" if result.cut else ""
+    name = ", ".join(filter(None, (result.task.replace("_", " "), result.data, kind_of(result.settings))))
+    head = f"{name} ({result.n}, {result.seconds:.0f} s{cut}):"
     if len(figures) <= PER_LINE:
         return f"{head} {', '.join(figures)}"
     lines = (", ".join(figures[first : first + PER_LINE]) for first in range(0, len(figures), PER_LINE))

@@ -8,7 +8,10 @@ import numpy as np
 
 
 def stream(*names: str | int) -> np.random.Generator:
-    """Return the generator of random numbers that belongs to these names, such as a seed and the id of a dialogue."""
+    """Return the generator of random numbers that belongs to these names, such as a seed and the id of a dialogue.
+
+    Not `augmentation.streams.stream`: each has figures behind it that were drawn by its own seeds, and would change.
+    """
     return np.random.default_rng(lot(*names))
 
 

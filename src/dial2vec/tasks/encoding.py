@@ -1,11 +1,11 @@
-"""Texts to vectors: each different text is encoded once, and what comes back is looked at before it is believed."""
+"""What a system under test is, and texts to vectors: each different one once, and looked at before it is believed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,80 +17,123 @@ from dial2vec.evaluation.relatedness import COSINE_STEP
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
 
-# Texts to vectors [n, d], a row per text; batches are its own affair.
-Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+# Texts of the turns before an answer, the first one first; at least one.
+Context = tuple[str, ...]
+Similarity = Literal["cosine", "dot"]
+# A text, or a context.
+T = TypeVar("T", str, Context)
+BATCH_SIZE = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """Different texts with their vectors.
+class Reader:
+    """A system under test: how it reads what the tasks give it. Batches are its own affair.
+
+    :param utterances: texts to vectors, float32 [n, d], a row per text.
+    :param contexts: contexts to vectors of the same space, float32 [n, d]. What it does with turns that do not fit is
+        its own affair too, but the last turn, which is being answered, should be read.
+    :param similarity: by which contexts and answers are compared, "cosine" or "dot", which prefers longer vectors: as
+        the system was trained. The other tasks are defined by the cosine.
+    :param count_cut: how many of some contexts are not read whole; None where the system does not tell.
+    """
+
+    utterances: Callable[[Sequence[str]], NDArray[np.float32]]
+    contexts: Callable[[Sequence[Context]], NDArray[np.float32]]
+    similarity: Similarity = "cosine"
+    count_cut: Callable[[Sequence[Context]], int] | None = None
+
+
+def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cosine") -> Reader:
+    """Return how an encoder reads: utterances alone, contexts by their last turns, without its head."""
+
+    def count_cut(contexts: Sequence[Context]) -> int:
+        return sum(sequence.cut > 0 for sequence in encoder.context_tokens(contexts))
+
+    return Reader(
+        partial(encoder.encode_utterances, batch_size=BATCH_SIZE),
+        partial(encoder.encode_contexts, batch_size=BATCH_SIZE),
+        similarity,
+        count_cut,
+    )
+
+
+def reader_of_baseline(
+    encode: Callable[[Sequence[Dialogue]], NDArray[np.float32]], *, similarity: Similarity = "cosine"
+) -> Reader:
+    """Return how what encodes dialogues reads: an utterance is a dialogue of one turn, a context one of its turns."""
+
+    def contexts(found: Sequence[Context]) -> NDArray[np.float32]:
+        return encode(
+            [Dialogue(str(n), tuple(Turn("speaker", text) for text in context)) for n, context in enumerate(found)]
+        )
+
+    return Reader(lambda texts: contexts([(text,) for text in texts]), contexts, similarity)
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded(Generic[T]):
+    """Different texts, or contexts, with their vectors.
 
     :param vectors: [u, d], a row per different text.
     :param row_of: the row of each text.
     """
 
     vectors: NDArray[np.float32]
-    row_of: dict[str, int]
+    row_of: dict[T, int]
 
-    def rows(self, texts: Iterable[str]) -> NDArray[np.int64]:
+    def rows(self, texts: Iterable[T]) -> NDArray[np.int64]:
         """Return the row of each of some texts, int64 [n]; all must have been encoded."""
         return np.array([self.row_of[text] for text in texts], dtype=np.int64)
 
 
-def encode_distinct(encode: Encode, texts: Iterable[str]) -> Encoded:
-    """Encode each different text once, in one call.
+def encode_distinct(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts: Iterable[T]) -> Encoded[T]:
+    """Encode each different text, or context, once, in one call.
 
     They are sorted first, so that the encoder sees the same list whatever the order of the data.
 
     :raises Dial2vecError: when the encoder gives back another number of rows, or anything that is not finite.
     """
-    distinct = sorted(set(texts))
-    vectors = np.asarray(encode(distinct), dtype=np.float32)
-    if vectors.ndim != 2 or len(vectors) != len(distinct):
-        raise Dial2vecError(
-            f"the encoder gave an array of shape {list(vectors.shape)} for {len(distinct)} texts; expected one row per "
-            "text. Return an array [n, d] from the function that encodes."
-        )
+    distinct: list[T] = sorted(set(texts))
+    vectors = _rows(encode, distinct)
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
+        shown = distinct[broken[0]]
         raise Dial2vecError(
             f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, the first for the text "
-            f"{distinct[broken[0]][:60]!r}; expected finite numbers. The training diverged or the model is damaged: "
-            "lower the learning rate or load another one."
+            f"{(shown if isinstance(shown, str) else shown[-1])[:60]!r}; expected finite numbers. The training "
+            "diverged or the model is damaged: lower the learning rate or load another one."
         )
     return Encoded(vectors, {text: row for row, text in enumerate(distinct)})
 
 
-def remembering(encode: Encode) -> Encode:
-    """Return an encoder that encodes no text a second time; tasks share most of their contexts and candidates.
+def _rows(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts: Sequence[T]) -> NDArray[np.float32]:
+    vectors = np.asarray(encode(texts), dtype=np.float32)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise Dial2vecError(
+            f"the encoder gave an array of shape {list(vectors.shape)} for {len(texts)} texts; expected one row per "
+            "text. Return an array [n, d] from the function that encodes."
+        )
+    return vectors
+
+
+def remembering(reader: Reader) -> Reader:
+    """Return a reader that encodes no text and no context a second time; tasks share most of theirs.
 
     It keeps every vector, 1.5 kB for 384 dimensions.
     """
-    known: dict[str, NDArray[np.float32]] = {}
+    return replace(reader, utterances=_remembered(reader.utterances), contexts=_remembered(reader.contexts))
 
-    def encoded(texts: Sequence[str]) -> NDArray[np.float32]:
+
+def _remembered(encode: Callable[[Sequence[T]], NDArray[np.float32]]) -> Callable[[Sequence[T]], NDArray[np.float32]]:
+    known: dict[T, NDArray[np.float32]] = {}
+
+    def encoded(texts: Sequence[T]) -> NDArray[np.float32]:
         new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            known.update(zip(new, encode(new), strict=True))
+            known.update(zip(new, _rows(encode, new), strict=True))
         return np.stack([known[text] for text in texts])
 
     return encoded
-
-
-def encode_alone(encoder: DialogueEncoder) -> tuple[Encode, str]:
-    """Return how an encoder encodes utterances, and what stands between the turns of a context, as in training."""
-    separator = encoder.tokens.tokenizer.sep_token
-    return partial(encoder.encode_utterances, batch_size=64), f" {separator} " if separator else " "
-
-
-def encode_as_dialogues(
-    encode: Callable[[Sequence[Dialogue]], NDArray[np.float32]], texts: Sequence[str]
-) -> NDArray[np.float32]:
-    """Encode utterances by what encodes dialogues: each is one of a single turn.
-
-    :return: [n, d].
-    """
-    return encode([Dialogue(str(number), (Turn("speaker", text),)) for number, text in enumerate(texts)])
 
 
 def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:

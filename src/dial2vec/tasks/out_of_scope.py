@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.encoding import Encode, Encoded, encode_distinct, stepped
+from dial2vec.tasks.encoding import Encoded, Reader, encode_distinct, stepped
 from dial2vec.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
 from dial2vec.tasks.prototypes import DRAWS, SHOTS, draw_shots, intent_codes, nearest_shares, require_sentences
 from dial2vec.tasks.records import TaskResult, points, versions_of
@@ -21,7 +21,7 @@ Rule = Literal["in_scope", "release"]
 
 
 def detect_out_of_scope(
-    encode: Encode,
+    reader: Reader,
     data: IntentSet,
     *,
     shots: Sequence[int] = SHOTS,
@@ -67,7 +67,8 @@ def detect_out_of_scope(
     drawn = draw_shots(train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
     references = [_reference(data, drawn=set(draw.ravel().tolist()), rule=rule) for draw in drawn]
     everything = {text for reference in references for text in reference}
-    encoded = encode_distinct(encode, [*everything, *drawn.ravel().tolist(), *data.test.texts, *data.out_of_scope])
+    texts = [*everything, *drawn.ravel().tolist(), *data.test.texts, *data.out_of_scope]
+    encoded = encode_distinct(reader.utterances, texts)
     test = _Test.of(encoded, data, intents, rule)
     found: dict[str, list[float]] = {}
     for draw, reference in zip(drawn, references, strict=True):
@@ -123,7 +124,7 @@ class _Test:
     out_code: int | None
 
     @classmethod
-    def of(cls, encoded: Encoded, data: IntentSet, intents: list[str], rule: Rule) -> _Test:
+    def of(cls, encoded: Encoded[str], data: IntentSet, intents: list[str], rule: Rule) -> _Test:
         rows = encoded.rows([*data.test.texts, *data.out_of_scope])
         out_code = intents.index(OUT_OF_SCOPE) if rule == "release" else None
         return cls(normalised(encoded.vectors), rows, intent_codes(data.test.labels, intents), out_code)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.tasks.draws import stream
-from dial2vec.tasks.encoding import Encode, encode_distinct, stepped
+from dial2vec.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec.tasks.intents import IntentSet, Sentences
 from dial2vec.tasks.records import TaskResult, points, versions_of
 
@@ -21,7 +21,7 @@ SHOTS, DRAWS = (1, 5), 10
 
 
 def classify_intents(
-    encode: Encode, data: IntentSet, *, shots: Sequence[int] = SHOTS, draws: int = DRAWS, seed: int
+    reader: Reader, data: IntentSet, *, shots: Sequence[int] = SHOTS, draws: int = DRAWS, seed: int
 ) -> TaskResult:
     """Classify the in-scope test sentences by the nearest of few-shot prototypes.
 
@@ -44,7 +44,7 @@ def classify_intents(
     # Only what some draw uses is encoded: of SNIPS at most 350 of its 13,038 training sentences.
     drawn = draw_shots(data.train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
-    encoded = encode_distinct(encode, [*drawn.ravel().tolist(), *data.test.texts])
+    encoded = encode_distinct(reader.utterances, [*drawn.ravel().tolist(), *data.test.texts])
     units = normalised(encoded.vectors)
     queries, truth = units[encoded.rows(data.test.texts)], intent_codes(data.test.labels, intents)
     supports = units[encoded.rows(drawn.ravel().tolist()).reshape(drawn.shape)]

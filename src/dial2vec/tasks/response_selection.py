@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +14,9 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.tasks.draws import lot, stream
-from dial2vec.tasks.encoding import Encode, Encoded, encode_distinct, stepped
-from dial2vec.tasks.records import TaskResult, points, versions_of
+from dial2vec.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
+from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
 
-Similarity = Literal["cosine", "dot"]
 # The ranks that are counted as found: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
 TOP = (1, 3, 10)
 # Numbers of candidates' vectors that are compared together: 32 MiB of float64, some four times.
@@ -35,21 +34,19 @@ class Queries:
     """
 
     names: tuple[tuple[str, int], ...]
-    contexts: tuple[tuple[str, ...], ...]
+    contexts: tuple[Context, ...]
     responses: tuple[str, ...]
     candidates: NDArray[np.int64]
 
 
 def select_responses(
-    encode: Encode,
+    reader: Reader,
     dialogues: Iterable[Dialogue],
     *,
     data: str,
     role: int = 1,
     negatives: int = 50,
     top: Sequence[int] = TOP,
-    similarity: Similarity = "cosine",
-    separator: str = " ",
     limit: int | None = None,
     seed: int,
 ) -> TaskResult:
@@ -59,24 +56,25 @@ def select_responses(
     among the first k, in [0, 100], 100 k / (1 + negatives) by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
     equally similar candidates the true one comes last: vectors that collapsed to one point find nothing. Candidates
     are drawn as `draw_queries` says. With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE); with
-    50, and "dot", the Recall@1 of 51 and MRR of Poddar et al. 2022 (DialAug).
+    50, and a reader that compares by "dot", the Recall@1 of 51 and MRR of Poddar et al. 2022 (DialAug); with 9, its
+    Recall@1 of 10.
+
+    :param reader: what is measured; its similarity ranks the candidates.
 
     :param data: name of the dialogues, for the record.
     :param role: number of the speaker who answers: 0 spoke first, 1 is the second one.
     :param negatives: candidates besides the true one; at least 1.
-    :param similarity: "cosine" or "dot", which prefers longer vectors.
-    :param separator: stands between the turns of a context, such as " [SEP] ". Of a long context most encoders read
-        the beginning only; one that is to read its end must see to that.
     :param limit: rank this many turns at most, drawn by the seed; None ranks all.
     :raises Dial2vecError: when an option is out of range.
     :raises CorpusError: when no turn can be ranked, or there are too few others.
     """
-    check_ranking(top, similarity)
+    check_ranking(top, reader.similarity)
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
     start = time.perf_counter()
-    contexts = [separator.join(turns) for turns in queries.contexts]
-    encoded = encode_distinct(encode, [*contexts, *queries.responses])
-    ranks = ranks_of_responses(encoded, queries, contexts, similarity=similarity)
+    contexts = encode_distinct(reader.contexts, queries.contexts)
+    responses = encode_distinct(reader.utterances, queries.responses)
+    ranks = ranks_of_responses(contexts, responses, queries, queries.contexts, similarity=reader.similarity)
+    settings: dict[str, Setting] = {"role": role, "negatives": negatives, "limit": limit, "seed": seed}
     return TaskResult(
         task="response_selection",
         data=data,
@@ -85,10 +83,8 @@ def select_responses(
         spread={},
         seconds=time.perf_counter() - start,
         versions=versions_of("numpy"),
-        settings={
-            **{"role": role, "negatives": negatives, "similarity": similarity},
-            **{"separator": separator, "limit": limit, "seed": seed},
-        },
+        settings=settings | {"similarity": reader.similarity},
+        cut=count_cut(reader, queries.contexts),
     )
 
 
@@ -190,25 +186,36 @@ class _Pool:
         return order[~barred[order]][:n]
 
 
+def count_cut(reader: Reader, contexts: Iterable[Context]) -> int | None:
+    """Return how many different contexts are not read whole; None where the reader does not tell."""
+    return None if reader.count_cut is None else reader.count_cut(sorted(set(contexts)))
+
+
 def ranks_of_responses(
-    encoded: Encoded, queries: Queries, contexts: Sequence[str], *, similarity: Similarity
+    contexts: Encoded[Context],
+    responses: Encoded[str],
+    queries: Queries,
+    read: Sequence[Context],
+    *,
+    similarity: Similarity,
 ) -> NDArray[np.int64]:
     """Return the rank of each query's true turn among its candidates, from 1, int64 [q].
 
-    :param encoded: all contexts and all candidates.
-    :param contexts: what is read of each query.
+    :param contexts: all that are read.
+    :param responses: all candidates.
+    :param read: what is read of each query.
     """
-    offered = encoded.rows(queries.responses)[queries.candidates]
-    return ranks_of_first(encoded.vectors, encoded.rows(contexts), offered, similarity=similarity)
+    offered = responses.rows(queries.responses)[queries.candidates]
+    return ranks_of_first(contexts.vectors[contexts.rows(read)], responses.vectors, offered, similarity=similarity)
 
 
 def ranks_of_first(
-    vectors: NDArray[np.float32], asked: NDArray[np.int64], offered: NDArray[np.int64], *, similarity: Similarity
+    asked: NDArray[np.float32], vectors: NDArray[np.float32], offered: NDArray[np.int64], *, similarity: Similarity
 ) -> NDArray[np.int64]:
     """Return the rank of the first of each row of candidates, from 1, int64 [q]; the worst rank among equals.
 
-    :param vectors: [u, d].
-    :param asked: row of each query, [q].
+    :param asked: vector of each query, [q, d].
+    :param vectors: of all candidates, [u, d].
     :param offered: rows of its candidates, [q, c].
     """
     ranks = np.empty(len(asked), dtype=np.int64)
@@ -223,7 +230,7 @@ def ranks_of_first(
         else:
             candidates = normalised(candidates.reshape(-1, vectors.shape[1])).reshape(candidates.shape)
         # The query's own length is the same for all its candidates.
-        scores = stepped(np.einsum("qd,qcd->qc", normalised(vectors[asked[some]]), candidates))
+        scores = stepped(np.einsum("qd,qcd->qc", normalised(asked[some]), candidates))
         ranks[some] = (scores >= scores[:, :1]).sum(axis=1)
     return ranks
 

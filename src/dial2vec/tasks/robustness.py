@@ -10,13 +10,13 @@ import numpy as np
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import Dial2vecError
 from dial2vec.tasks.draws import stream
-from dial2vec.tasks.encoding import Encode, encode_distinct
-from dial2vec.tasks.records import TaskResult, versions_of
+from dial2vec.tasks.encoding import Context, Reader, encode_distinct
+from dial2vec.tasks.records import Setting, TaskResult, versions_of
 from dial2vec.tasks.response_selection import (
     TOP,
     Queries,
-    Similarity,
     check_ranking,
+    count_cut,
     draw_queries,
     ranking_figures,
     ranks_of_responses,
@@ -28,7 +28,7 @@ CLEAN = "clean"
 
 
 def select_responses_perturbed(
-    encode: Encode,
+    reader: Reader,
     dialogues: Iterable[Dialogue],
     perturbations: Mapping[str, Perturbation],
     *,
@@ -37,8 +37,6 @@ def select_responses_perturbed(
     role: int = 1,
     negatives: int = 50,
     top: Sequence[int] = TOP,
-    similarity: Similarity = "cosine",
-    separator: str = " ",
     limit: int | None = None,
     seed: int,
 ) -> TaskResult:
@@ -47,7 +45,8 @@ def select_responses_perturbed(
     The figures are those of `select_responses`, by what was done to the contexts: "clean_recall_at_1", "typos_mrr".
     Beside each stands its drop, "typos_mrr_drop": clean minus perturbed, in points, in [-100, 100], lower is better, 0
     where the perturbation does no harm. Over several draws they are means, with their standard deviation in `spread`.
-    A context that a perturbation leaves empty is an empty text to the encoder. Source: Poddar et al. 2022 (DialAug).
+    A context that a perturbation leaves without turns is one empty turn to the encoder. Source: Poddar et al. 2022
+    (DialAug).
 
     :param perturbations: name -> function of the turns of one context and a generator of random numbers; it may
         change the list it is given. What it draws for a context depends on the seed, the name and the turn alone.
@@ -56,7 +55,7 @@ def select_responses_perturbed(
         back what is no list of texts.
     :raises CorpusError: as `select_responses`.
     """
-    check_ranking(top, similarity)
+    check_ranking(top, reader.similarity)
     if not perturbations or CLEAN in perturbations or draws < 1:
         raise Dial2vecError(
             f"found the perturbations {list(perturbations)} in {draws} draws; expected at least one of both, and none "
@@ -65,17 +64,19 @@ def select_responses_perturbed(
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
     start = time.perf_counter()
     contexts = {
-        (called, draw): _joined(_perturbed(queries, called, perturb, seed=seed, draw=draw), separator)
+        (called, draw): _perturbed(queries, called, perturb, seed=seed, draw=draw)
         for called, perturb in perturbations.items()
         for draw in range(draws)
     }
-    contexts[CLEAN, 0] = _joined(queries.contexts, separator)
-    encoded = encode_distinct(encode, [*queries.responses, *(text for texts in contexts.values() for text in texts)])
+    contexts[CLEAN, 0] = list(queries.contexts)
+    everything = [context for some in contexts.values() for context in some]
+    encoded = encode_distinct(reader.contexts, everything), encode_distinct(reader.utterances, queries.responses)
     found = {
-        key: ranking_figures(ranks_of_responses(encoded, queries, texts, similarity=similarity), top)
-        for key, texts in contexts.items()
+        key: ranking_figures(ranks_of_responses(*encoded, queries, read, similarity=reader.similarity), top)
+        for key, read in contexts.items()
     }
     figures, spread = _compared(found, list(perturbations), draws)
+    settings: dict[str, Setting] = {"draws": draws, "role": role, "negatives": negatives, "limit": limit, "seed": seed}
     return TaskResult(
         task="robustness",
         data=data,
@@ -84,10 +85,8 @@ def select_responses_perturbed(
         spread=spread,
         seconds=time.perf_counter() - start,
         versions=versions_of("numpy"),
-        settings={
-            **{"draws": draws, "role": role, "negatives": negatives, "similarity": similarity},
-            **{"separator": separator, "limit": limit, "seed": seed},
-        },
+        settings=settings | {"similarity": reader.similarity},
+        cut=count_cut(reader, everything),
     )
 
 
@@ -107,7 +106,7 @@ def _compared(
     return figures, spread
 
 
-def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: int, draw: int) -> list[list[str]]:
+def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: int, draw: int) -> list[Context]:
     contexts = []
     for name, turns in zip(queries.names, queries.contexts, strict=True):
         found = perturb(list(turns), stream(seed, called, draw, *name))
@@ -116,9 +115,5 @@ def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: in
                 f"the perturbation {called!r} gave {str(found)[:60]} for turn {name[1] + 1} of dialogue {name[0]!r}; "
                 "expected a list of texts. Return the turns from it."
             )
-        contexts.append(found)
+        contexts.append(tuple(found) or ("",))
     return contexts
-
-
-def _joined(contexts: Iterable[Sequence[str]], separator: str) -> list[str]:
-    return [separator.join(turns) for turns in contexts]

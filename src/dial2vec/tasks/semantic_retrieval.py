@@ -14,7 +14,7 @@ from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.relatedness import COSINE_STEP
 from dial2vec.tasks.bm25 import bm25_candidates
 from dial2vec.tasks.draws import lot
-from dial2vec.tasks.encoding import Encode, encode_distinct
+from dial2vec.tasks.encoding import Reader, encode_distinct
 from dial2vec.tasks.intents import Sentences
 from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
 from dial2vec.tasks.tables import tab_rows
@@ -41,7 +41,7 @@ class CandidateLists:
 
 
 def retrieve_sentences(
-    encode: Encode, sentences: Sentences, *, data: str, candidates: int = 100, limit: int | None = None, seed: int
+    reader: Reader, sentences: Sentences, *, data: str, candidates: int = 100, limit: int | None = None, seed: int
 ) -> TaskResult:
     """Rank the candidates that BM25 finds for each sentence; those of its intent are relevant.
 
@@ -72,10 +72,10 @@ def retrieve_sentences(
     relevant = (found != NONE) & (labels[found] == labels[queries][:, None])
     lists = CandidateLists(texts, queries, found, relevant)
     settings: dict[str, Setting] = {"candidates": candidates, "limit": limit, "seed": seed}
-    return _rank(encode, lists, task="semantic_retrieval", data=data, settings=settings, libraries=("bm25s", "numpy"))
+    return _rank(reader, lists, task="semantic_retrieval", data=data, settings=settings, libraries=("bm25s", "numpy"))
 
 
-def rank_candidate_lists(encode: Encode, lists: CandidateLists, *, data: str) -> TaskResult:
+def rank_candidate_lists(reader: Reader, lists: CandidateLists, *, data: str) -> TaskResult:
     """Rank given candidates by their cosine to the query.
 
     Figures in points, in (0, 100], higher is better, means over the queries that have a relevant candidate: "map",
@@ -88,11 +88,11 @@ def rank_candidate_lists(encode: Encode, lists: CandidateLists, *, data: str) ->
     :param data: name of the data, for the record.
     :raises CorpusError: when no query has a relevant candidate.
     """
-    return _rank(encode, lists, task="candidate_ranking", data=data, settings={}, libraries=("numpy",))
+    return _rank(reader, lists, task="candidate_ranking", data=data, settings={}, libraries=("numpy",))
 
 
 def _rank(
-    encode: Encode,
+    reader: Reader,
     lists: CandidateLists,
     *,
     task: str,
@@ -109,7 +109,7 @@ def _rank(
     start = time.perf_counter()
     queries, candidates, relevant = lists.queries[ranked], lists.candidates[ranked], lists.relevant[ranked]
     used = np.union1d(queries, candidates[candidates != NONE])
-    encoded = encode_distinct(encode, [lists.texts[place] for place in used])
+    encoded = encode_distinct(reader.utterances, [lists.texts[place] for place in used])
     row = np.full(len(lists.texts), NONE)
     row[used] = encoded.rows(lists.texts[place] for place in used)
     units = normalised(encoded.vectors)

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.encoding import Encode, encode_distinct, stepped
+from dial2vec.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec.tasks.records import TaskResult, points, versions_of
 from dial2vec.tasks.tables import tab_rows
 
@@ -52,7 +52,7 @@ def read_sentence_pairs(path: Path) -> SentencePairs:
     return SentencePairs(tuple(scores), tuple(first), tuple(second))
 
 
-def pair_relatedness(encode: Encode, pairs: SentencePairs, *, data: str) -> TaskResult:
+def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> TaskResult:
     """Correlate the cosine of each pair with its score; the figure is "spearman".
 
     Spearman's correlation in points, in [-100, 100], higher is better; ties share their average rank. Where all
@@ -67,7 +67,7 @@ def pair_relatedness(encode: Encode, pairs: SentencePairs, *, data: str) -> Task
             "least two different ones, as a correlation needs. Take more pairs."
         )
     start = time.perf_counter()
-    encoded = encode_distinct(encode, [*pairs.first, *pairs.second])
+    encoded = encode_distinct(reader.utterances, [*pairs.first, *pairs.second])
     units = normalised(encoded.vectors)
     first, second = units[encoded.rows(pairs.first)], units[encoded.rows(pairs.second)]
     cosines = stepped(np.einsum("ij,ij->i", first, second))
