@@ -25,8 +25,9 @@ install: .venv/installed  ## install into .venv; the other targets do it by them
 run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
 	@$(BIN)/dial2vec run
 
-test: .venv/installed  ## run the tests
-	@$(BIN)/python -m pytest
+# A file of tests stays with one process, whose fixtures it shares; one thread each, or they get into each other's way.
+test: .venv/installed  ## run the tests, on every core
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 retrain: .venv/installed  ## the same as a Prefect flow, then promotion
 	@$(BIN)/python flows/retrain.py
