@@ -121,7 +121,7 @@ CHAT_READ = [Dialogue("7", (Turn("user", "hi"), Turn("assistant", "yo")))]
         ("e.json", json.dumps({"7": CHAT["messages"], "8": [{"role": "a", "content": ""}]})),
         ("e.txt", json.dumps(CHAT) + "\n"),
         ("e.json", json.dumps(CHAT) + "\n" + json.dumps(CHAT | {"id": 8, "messages": []})),
-        ("e.jsonl.gz", gzip.compress(json.dumps(CHAT).encode())),
+        ("e.jsonl.gz", gzip.compress(json.dumps(CHAT).encode(), mtime=0)),
         ("e.json", json.dumps([CHAT]).encode("utf-16")),
         ("e.csv", f'id,messages\n7,"{json.dumps(CHAT["messages"]).replace(chr(34), chr(34) * 2)}"\n'),
         ("e.csv", f'id,messages\n7,"{CHAT["messages"]}"\n'),
