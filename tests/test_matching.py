@@ -102,3 +102,16 @@ def test_pooling_by_turns_gives_a_long_turn_no_more_weight_than_a_short_one():
     roles, turns = torch.tensor([[0, 0, 1, -1], [0, 1, 0, 0]]), torch.tensor([[0, 0, 1, 0], [3, 2, 1, 1]])
     # (3 + 9) / 2, and (1 + 3 + 4) / 3 for turns that are counted down.
     assert pool(hidden, roles, turns, how="turns").flatten().tolist() == pytest.approx([6.0, 8 / 3])
+
+
+def test_who_meets_nobody_within_the_window_sees_exactly_nothing():
+    generator = torch.Generator().manual_seed(0)
+    hidden = torch.randn(1, 40, 8, generator=generator).requires_grad_()
+    turns = torch.arange(40)[None]
+    # Two speakers, the second long after the first.
+    roles = (turns >= 20).long()
+    apart = torch.where(turns >= 20, turns + 10, turns)
+    for window, where in ((0, turns), (5, apart)):
+        cross = self_and_cross(hidden, where, roles, window=window)[1]
+        assert (cross == 0).all()
+        assert (torch.autograd.grad(cross.sum(), hidden)[0] == 0).all()

@@ -36,8 +36,10 @@ def self_and_cross(
         cross = []
         for role in range(masks.shape[1]):
             mine = masks[:, role, :, None] * hidden
-            others = (everyone - masks[:, role])[:, :, None] * hidden
-            seen = _window_sums(others, turns, window)
+            others = (everyone - masks[:, role])[:, :, None]
+            # Sums over nothing differ from zero by their rounding, which a cosine would take for a direction.
+            met = _window_sums(others, turns, window) > 0.5
+            seen = _window_sums(others * hidden, turns, window) * met
             cross.append(((hidden * seen).sum(2, keepdim=True) * mine).sum(1))
         present = masks.sum(2) > 0
         return own_sum, torch.stack(cross, dim=1), present & (present.sum(1, keepdim=True) > 1)

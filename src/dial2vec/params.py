@@ -43,7 +43,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "encoder.last_turns": (1, inf),
     "train.neighbourhood": (100, inf),
     "train.temperature": (1e-3, 100),
-    "train.window": (0, inf),
+    "train.window": (1, inf),
     "train.learning_rate": (0, 1),
     "train.epochs": (0, inf),
     "train.max_dialogues": (1, inf),

@@ -154,7 +154,7 @@ METHODS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dia
 # What the paper leaves open: setting -> its block in params.yaml, and the values beside the recipe's own.
 ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),
-    "window": ("train", (0, 2, None)),
+    "window": ("train", (1, 2, 5, None)),
     "temperature": ("train", (0.05, 0.1, 0.5)),
     "frozen_share": ("train", (0.0, 0.8)),
     "keep_role": ("sample", ("first", "second")),
