@@ -245,6 +245,13 @@ def test_freezing_goes_by_share_of_the_layers(tiny_folder, share, frozen):
     assert encoder.backbone.embeddings.word_embeddings.weight.requires_grad == (share == 0)
 
 
+def test_an_encoder_without_a_list_of_layers_trains_whole_or_says_what_to_set(encoder):
+    encoder.backbone.encoder = torch.nn.Identity()
+    assert encoder.freeze_bottom(0.0) == 0
+    with pytest.raises(Dial2vecError, match="no list of layers.*Set frozen_share to 0"):
+        encoder.freeze_bottom(0.5)
+
+
 def test_frozen_layers_have_no_dropout_while_training(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     encoder.freeze_bottom(0.5)

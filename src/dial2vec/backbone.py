@@ -248,10 +248,16 @@ def _first_position(backbone: Any) -> int:
 
 
 def layers(backbone: nn.Module) -> list[nn.Module]:
-    """Return the transformer layers, bottom first: the longest list of like modules in the encoder."""
+    """Return the transformer layers, bottom first: the longest list of like modules in the encoder.
+
+    :raises Dial2vecError: when it has no list of modules at all.
+    """
     lists = [list(module) for module in backbone.modules() if isinstance(module, nn.ModuleList)]
     if not lists:
-        raise Dial2vecError(f"{type(backbone).__name__} has no list of layers to freeze; set train.frozen_share to 0.")
+        raise Dial2vecError(
+            f"{type(backbone).__name__} has no list of layers, so no share of them can be frozen. Set frozen_share to 0 in "
+            "params.yaml: in the method's own block, or in block train for neighbours and dial2vec."
+        )
     return max(lists, key=len)
 
 

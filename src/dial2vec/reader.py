@@ -126,16 +126,18 @@ class DialogueReader(nn.Module):
 
         :param share: 0 freezes nothing at all, 0.5 the bottom half (the paper: 6 of 12), 1 every layer. The turn
             and role tables and the hierarchy stay trainable.
+        :raises Dial2vecError: when a share is to be frozen of an encoder that has no list of layers.
         """
-        stack = layers(self.backbone)
-        n_frozen = int(len(stack) * share)
         # Some encoders bring a pooler of their own, which no vector of ours goes through.
         if getattr(self.backbone, "pooler", None) is not None:
             self.backbone.pooler.requires_grad_(False)
-        if share > 0:
-            self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
-            for module in self._frozen:
-                module.requires_grad_(False)
+        if share == 0:
+            return 0
+        stack = layers(self.backbone)
+        n_frozen = int(len(stack) * share)
+        self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
+        for module in self._frozen:
+            module.requires_grad_(False)
         return n_frozen
 
     def train(self, mode: bool = True) -> Self:
