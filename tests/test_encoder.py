@@ -248,7 +248,7 @@ def test_freezing_goes_by_share_of_the_layers(tiny_folder, share, frozen):
 def test_an_encoder_without_a_list_of_layers_trains_whole_or_says_what_to_set(encoder):
     encoder.backbone.encoder = torch.nn.Identity()
     assert encoder.freeze_bottom(0.0) == 0
-    with pytest.raises(Dial2vecError, match="no list of layers.*Set frozen_share to 0"):
+    with pytest.raises(Dial2vecError, match=r"no list of layers.*Set frozen_share to 0"):
         encoder.freeze_bottom(0.5)
 
 
