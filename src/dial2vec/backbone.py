@@ -255,8 +255,8 @@ def layers(backbone: nn.Module) -> list[nn.Module]:
     lists = [list(module) for module in backbone.modules() if isinstance(module, nn.ModuleList)]
     if not lists:
         raise Dial2vecError(
-            f"{type(backbone).__name__} has no list of layers, so no share of them can be frozen. Set frozen_share to 0 "
-            "in params.yaml: in the method's own block, or in block train for neighbours and dial2vec."
+            f"{type(backbone).__name__} has no list of layers, so no share of them can be frozen. Set frozen_share to "
+            "0 in params.yaml: in the method's own block, or in block train for neighbours and dial2vec."
         )
     return max(lists, key=len)
 
