@@ -245,7 +245,8 @@ def test_freezing_goes_by_share_of_the_layers(tiny_folder, share, frozen):
     assert encoder.backbone.embeddings.word_embeddings.weight.requires_grad == (share == 0)
 
 
-def test_an_encoder_without_a_list_of_layers_trains_whole_or_says_what_to_set(encoder):
+def test_an_encoder_without_a_list_of_layers_trains_whole_or_says_what_to_set(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
     encoder.backbone.encoder = torch.nn.Identity()
     assert encoder.freeze_bottom(0.0) == 0
     with pytest.raises(Dial2vecError, match=r"no list of layers.*Set frozen_share to 0"):
