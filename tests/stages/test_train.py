@@ -92,6 +92,25 @@ def test_the_start_keeps_its_own_reading_beside_candidates_with_another(project)
     assert figures["start"] != figures["trained"] or selection["chosen"] == "start"
 
 
+def test_whoever_trains_for_utterances_is_told_how_to_keep_what_was_trained(project):
+    change(project, "train", method="dse")
+    change(project, "dse", max_pairs=8, batch_size=4, min_words=1, learning_rate=1e-2)
+    change(project, "select", selection="label_free")
+    _, said = run(project, *READY, train_encoder, select)
+    advice = " dse trains for utterances, and this choice looks at dialogues: to keep what was trained, set "
+    assert said[-1].startswith("The start was kept: ")
+    assert said[-1].endswith(f"{advice}select.selection to last.")
+    change(project, "select", selection="last")
+    assert run(project, select)[1] == [
+        "The checkpoint of step 2 was chosen: it is the last candidate, and none was compared."
+    ]
+    change(project, "select", selection="label_free")
+    change(project, "train", method="dial2vec")
+    _, said = run(project, train_encoder, select)
+    assert said[-1].startswith("The start was kept: ")
+    assert "select.selection" not in said[-1]
+
+
 @pytest.mark.parametrize(("which", "at"), [(MaskedSet, 3), (ContextSet, 3)])
 def test_a_kill_in_either_part_costs_the_steps_since_a_checkpoint(guessing, trained, monkeypatch, which, at):
     run(guessing, *READY, train_encoder)

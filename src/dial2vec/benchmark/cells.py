@@ -85,6 +85,16 @@ def work_folder(root: Path, corpus: str, system: str, seed: int) -> Path:
     return cell_path(root, corpus, system, seed).with_suffix(".work")
 
 
+def cell_of(record: dict[str, Any]) -> Cell:
+    """Return a cell from its JSON; what cells no longer have is left aside, their figures stand.
+
+    :raises TypeError: when it lacks something, or is none.
+    :raises AttributeError: when it is no object.
+    """
+    names = {one.name for one in fields(Cell)}
+    return Cell(**{name: value for name, value in record.items() if name in names})
+
+
 def known_cell(
     root: Path,
     corpus: str,
@@ -104,9 +114,7 @@ def known_cell(
     if not path.is_file() or not artifacts.split("test").is_file():
         return None
     try:
-        record, names = read_json(path), {one.name for one in fields(Cell)}
-        # What a cell no longer has is left aside: its figures stand.
-        found = Cell(**{name: value for name, value in record.items() if name in names})
+        found = cell_of(read_json(path))
     except (ArtifactError, TypeError, AttributeError):
         return None
     if (with_course and not found.course) or (tasks and not found.left_out and tasks.key() not in found.task_records):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts
+from dial2vec.benchmark.cell_file import keep_cells, take_cells
 from dial2vec.benchmark.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
 from dial2vec.benchmark.drawing import write_drawings
 from dial2vec.benchmark.method_tables import write_method_tables
@@ -60,6 +61,7 @@ def run_benchmark(
     tasks: TaskData | None = None,
     jobs: int = 1,
     output: Path,
+    file: Path | None = None,
     say: Callable[[str], None],
 ) -> list[Path]:
     """Compute what is missing of the grid, and return the tables and plots that were written.
@@ -71,6 +73,7 @@ def run_benchmark(
     :param tasks: score the tasks for utterances on this data, too.
     :param jobs: cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
+    :param file: of cells; those in it count as computed, and every cell of the grid is added to it.
     :param say: shows lines to the user.
     :raises Dial2vecError: for a corpus or a system that is not known, where a corpus cannot be scored, and at the end,
         when cells failed.
@@ -81,7 +84,13 @@ def run_benchmark(
         bring_splits(root, settings, names, tasks=tasks)
         with write_errors(output):
             output.mkdir(parents=True, exist_ok=True)
-        for _ in run_cells(root, settings, grid, jobs=jobs, say=say):
+        if file is not None:
+            say(f"{take_cells(root, file, settings)} cells taken from {file}")
+            # What cannot be written is found before anything is computed.
+            keep_cells(file, [])
+        for cell in run_cells(root, settings, grid, jobs=jobs, say=say):
+            if file is not None:
+                keep_cells(file, [cell])
             cells = all_known(root, settings)
             write_tables(cells, output)
             write_method_tables(cells, output, key=tasks.key() if tasks else None)

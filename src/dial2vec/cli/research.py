@@ -21,6 +21,7 @@ from dial2vec.errors import Dial2vecError
 @click.option("--intents", type=click.Path(path_type=Path), help="For --tasks: folder or zip of the intent sets.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
+@click.option("--cells", type=click.Path(path_type=Path), help="Keep cells in this JSON Lines file, and take its own.")
 def benchmark(
     corpora: tuple[str, ...],
     systems: tuple[str, ...],
@@ -30,6 +31,7 @@ def benchmark(
     intents: Path | None,
     jobs: int,
     output: Path | None,
+    cells: Path | None,
 ) -> None:
     """Fill the paper's tables: every SYSTEM on every CORPUS with every seed, beside the published figures.
 
@@ -54,6 +56,7 @@ def benchmark(
         tasks=TaskData(intents=intents) if tasks or intents else None,
         jobs=jobs,
         output=output or root / "artifacts" / "benchmark",
+        file=cells,
         say=click.echo,
     )
     for path in written:
