@@ -126,6 +126,8 @@ def test_a_method_is_scored_where_it_ended_and_says_what_the_choice_without_labe
     other = replace(settings, dse=replace(settings.dse, temperature=0.1))
     assert known_cell(root, "calls", "dse", 1, other) is None
     assert known_cell(root, "calls", "dse", 1, replace(settings, dialaug=replace(settings.dialaug, contrast=1.0)))
+    again = compute_cell(root, "calls", "dse", 2, settings)
+    assert (again.chosen, again.label_free, again.label_free_name) == ("checkpoint of step 3", None, "")
 
 
 def test_the_data_of_the_tasks_identifies_them(tmp_path):

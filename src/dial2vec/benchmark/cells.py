@@ -14,7 +14,7 @@ from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark.course import Training, course, trained_encoder
-from dial2vec.benchmark.systems import ALL, System, Views, encoder_views, fitted_baseline
+from dial2vec.benchmark.systems import ALL, COURSE_SEED, System, Views, encoder_views, fitted_baseline
 from dial2vec.benchmark.utterances import Records, TaskData, score_utterances
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
@@ -151,7 +151,7 @@ def compute_cell(
     known = known_cell(root, corpus, system, seed, settings)
     before = known if known is not None and not known.left_out else cell
     try:
-        choices = with_course or row.choices
+        choices = with_course or (row.choices and seed == COURSE_SEED)
         found = _fitted(row, artifacts, ours, work, judged, mark=cell.made_by, choices=choices, tasks=tasks is not None)
         records = _with_records(before.task_records, found, artifacts, tasks, seed=settings.seed)
     except ModelError as error:

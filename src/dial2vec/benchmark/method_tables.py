@@ -127,7 +127,7 @@ def _methods(corpus: str, groups: Groups, data_key: str) -> str:
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
         "Tokens trained on: what is encoded outside of training, to fit maps or to make variants, is not counted. "
-        "Chosen without labels: what that choice took, or would have taken, of so many steps; a seed after the other."
+        "Chosen without labels: what that choice took, or with the first seed would have taken, of so many steps."
     )
     return _table(f"## {corpus}\n\n{words}", head, rows)
 

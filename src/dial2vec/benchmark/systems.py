@@ -47,7 +47,7 @@ PAPER_TRAINING = {
     "warmup_share": 0.1,
     "checkpoint_steps": 10,
 }
-# The seed with which the course of a training is scored, and the one of systems that have none.
+# The seed with which the course of a training is scored, or its choice asked for, and the one of systems without any.
 COURSE_SEED, NO_SEED = 1, 0
 
 
@@ -67,7 +67,7 @@ class System:
     :param train: what differs from block `train`; None where nothing is trained.
     :param block: what differs from the block of the method.
     :param selection: how the checkpoint is chosen.
-    :param choices: whether the choice without labels is asked for even where the last checkpoint is scored.
+    :param choices: whether the choice without labels is asked for, with seed 1, where the last checkpoint is scored.
     :param similarity: by which contexts and answers are compared on the tasks for utterances: as it was trained.
     :param course: whether every checkpoint is scored, with seed 1, for figure 3.
     """
