@@ -105,3 +105,15 @@ def test_collapsed_vectors_score_the_share_of_the_commonest_label_without_a_warn
     assert scores.purity == pytest.approx(0.7)
     assert scores.ari == pytest.approx(0)
     assert scores.purity_sd == 0
+
+
+def test_figures_do_not_depend_on_how_many_runs_go_at_a_time(islands, monkeypatch):
+    vectors, labels = islands
+    vectors = vectors + np.random.default_rng(1).normal(size=vectors.shape).astype(np.float32) * 9
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found.append(cluster_scores(vectors, labels, runs=7, seed=5))
+    assert found[0] == found[1]
+    assert len(set(found[0].purities)) > 1
+    np.testing.assert_array_equal(found[0].clusters, found[1].clusters)

@@ -13,7 +13,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from dial2vec.evaluation.blocks import in_threads
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ def cluster_scores(
     n_labels = len(set(labels))
     if runs is None:
         runs = published_runs(len(labels))
-    return compare_clusters(np.stack([kmeans(vectors, n_labels, seed + run) for run in range(runs)]), labels)
+    seeds = [seed + run for run in range(runs)]
+    return compare_clusters(np.stack(_runs(vectors, n_labels, seeds)), labels)
 
 
 def published_runs(n: int) -> int:
@@ -116,9 +118,15 @@ def kmeans(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
 
     :param vectors: [n, d] float32, n at least `n_clusters`.
     """
-    # One OpenMP thread: several add their partial sums in whatever order they finish, and figures would not repeat.
-    with threadpool_limits(limits=1, user_api="openmp"), warnings.catch_warnings():
+    return _runs(vectors, n_clusters, [seed])[0]
+
+
+def _runs(vectors: np.ndarray, n_clusters: int, seeds: Sequence[int]) -> list[np.ndarray]:
+    def run(seed: int) -> np.ndarray:
+        found: np.ndarray = KMeans(n_clusters, init="k-means++", n_init=1, random_state=seed).fit_predict(vectors)
+        return found
+
+    with warnings.catch_warnings():
         # Vectors that collapsed onto fewer points than labels are a poor score, not a reason to warn.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        clusters: np.ndarray = KMeans(n_clusters, init="k-means++", n_init=1, random_state=seed).fit_predict(vectors)
-    return clusters
+        return list(in_threads(run, seeds))

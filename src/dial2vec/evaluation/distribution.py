@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.evaluation.blocks import over_blocks
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
@@ -37,23 +40,27 @@ def adjusted_alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> floa
     return same / n_same - different / n_different if n_same and n_different else float("nan")
 
 
-def uniformity(vectors: np.ndarray, *, block: int = 256) -> float:
+def uniformity(vectors: np.ndarray, *, block: int | None = None) -> float:
     """Return log mean exp(-2 squared distance) over pairs of normalised vectors, in [-8, 0]; lower is more even.
 
     0 means that all vectors coincide. Source: Wang and Isola 2020, section 3.1, with t = 2.
 
     :param vectors: [n, d] float32, n at least 2.
-    :param block: rows taken at a time; the memory is `block` x n float64.
+    :param block: rows taken at a time, as in `blocks.over_blocks`.
     """
     units = normalised(vectors)
     squares = (units**2).sum(axis=1)
-    n, total = len(units), 0.0
-    for start in range(0, n, block):
-        rows = slice(start, start + block)
-        distances = squares[rows, None] + squares - 2 * (units[rows] @ units.T)
-        total += float(np.exp(-2 * distances).sum())
+    n = len(units)
+
+    def work(rows: NDArray[np.int64]) -> float:
+        closeness = units[rows] @ units.T
+        closeness *= 4
+        closeness -= 2 * squares
+        closeness -= 2 * squares[rows, None]
+        return float(np.exp(closeness, out=closeness).sum())
+
     # A dialogue with itself is no pair; each of these n terms is exp(0).
-    return float(np.log((total - n) / (n * (n - 1))))
+    return float(np.log((sum(over_blocks(work, n, block=block)) - n) / (n * (n - 1))))
 
 
 def _pair_sums(vectors: np.ndarray, labels: Sequence[str | int]) -> tuple[float, int, float, int]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dial2vec.evaluation.relatedness import COSINE_STEP, cosine_blocks
+from dial2vec.evaluation.ranking import COSINE_STEP
+from dial2vec.evaluation.relatedness import cosine_blocks
 
 
 @dataclass(frozen=True, slots=True)

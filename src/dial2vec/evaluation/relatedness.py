@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from dial2vec.evaluation.distribution import normalised
-
-# Cosines are rounded to this step, so that equal vectors tie exactly, in whatever order the machine adds products.
-COSINE_STEP = 1e-10
+from dial2vec.evaluation.ranking import COSINE_STEP, rank_others
 
 
-def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> float:
+def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> float:
     """Return the mean over queries of Spearman's correlation of cosine with relevance, in [-1, 1]; higher is better.
 
     Every dialogue is a query against all others; relevance is 1 for the same label and 0 otherwise. Ties share their
@@ -24,30 +20,9 @@ def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 2
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.
-    :param block: queries taken at a time; the memory is some six times `block` x n float64.
+    :param block: queries taken at a time; None as in `ranking.rank_others`.
     """
-    return float(spearman_of_queries(vectors, labels, block=block).mean())
-
-
-def spearman_of_queries(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> NDArray[np.float64]:
-    """Return what `spearman` is the mean of: the correlation of each query, float64 [n] in [-1, 1]."""
-    codes = np.unique(np.asarray(labels), return_inverse=True)[1]
-    others = len(codes) - 1
-    found = np.zeros(len(codes))
-    for queries, cosines in cosine_blocks(vectors, block=block):
-        # The query itself gets the lowest rank alone, so that the others are ranked 1 to n - 1 after subtracting 1.
-        cosines[np.arange(len(queries)), queries] = -np.inf
-        centred = rankdata(cosines, axis=1) - 1 - (others + 1) / 2
-        relevant = codes[queries, None] == codes
-        centred[np.arange(len(queries)), queries] = 0
-        relevant[np.arange(len(queries)), queries] = False
-        # Relevance has two values, so its ranks are a linear map of it: Spearman is Pearson of the ranks with 0/1.
-        n_relevant = relevant.sum(axis=1)
-        covariance = np.einsum("ij,ij->i", centred, relevant)
-        spread = np.einsum("ij,ij->i", centred, centred) * n_relevant * (others - n_relevant) / others
-        defined = spread > 0
-        found[queries[defined]] = covariance[defined] / np.sqrt(spread[defined])
-    return found
+    return float(rank_others(vectors, labels, block=block).correlations.mean())
 
 
 def spearman_ceiling(labels: Sequence[str | int]) -> float:

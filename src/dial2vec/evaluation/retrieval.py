@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.evaluation.relatedness import COSINE_STEP, cosine_blocks
+from dial2vec.evaluation.ranking import Rankings, rank_others
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class RetrievalScores:
     precisions: NDArray[np.float64] = field(compare=False)
 
 
-def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block: int = 256) -> RetrievalScores:
+def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> RetrievalScores:
     """Rank all other dialogues by cosine for every dialogue; a hit is one of the same label.
 
     Among equally similar dialogues the hits come last. So the order of the input never matters, and vectors that
@@ -37,35 +37,19 @@ def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block:
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.
-    :param block: queries taken at a time; the memory is some six times `block` x n float64.
+    :param block: queries taken at a time; None as in `ranking.rank_others`.
     """
-    codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]
-    ranks = np.arange(1, len(codes) + 1)
-    precisions = np.full(len(codes), np.nan)
-    reciprocals = 0.0
-    for queries, cosines in cosine_blocks(vectors, block=block):
-        has_hit = counts[codes[queries]] > 1
-        hits = _ranked_hits(cosines[has_hit], queries[has_hit], codes)
-        found = np.cumsum(hits, axis=1)
-        precisions[queries[has_hit]] = (found / ranks * hits).sum(axis=1) / found[:, -1]
-        reciprocals += float((1 / (hits.argmax(axis=1) + 1)).sum())
-    n_queries = int(counts[counts > 1].sum())
+    return retrieval_of(rank_others(vectors, labels, block=block))
+
+
+def retrieval_of(rankings: Rankings) -> RetrievalScores:
+    """Return what `retrieval_scores` returns, of dialogues that were ranked already."""
+    is_query = ~np.isnan(rankings.precisions)
+    n_queries = int(is_query.sum())
     return RetrievalScores(
-        map=float(np.nansum(precisions)) / n_queries if n_queries else float("nan"),
-        mrr=reciprocals / n_queries if n_queries else float("nan"),
+        map=float(rankings.precisions[is_query].mean()) if n_queries else float("nan"),
+        mrr=float(rankings.reciprocals[is_query].mean()) if n_queries else float("nan"),
         queries=n_queries,
-        left_out=len(codes) - n_queries,
-        precisions=precisions,
+        left_out=len(is_query) - n_queries,
+        precisions=rankings.precisions,
     )
-
-
-def _ranked_hits(cosines: np.ndarray, queries: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return [b, n] 0/1: is the dialogue at each rank a hit? The query itself stands last and is none.
-
-    The cosine, in whole steps, and the hit share one whole number (hit = lowest bit): sorting these numbers is
-    several times faster than sorting indices, and puts hits last among ties.
-    """
-    keys = 2 * np.rint(-cosines / COSINE_STEP).astype(np.int64) + (codes[queries, None] == codes)
-    keys[np.arange(len(queries)), queries] = np.iinfo(np.int64).max - 1
-    keys.sort(axis=1)
-    return keys & 1

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import ClusterScores, cluster_scores, compare_clusters
 from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity
-from dial2vec.evaluation.relatedness import spearman_ceiling, spearman_of_queries
-from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_scores
+from dial2vec.evaluation.ranking import rank_others
+from dial2vec.evaluation.relatedness import spearman_ceiling
+from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +36,13 @@ def judge(
     :param clusters: the cluster of each dialogue, [n], where the system has its own; None is k-means.
     """
     _check(vectors, labels, runs)
+    rankings = rank_others(vectors, labels)
     return Judged(
         clusters=cluster_scores(vectors, labels, runs=runs, seed=seed)
         if clusters is None
         else compare_clusters(clusters[None], labels),
-        relatedness=spearman_of_queries(vectors, labels),
-        retrieval=retrieval_scores(vectors, labels),
+        relatedness=rankings.correlations,
+        retrieval=retrieval_of(rankings),
     )
 
 

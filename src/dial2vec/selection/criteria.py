@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.evaluation.relatedness import COSINE_STEP
+from dial2vec.evaluation.ranking import COSINE_STEP
 
 # The three that choose. They fail on different candidates: a collapse onto few points pleases the first two and not the
 # third, a space without clusters may please the third alone.

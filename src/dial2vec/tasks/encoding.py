@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation.relatedness import COSINE_STEP
+from dial2vec.evaluation.ranking import COSINE_STEP
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
