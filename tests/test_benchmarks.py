@@ -23,6 +23,7 @@ import criteria
 import data
 import fuzz_import
 import recipe
+import scoring
 import shortcut
 import together
 
@@ -175,3 +176,21 @@ def test_made_up_dialogues_are_dialogues_and_one_in_ten_copies_the_one_before():
 def test_growth_is_the_time_per_dialogue_of_the_largest_over_the_smallest():
     measured = {100: {"read": (1.0, 50.0)}, 1000: {"read": (11.0, 80.0)}}
     assert data.growth(measured) == "1,000 against 100: 1.10 times as long per dialogue; peak 80 MiB\n"
+
+
+@pytest.mark.parametrize("name", scoring.FAST)
+def test_the_plain_figures_beside_which_evaluation_is_timed_are_the_same(name, monkeypatch):
+    monkeypatch.setattr(scoring, "RUNS", 2)
+    vectors, labels = scoring.made_up(800)
+    fast, plain = (ways[name](vectors, labels) for ways in (scoring.FAST, scoring.PLAIN))
+    assert fast == pytest.approx(plain, abs=1e-9)
+
+
+def test_seconds_of_evaluation_are_medians_and_other_figures_end_the_benchmark():
+    fast = [{"plain": False, "figures": {"map": 0.5}, "seconds": s, "peak": 10.0 * s} for s in (1.0, 9.0, 2.0)]
+    plain = [one | {"plain": True, "seconds": 3 * one["seconds"]} for one in fast]
+    assert scoring.line(1000, "map", fast + plain) == "| 1,000 | map | 2.00 | 6.00 | 3.0 | 90 |\n"
+    assert scoring.line(1000, "map", fast) == "| 1,000 | map | 2.00 |  |  | 90 |\n"
+    plain[1]["figures"] = {"map": 0.4}
+    with pytest.raises(SystemExit, match=r"map of 1000 dialogues: map is 0\.4 and 0\.5"):
+        scoring.line(1000, "map", fast + plain)

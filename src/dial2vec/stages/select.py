@@ -49,19 +49,19 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
         figures.append(measure_vectors(seen.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed))
     note = str(read_json(artifacts.training).get("note", ""))
     choice = _choose(candidates, figures, settings)
-    sentence = note or choice.sentence + _advice(entries, choice, settings)
+    sentence = note or choice.sentence + _advice(entries, choice)
     _load(artifacts, settings, entries[choice.chosen]).save_pretrained(artifacts.model)
     write_json(artifacts.selection, _record(choice, sentence, candidates, figures, settings))
     return sentence
 
 
-def _advice(entries: Sequence[Entry], choice: Choice, settings: Settings) -> str:
+def _advice(entries: Sequence[Entry], choice: Choice) -> str:
     """Return what to do where the start was kept against a training for something else than dialogues, else nothing."""
     if choice.chosen or not any(entry.reading for entry in entries):
         return ""
     return (
-        f" {settings.train.method} trains for utterances, and this choice looks at dialogues: to keep what was "
-        "trained, set select.selection to last."
+        " It was trained for utterances, and this choice looks at dialogues: to keep what was trained, set "
+        "select.selection to last."
     )
 
 

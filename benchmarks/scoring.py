@@ -1,6 +1,6 @@
 """The three tasks on a hundred thousand dialogues: seconds, peak memory, and how many times faster than plain numpy.
 
-    .venv/bin/python benchmarks/evaluation.py --sizes 1000 10000 100000
+    .venv/bin/python benchmarks/scoring.py --sizes 1000 10000 100000
 
 Vectors of 384 dimensions around 40 centres are clustered 10 times and rank each other, each figure in a process of its
 own, and beside it a plain version: all cosines at once, sorted by index and ranked by scipy, k-means one run after the
