@@ -78,19 +78,6 @@ def test_batch_size_and_order_do_not_change_the_vectors(encoder, batch_size, ord
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_batches_on_a_cpu_are_as_small_as_its_caches_need_and_no_larger_than_asked_for(encoder, monkeypatch):
-    dialogues = [Dialogue("d", (Turn("a", " ".join(["w1"] * n)), Turn("b", "w2"))) for n in (1, 2, 3, 4, 30, 31)]
-    sequences, expected = encoder.tokens.dialogues(dialogues), encoder.encode(dialogues)
-    lengths, sizes = [len(sequence.ids) for sequence in sequences], []
-    monkeypatch.setattr("dial2vec.encoder.CPU_TOKENS", 3 * lengths[3])
-    np.testing.assert_allclose(encoder.encode_tokens(sequences, batch_size=2, done=sizes.append), expected, atol=1e-5)
-    # The two long ones have more tokens alone; of the short ones three would fit.
-    assert sizes == [1, 1, 2, 2]
-    sizes.clear()
-    encoder.encode_tokens(sequences, batch_size=64, done=sizes.append)
-    assert sizes == [1, 1, 3, 1]
-
-
 def test_renaming_the_speakers_changes_no_vector(encoder):
     named = [
         Dialogue(d.dialogue_id, tuple(Turn({"a": "Zoe", "b": "Adam"}[t.speaker], t.text) for t in d.turns))

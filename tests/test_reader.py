@@ -11,6 +11,7 @@ from dial2vec.config import Encoder
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
 from dial2vec.hierarchical import HIERARCHIES
+from dial2vec.tokens import Batch
 
 DIALOGUES = [
     make_dialogue("x", "a: w1 w2 w3", "b: w4", "a: w5 w6"),
@@ -108,3 +109,73 @@ def test_it_goes_where_the_encoder_goes(tiny_folder):
 def test_a_wrong_name_is_refused(tiny_folder):
     with pytest.raises(ModelError, match=r"hierarchy is 'bidn'\. Did you mean 'biden'\? Valid: none, hssa, biden"):
         DialogueEncoder.from_pretrained(tiny_folder, hierarchy="bidn")
+
+
+@pytest.mark.parametrize("most", [1, 9, 20])
+@pytest.mark.parametrize("options", [{}, {"turn_embeddings": True, "role_embeddings": True}])
+@inputs
+def test_rows_that_are_read_in_parts_have_the_states_and_gradients_of_one_batch(
+    tiny_folder, monkeypatch, input, options, most
+):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, input=input, **options)
+    batch = encoder.tokens.pad(encoder.tokens.dialogues(DIALOGUES))
+    there = batch.attention > 0
+    states, gradients = [], []
+    for tokens in (10**6, most):
+        monkeypatch.setattr("dial2vec.reader.CPU_TOKENS", tokens)
+        encoder.zero_grad()
+        found = encoder.hidden_states(batch)
+        assert found.shape[:2] == batch.ids.shape
+        (found[there] ** 3).sum().backward()
+        states.append(found[there].detach())
+        gradients.append([weight.grad.clone() for weight in encoder.parameters() if weight.grad is not None])
+    torch.testing.assert_close(states[0], states[1], atol=1e-5, rtol=1e-5)
+    assert len(gradients[0]) == len(gradients[1]) > 0
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
+
+
+def test_padding_costs_nothing(tiny_folder, monkeypatch):
+    encoder, read = DialogueEncoder.from_pretrained(tiny_folder), []
+    batch = encoder.tokens.pad(encoder.tokens.dialogues(DIALOGUES))
+    encoder.backbone.register_forward_pre_hook(
+        lambda _, given, named: read.append(tuple(named["input_ids"].shape)), with_kwargs=True
+    )
+    empty = {"ids": 0, "attention": 0, "turns": 0, "roles": -1}
+    wide = Batch(*(torch.nn.functional.pad(getattr(batch, part), (0, 50), value=empty[part]) for part in empty))
+    torch.testing.assert_close(encoder.forward(wide), encoder.forward(batch))
+    assert read[0] == read[1] == tuple(batch.ids.shape)
+
+
+@pytest.mark.parametrize(("wanted", "moves"), [(True, True), (False, False)])
+def test_attention_leaves_out_weights_only_where_it_is_told_to(tiny_folder, wanted, moves):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.attention_dropout = wanted
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5 if module in attention_parts(encoder) else 0.0
+    batch = encoder.tokens.pad(encoder.tokens.dialogues(DIALOGUES))
+    encoder.train()
+    torch.manual_seed(0)
+    first, second = encoder(batch), encoder(batch)
+    assert (not torch.allclose(first, second)) == moves
+    encoder.eval()
+    assert torch.equal(encoder(batch), encoder(batch))
+
+
+@pytest.mark.parametrize("attention_dropout", [True, False])
+def test_what_attention_feeds_keeps_its_dropout(tiny_folder, attention_dropout):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.attention_dropout = attention_dropout
+    for module in attention_parts(encoder):
+        module.p = 0.0
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout) and module not in attention_parts(encoder):
+            module.p = 0.5
+    batch = encoder.tokens.pad(encoder.tokens.dialogues(DIALOGUES))
+    encoder.train()
+    assert not torch.allclose(encoder(batch), encoder(batch))
+
+
+def attention_parts(encoder):
+    return [layer.attention.self.dropout for layer in encoder.backbone.encoder.layer]

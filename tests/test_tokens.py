@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from dial2vec.backbone import SHORT_NAMES
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.tokens import DialogueTokenizer
+from dial2vec.tokens import Batch, DialogueTokenizer
 from tiny_models import build
 
 
@@ -79,3 +82,23 @@ def test_utterances_are_kept_end_to_end(tokens):
 def test_an_utterance_without_known_words_still_gets_its_separator(tokens, dialogue):
     [sequence] = tokens.dialogues([dialogue("d", "a: \u200b", "b: w1")])
     assert sequence.turns.tolist()[-1] == 1
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=12), st.integers(1, 40))
+def test_tight_parts_hold_every_row_once_with_all_its_tokens_and_no_longer_than_its_longest(lengths, most):
+    width = 9
+    there = torch.tensor([[int(place < length) for place in range(width)] for length in lengths])
+    ids = torch.arange(1, 1 + there.numel()).view_as(there) * there
+    batch = Batch(ids, there, ids + 1, ids + 2)
+    parts = batch.tight_parts(most)
+    assert sorted(row for rows, _ in parts for row in rows.tolist()) == list(range(len(lengths)))
+    for rows, part in parts:
+        longest = max(1, *(lengths[row] for row in rows.tolist()))
+        assert part.ids.shape == (len(rows), longest)
+        assert len(rows) == 1 or len(rows) * longest <= most
+        for name in ("ids", "attention", "turns", "roles"):
+            torch.testing.assert_close(getattr(part, name), getattr(batch, name)[rows, :longest])
+    if len(parts) == 1:
+        assert parts[0][0].tolist() == list(range(len(lengths))) or len(lengths) == 1
+    tops = [max(1, *(lengths[row] for row in rows.tolist())) for rows, _ in parts]
+    assert tops == sorted(tops, reverse=True)

@@ -108,6 +108,7 @@ class Train:
     batch_size: int = 8
     gradient_accumulation: int = 4
     frozen_share: float = 0.5
+    attention_dropout: bool = False
     warmup_share: float = 0.1
     weight_decay: float = 0.0
     max_gradient_norm: float = 1.0

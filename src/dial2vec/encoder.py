@@ -39,10 +39,6 @@ from dial2vec.tokens import Batch, TokenSequence
 
 log = logging.getLogger(__name__)
 
-# Tokens of a batch on a CPU, padding included, unless one sequence alone has more. What they become stays in its
-# caches; ten times as many took 1.7 times as long (docs/log.md).
-CPU_TOKENS = 1536
-
 
 class DialogueEncoder(DialogueReader):
     """An encoder that reads a whole dialogue and pools its tokens by speaker.
@@ -232,8 +228,7 @@ class DialogueEncoder(DialogueReader):
         Dialogues longer than the encoder's limit are cut at their end; a warning says how many, `count_cut` beforehand.
 
         :param dialogues: one dialogue, or any sequence of them.
-        :param batch_size: largest number of dialogues encoded at a time; no effect on the vectors beyond rounding. On a
-            CPU long dialogues come in smaller batches, which are faster there.
+        :param batch_size: largest number of dialogues encoded at a time; no effect on the vectors beyond rounding.
         :param progress: show a progress bar, where standard error is a terminal.
         :return: float32 [n, d] in input order; for one dialogue float32 [d].
         """
@@ -361,10 +356,6 @@ class DialogueEncoder(DialogueReader):
     ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
         """Yield batches of similar length, longest first: little padding, and a lack of memory shows at once."""
         order = np.argsort([-len(sequence.ids) for sequence in sequences], kind="stable")
-        first = 0
-        while first < len(order):
-            longest = max(1, len(sequences[order[first]].ids))
-            size = min(batch_size, max(1, CPU_TOKENS // longest)) if self.device.type == "cpu" else batch_size
-            rows = order[first : first + size]
+        for first in range(0, len(order), batch_size):
+            rows = order[first : first + batch_size]
             yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
-            first += size

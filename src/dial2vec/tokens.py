@@ -79,6 +79,26 @@ class Batch:
         """Return the batch on `device`."""
         return Batch(*(t.to(device, non_blocking=True) for t in (self.ids, self.attention, self.turns, self.roles)))
 
+    def tight_parts(self, most: int) -> list[tuple[torch.Tensor, Batch]]:
+        """Return the rows in parts of similar length, longest first, each padded to its own longest row only.
+
+        :param most: tokens of a part, padding included, unless one row alone has more. Rows that hold no more together
+            are one part, in their order.
+        :return: the places of the rows, int64 [p], and the rows.
+        """
+        width = self.ids.shape[1]
+        ends = torch.arange(1, width + 1, device=self.ids.device) * (self.attention > 0)
+        lengths, order = ends.amax(1).clamp(min=1).sort(descending=True, stable=True)
+        if len(lengths) * int(lengths[0]) <= most:
+            order = torch.arange(len(lengths), device=self.ids.device)
+        values, longest = (self.ids, self.attention, self.turns, self.roles), lengths.tolist()
+        parts, first = [], 0
+        while first < len(order):
+            rows = order[first : first + max(1, most // longest[first])]
+            parts.append((rows, Batch(*(value[rows, : longest[first]] for value in values))))
+            first += len(rows)
+        return parts
+
     def turns_apart(self) -> TurnsApart:
         """Return every turn as a sequence of its own, and where its tokens were."""
         there = self.attention > 0

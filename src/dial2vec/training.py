@@ -180,6 +180,7 @@ def train(
         return Trained.nothing()
     set_seed(seed)
     _freeze(encoder, settings.frozen_share, names)
+    encoder.attention_dropout = settings.attention_dropout
     objective = _Objective(encoder, settings, data)
     trainer = Trainer(
         model=objective,

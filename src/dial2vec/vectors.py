@@ -16,8 +16,8 @@ from dial2vec.files import atomic_path, claim, code_hash
 from dial2vec.precision import Precision
 
 PART = 500
-# Large batches fill a GPU; on a CPU `DialogueEncoder` makes them smaller by itself.
-BATCH = {"cpu": 64, "cuda": 128}
+# Large batches fill a GPU; on a CPU they are read in parts (`DialogueReader.sequence_states`).
+BATCH = {"cpu": 32, "cuda": 128}
 
 log = logging.getLogger(__name__)
 

@@ -44,6 +44,7 @@ PAPER_TRAINING = {
     "batch_size": 5,
     "gradient_accumulation": 1,
     "frozen_share": 0.5,
+    "attention_dropout": True,
     "warmup_share": 0.1,
     "checkpoint_steps": 10,
 }
