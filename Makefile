@@ -2,11 +2,11 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain benchmark mlflow prefect bench lint clean
+.PHONY: help run test install retrain benchmark mlflow prefect bench bench-quick lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 20
 
 # The stamp holds the folder: scripts in .venv name their own path, so a moved checkout installs anew.
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
@@ -43,6 +43,9 @@ prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 
 bench: .venv/installed  ## time and memory of the data stages (docs/benchmarks.md); 12 minutes, 3 GB of disk
 	@$(BIN)/python benchmarks/data.py --sizes 100000 1000000
+
+bench-quick: .venv/installed  ## training and encoding beside their peers, on an idle machine; 2 minutes (docs/benchmarks.json)
+	@$(BIN)/python benchmarks/speed.py --quick
 
 lint: .venv/installed  ## ruff and mypy
 	@$(BIN)/ruff check src flows tests benchmarks

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from conftest import make_dialogue
 from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import dialogue_from_record
+from dial2vec.encoder import DialogueEncoder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -25,6 +26,7 @@ import fuzz_import
 import recipe
 import scoring
 import shortcut
+import speed
 import together
 
 
@@ -194,3 +196,30 @@ def test_seconds_of_evaluation_are_medians_and_other_figures_end_the_benchmark()
     plain[1]["figures"] = {"map": 0.4}
     with pytest.raises(SystemExit, match=r"map of 1000 dialogues: map is 0\.4 and 0\.5"):
         scoring.line(1000, "map", fast + plain)
+
+
+def test_the_loss_that_training_is_timed_beside_is_ours(tiny_folder, monkeypatch):
+    monkeypatch.setattr(speed, "WIDTH", 60)
+    monkeypatch.setattr(speed, "COPIES", 2)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, input="separators")
+    talks = [make_dialogue("d", "a: w1 w2", "b: w3", "a: w4"), make_dialogue("e", "a: w5", "b: w6 w7 w8", "a: w9")]
+    batch = encoder.tokens.pad(encoder.tokens.dialogues([*talks, *talks[::-1]]))
+    ours, published = (float(loss(encoder, batch).detach()) for loss in (speed.our_loss, speed.published_loss))
+    assert ours == pytest.approx(published, abs=1e-4)
+
+
+def test_operations_count_what_is_read_and_what_is_trained(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    depth, width = len(encoder.backbone.encoder.layer), encoder.dimension
+    hidden = encoder.backbone.config.intermediate_size
+    forward = depth * (2 * (4 * width**2 + 2 * width * hidden) * 7 + 4 * width * 7**2)
+    assert speed.operations(encoder, [7]) == forward
+    assert speed.operations(encoder, [7, 7], trained=0.5) == 4 * forward
+
+
+def test_what_is_timed_takes_turns_and_the_first_run_does_not_count(monkeypatch):
+    ran, now = [], iter(range(100))
+    monkeypatch.setattr(speed.time, "perf_counter", lambda: float(next(now)))
+    works = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
+    assert speed.seconds(works, repeats=2) == {"a": 1.0, "b": 1.0}
+    assert ran == ["a", "b"] * 3
