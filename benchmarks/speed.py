@@ -17,7 +17,6 @@ shown. The peers:
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import platform
 import statistics
@@ -40,6 +39,7 @@ from dial2vec.config import Train
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.files import write_json
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.sampling import draw_samples
 from dial2vec.tokens import Batch
@@ -66,7 +66,7 @@ def main() -> None:
     sys.stdout.write("".join(f"{name}: {value}\n" for name, value in found.items()))
     if arguments.quick:
         path = find_root() / "docs" / "benchmarks.json"
-        path.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        write_json(path, found)
         sys.stdout.write(f"wrote {path}\n")
 
 
@@ -129,7 +129,8 @@ def training(dialogues: Sequence[Dialogue], *, n: int, repeats: int) -> dict[str
         loss(encoder, batch).backward()
         optimizer.step()
 
-    with encoder._evaluating():
+    encoder.eval()
+    with torch.inference_mode():
         losses = [float(loss(encoder, batch)) for loss in (our_loss, published_loss)]
     if abs(losses[0] - losses[1]) > 1e-3:
         sys.exit(f"the loss is {losses[0]:.5f}, and as published {losses[1]:.5f}; expected the same")
@@ -186,9 +187,9 @@ def encoding(dialogues: Sequence[Dialogue], *, n_evaluated: int, repeats: int) -
     few = encoder.tokens.pad(encoder.tokens.dialogues(list(dialogues[:n_evaluated])))
     ten = Batch(*(getattr(few, name).repeat_interleave(COPIES, 0) for name in Batch.__slots__))
 
+    @torch.inference_mode()
     def published() -> None:
-        with encoder._evaluating():
-            padded_states(encoder, ten)
+        padded_states(encoder.eval(), ten)
 
     works: Works = {"ours": lambda: encoder.encode(dialogues), "default": lambda: library.encode(texts)}
     works |= {str(size): lambda size=size: library.encode(texts, batch_size=size) for size in BATCH_SIZES}

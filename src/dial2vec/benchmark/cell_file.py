@@ -18,7 +18,7 @@ Name = tuple[str, str, int]
 
 
 def take_cells(root: Path, path: Path, settings: Settings) -> int:
-    """Put the cells of a file to those of the checkout, and return how many this one did not have.
+    """Put the cells of a file to those of the checkout, and return how many were new there or had something to add.
 
     Only what today's settings on today's splits would give again is taken. Where a cell is there already, what the file
     has beside it, a course or tasks on other data, is added.
