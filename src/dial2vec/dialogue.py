@@ -215,10 +215,29 @@ def read_dialogues(
 
     :raises CorpusError: when the file is missing, unreadable, empty, or (without `quarantine`) at a bad line.
     """
-    seen: set[str] = set()
     lines = 0
-    for number, line in _numbered_lines(path):
-        lines += 1
+
+    def counted() -> Iterator[tuple[int, str]]:
+        nonlocal lines
+        for numbered in _numbered_lines(path):
+            lines += 1
+            yield numbered
+
+    yield from dialogues_of_lines(counted(), path, quarantine=quarantine)
+    if not lines and not may_be_empty:
+        raise CorpusError(f"{path} is empty; expected JSON Lines, one dialogue per line. Export it again.")
+
+
+def dialogues_of_lines(
+    lines: Iterable[tuple[int, str]], path: Path, *, quarantine: list[Quarantined] | None = None
+) -> Iterator[Dialogue]:
+    """Stream dialogues from numbered lines of a JSON Lines file; otherwise like `read_dialogues`.
+
+    :param lines: number, from 1, and text of each; none is blank.
+    :param path: where they are from.
+    """
+    seen: set[str] = set()
+    for number, line in lines:
         record: object = None
         try:
             record = _decode(line)
@@ -237,8 +256,6 @@ def read_dialogues(
             continue
         seen.add(dialogue.dialogue_id)
         yield dialogue
-    if not lines and not may_be_empty:
-        raise CorpusError(f"{path} is empty; expected JSON Lines, one dialogue per line. Export it again.")
 
 
 def _decode(line: str) -> object:
@@ -252,11 +269,17 @@ def _decode(line: str) -> object:
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    with reading_errors(path), _open_text(path) as handle:
+        for number, line in enumerate(handle, start=1):
+            if line.strip():
+                yield number, line
+
+
+@contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """Turn whatever keeps a file of dialogues from being read into a CorpusError of one sentence."""
     try:
-        with _open_text(path) as handle:
-            for number, line in enumerate(handle, start=1):
-                if line.strip():
-                    yield number, line
+        yield
     except FileNotFoundError as error:
         raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -295,10 +318,13 @@ def dialogue_writer(path: Path) -> Iterator[Callable[[Dialogue], None]]:
         yield write
 
 
-def write_quarantine(path: Path, records: Iterable[Quarantined]) -> None:
-    """Write quarantined records as JSON Lines `{"source", "line", "dialogue_id", "reason"}`, atomically."""
+def write_quarantine(path: Path, records: Iterable[Quarantined]) -> int:
+    """Write records as JSON Lines `{"source", "line", "dialogue_id", "reason"}`, atomically, and return how many."""
+    count = 0
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
         for record in records:
             line = {"source": record.origin.source, "line": record.origin.line}
             line |= {"dialogue_id": record.dialogue_id, "reason": record.reason}
             handle.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+    return count

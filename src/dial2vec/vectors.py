@@ -56,11 +56,17 @@ def _is_whole(path: Path) -> bool:
 
 def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
     """Identify the vectors of dialogues: their turns, the encoder with how it reads, the code."""
+    digest = hashlib.sha256(encoder_fingerprint(encoder, precision).encode())
+    for dialogue in dialogues:
+        digest.update(repr([(turn.speaker, turn.text) for turn in dialogue.turns]).encode())
+    return digest.hexdigest()
+
+
+def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32") -> str:
+    """Identify what an encoder makes of any dialogue: its weights, how it reads and computes, the code."""
     read_by = (encoder.tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, encoder.tokens.style)
     made_by = (read_by, encoder.pooling, encoder.resolved(precision), encoder.device.type, code_hash())
     digest = hashlib.sha256(repr(made_by).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
-    for dialogue in dialogues:
-        digest.update(repr([(turn.speaker, turn.text) for turn in dialogue.turns]).encode())
     return digest.hexdigest()

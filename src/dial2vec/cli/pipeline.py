@@ -47,20 +47,39 @@ def results() -> None:
 @click.option(
     "--model", required=True, help="Such as models:/dial2vec-calls@champion, a folder, or a Hugging Face name."
 )
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Parquet file to write.")
+@click.option(
+    "--output", required=True, type=click.Path(path_type=Path), help="A .parquet file, or a folder that gets many."
+)
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
-def embed(transcripts: Path, model: str, output: Path, batch_size: int) -> None:
-    """Write one vector per dialogue of TRANSCRIPTS (JSON Lines) to a Parquet file: dialogue_id, embedding."""
-    from dial2vec.dialogue import read_dialogues
+@click.option("--workers", type=click.IntRange(min=1), help="Embed by so many processes of a Ray cluster.")
+@click.option("--cluster", metavar="ADDRESS", help="Of that cluster; without it, processes of this machine.")
+@click.option("--gpus", default=0.0, type=click.FloatRange(min=0), help="GPUs that each worker takes, such as 1.")
+def embed(
+    transcripts: Path, model: str, output: Path, batch_size: int, workers: int | None, cluster: str | None, gpus: float
+) -> None:
+    """Write one vector per dialogue of TRANSCRIPTS to Parquet: dialogue_id, embedding.
 
-    if output.suffix != ".parquet":
+    TRANSCRIPTS is a JSON Lines file, or a folder of them. A run that was stopped goes on where it was.
+    """
+    if output.suffix != ".parquet" and (output.suffix or output.is_file()):
         raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
+    if output.is_dir() and not all(path.suffix == ".parquet" for path in output.iterdir()):
+        raise Dial2vecError(f"{output} holds other files than Parquet, and would be replaced. Name another folder.")
+    if workers is None and (cluster or gpus):
+        raise Dial2vecError("--cluster and --gpus are for several workers. Say how many: --workers N.")
+    from dial2vec.dialogue import read_dialogues
+    from dial2vec.embedding.shards import files_of
+
     # A wrong path is found before the model is loaded.
-    next(read_dialogues(transcripts, quarantine=[]), None)
-    from dial2vec.embedding import embed_file
+    for path in files_of(transcripts):
+        next(read_dialogues(path, quarantine=[], may_be_empty=True), None)
+    from dial2vec.embedding.embed import embed_file, here
+    from dial2vec.embedding.on_ray import LOCAL, RayWorkers
     from dial2vec.encoder import DialogueEncoder
 
-    done = embed_file(transcripts, output, encoder=DialogueEncoder.from_pretrained(model), batch_size=batch_size)
+    encoder = DialogueEncoder.from_pretrained(model)
+    by = here if workers is None else RayWorkers(workers, address=cluster or LOCAL, gpus=gpus)
+    done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=by)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if done.cut:
         click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)

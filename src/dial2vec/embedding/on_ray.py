@@ -1,0 +1,148 @@
+"""Embedding on many machines by Ray Data (the extra `scale`): the same parts, written by actors that may be killed."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dial2vec import telemetry
+from dial2vec.embedding.parts import Part, embed_part
+from dial2vec.embedding.shards import ShardReader
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import Dial2vecError
+
+TRIES = 5
+LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class RayWorkers:
+    """Embeds parts by actors of a Ray cluster; each has its own copy of the encoder.
+
+    All machines see the transcripts and the output's folder at the same paths. An actor that dies is replaced, and its
+    part is embedded anew; a part that ended five of them stops the run. Parts that are there stay there, so a run
+    whose driver was killed goes on.
+
+    :param count: number of actors.
+    :param address: of the cluster, such as "auto" or "ray://host:10001"; "local" starts one for this run.
+    :param gpus: that each actor takes, may be a fraction; 0 embeds on CPUs.
+    """
+
+    count: int
+    address: str = LOCAL
+    gpus: float = 0.0
+
+    def __call__(
+        self, parts: Sequence[Part], encoder: DialogueEncoder, batch_size: int, done: Callable[[int], object]
+    ) -> None:
+        """Embed the parts, and call `done` with the number of lines of each.
+
+        :raises Dial2vecError: when Ray is not installed, or a part cannot be embedded.
+        """
+        if not parts:
+            return
+        ray = _ray()
+        for part in parts:
+            _tries(part).unlink(missing_ok=True)
+        with _cluster(ray, self):
+            # Actors that begin anew read it there; an argument of theirs could be lost with the machine that holds it.
+            model = parts[0].folder / "encoder"
+            encoder.save_pretrained(model)
+            rows = [{"part": part, "model": model, "batch_size": batch_size} for part in parts]
+            embedded = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
+                PartEmbedder,
+                compute=ray.data.ActorPoolStrategy(size=min(self.count, len(parts))),
+                num_cpus=1,
+                num_gpus=self.gpus or None,
+            )
+            try:
+                for row in embedded.iter_rows():
+                    done(int(row["lines"]))
+            except ray.exceptions.RayTaskError as error:
+                if isinstance(error.cause, Dial2vecError):
+                    raise error.cause from None
+                raise
+
+
+class PartEmbedder:
+    """What an actor is: the encoder, and the file that it read from last."""
+
+    def __init__(self) -> None:
+        self.encoder: DialogueEncoder | None = None
+        self.reader = ShardReader()
+
+    def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Embed `row["part"]` by the encoder in the folder `row["model"]`, and return how many `lines` it had."""
+        part: Part = row["part"]
+        if not part.is_there:
+            _count_try(part)
+            if self.encoder is None:
+                self.encoder = DialogueEncoder.from_pretrained(row["model"])
+            embed_part(part, self.encoder, self.reader, batch_size=int(row["batch_size"]))
+        return {"lines": part.shard.lines}
+
+
+def _count_try(part: Part) -> None:
+    """Note that a part is begun; one that ends its actor every time would be tried for ever."""
+    tries = _tries(part)
+    begun = tries.stat().st_size if tries.exists() else 0
+    if begun >= TRIES:
+        first, last = part.shard.line, part.shard.line + part.shard.lines - 1
+        raise Dial2vecError(
+            f"{part.shard.path}: lines {first} to {last} ended {TRIES} workers, one after the other. Give each more "
+            "memory or a smaller batch size, or look for what is odd in these lines, and start again: it goes on there."
+        )
+    with tries.open("ab") as handle:
+        handle.write(b".")
+
+
+def _tries(part: Part) -> Path:
+    return part.vectors.with_suffix(".tries")
+
+
+@contextmanager
+def _cluster(ray: Any, workers: RayWorkers) -> Iterator[None]:
+    own = workers.address == LOCAL
+    options: dict[str, Any] = {"num_cpus": workers.count, "include_dashboard": False} if own else {}
+    try:
+        _knock(workers.address)
+        ray.init(address=workers.address, logging_level="ERROR", log_to_driver=False, **options)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise Dial2vecError(
+            f"there is no Ray cluster at {workers.address!r} ({error}). Start one by `ray start --head`, or leave "
+            "--cluster out for one of this machine's own processes."
+        ) from error
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise a ConnectionError where nobody listens; Ray itself tries for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError as error:
+            raise ConnectionError(error.strerror or "no answer") from error
+
+
+def _ray() -> Any:
+    # Before Ray is imported, also where it is called from Python.
+    telemetry.switch_off()
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise Dial2vecError(
+            "embedding by several workers needs Ray, which is not installed. Run `pip install 'dial2vec[scale]'`."
+        ) from error
+    return ray

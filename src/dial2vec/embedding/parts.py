@@ -1,0 +1,125 @@
+"""What becomes of a shard: a part, written whole or not at all, by whichever process; and parts brought together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dial2vec.dialogue import Origin, Quarantined, write_quarantine
+from dial2vec.embedding.shards import Shard, ShardReader
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.files import atomic_path
+
+ID, VECTOR = "dialogue_id", "embedding"
+LINE, CUT = "line", "cut"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Where the vectors of a shard are, and what of it could not be used."""
+
+    shard: Shard
+    folder: Path
+
+    @property
+    def vectors(self) -> Path:
+        """Parquet: `dialogue_id`, `embedding`, and of each dialogue the `line` it is from and whether it was `cut`."""
+        return self.folder / f"{self.shard.number:08d}.parquet"
+
+    @property
+    def quarantine(self) -> Path:
+        """JSON Lines; there before the vectors are."""
+        return self.folder / f"{self.shard.number:08d}.quarantine.jsonl"
+
+    @property
+    def is_there(self) -> bool:
+        """Whether it was written; to its end, since its file appears only then."""
+        return self.vectors.is_file()
+
+
+def schema_of(dimension: int) -> pa.Schema:
+    """Return the schema of what users get: `dialogue_id` (string) and `embedding` (fixed-size list of float32)."""
+    return pa.schema([(ID, pa.string()), (VECTOR, pa.list_(pa.float32(), dimension))])
+
+
+def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, batch_size: int) -> int:
+    """Encode the dialogues of a shard, write its part, and return how many lines it had.
+
+    Writing it twice changes nothing, so nothing is lost and nothing comes twice, whoever was killed in between.
+    """
+    quarantine: list[Quarantined] = []
+    dialogues = reader.read(part.shard, quarantine=quarantine)
+    tokens = encoder.tokens.dialogues(dialogues)
+    vectors = encoder.encode_tokens(tokens, batch_size=batch_size)
+    columns = [
+        pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
+        pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),
+        pa.array([dialogue.origin.line if dialogue.origin else 0 for dialogue in dialogues], pa.int64()),
+        pa.array([sequence.cut > 0 for sequence in tokens], pa.bool_()),
+    ]
+    write_quarantine(part.quarantine, quarantine)
+    with atomic_path(part.vectors) as temporary:
+        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, CUT]), temporary)
+    return part.shard.lines
+
+
+def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:
+    """Yield the table of each part, without dialogues whose id came before in the corpus; these go to `quarantine`.
+
+    Beside a part in memory there are 8 bytes for each dialogue of the corpus.
+    """
+    suspects = _hashes_that_repeat(parts)
+    seen: set[str] = set()
+    for part in parts:
+        table = pq.read_table(part.vectors)
+        ids, lines = table[ID].to_pylist(), table[LINE].to_pylist()
+        keep = np.ones(len(ids), dtype=bool)
+        for row in np.flatnonzero(np.isin(_hashes(table[ID]), suspects)):
+            if ids[row] in seen:
+                keep[row] = False
+                origin = Origin(str(part.shard.path), lines[row])
+                quarantine.append(Quarantined(origin, ids[row], f"the id {ids[row]!r} came before in this corpus"))
+            seen.add(ids[row])
+        yield table if keep.all() else table.filter(pa.array(keep))
+
+
+def _hashes_that_repeat(parts: Sequence[Part]) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    hashes = [_hashes(pq.read_table(part.vectors, columns=[ID])[ID]) for part in parts]
+    found, counts = np.unique(np.concatenate(hashes), return_counts=True)
+    return found[counts > 1]
+
+
+def _hashes(ids: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.uint64]]:
+    return np.asarray(pd.util.hash_array(ids.to_numpy(zero_copy_only=False).astype(object), categorize=False))
+
+
+def quarantined(part: Part) -> list[Quarantined]:
+    """Return what of a shard could not be used."""
+    found = [json.loads(line) for line in part.quarantine.read_text(encoding="utf-8").splitlines()]
+    return [Quarantined(Origin(one["source"], one["line"]), one["dialogue_id"], one["reason"]) for one in found]
+
+
+@contextmanager
+def vector_writer(output: Path, dimension: int) -> Iterator[Any]:
+    """Yield the function that writes the table of one part after the other; what it wrote is there in the end.
+
+    :param output: a `.parquet` file, or a folder that gets a file per part.
+    """
+    schema = schema_of(dimension)
+    with atomic_path(output) as temporary:
+        if output.suffix == ".parquet":
+            with pq.ParquetWriter(temporary, schema) as writer:
+                yield lambda table: writer.write_table(table.select(schema.names).cast(schema))
+        else:
+            temporary.mkdir()
+            names = (temporary / f"part-{number:08d}.parquet" for number in range(10**8))
+            yield lambda table: pq.write_table(table.select(schema.names).cast(schema), next(names))

@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import functools
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dial2vec.dialogue import read_dialogues
+from dial2vec.embedding import embed as embedding
+from dial2vec.embedding.embed import embed_file, here
+from dial2vec.embedding.shards import shards_of
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_folder):
+    return DialogueEncoder.from_pretrained(tiny_folder)
+
+
+def transcripts(tmp_path, n=7, extra=()):
+    path = tmp_path / "calls.jsonl"
+    turns = [[{"speaker": "ab"[t % 2], "text": f"w{(i + t) % 40} w{t}"} for t in range(2 + i)] for i in range(n)]
+    lines = [json.dumps({"dialogue_id": f"d{i}", "turns": turns[i]}) for i in range(n)]
+    path.write_text("\n".join([*lines, *extra]))
+    return path
+
+
+@pytest.fixture
+def small_shards(monkeypatch):
+    monkeypatch.setattr(embedding, "shards_of", functools.partial(shards_of, size=3))
+
+
+def test_vectors_are_those_of_encode_in_input_order_over_several_shards(encoder, tmp_path, small_shards):
+    path = transcripts(tmp_path)
+    done = embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
+    table = pq.read_table(tmp_path / "v.parquet")
+    assert table.column_names == ["dialogue_id", "embedding"]
+    assert table["dialogue_id"].to_pylist() == [f"d{i}" for i in range(7)]
+    vectors = np.array(table["embedding"].to_pylist(), dtype=np.float32)
+    np.testing.assert_allclose(vectors, encoder.encode(list(read_dialogues(path))), atol=1e-5)
+    assert (done.dialogues, done.dimension, done.cut, done.quarantine, done.quarantine_file) == (7, 16, 0, 0, None)
+
+
+def test_dialogues_over_the_limit_are_counted(encoder, tmp_path):
+    long = {"dialogue_id": "long", "turns": [{"speaker": "a", "text": "w1 " * 100}]}
+    path = transcripts(tmp_path, extra=[json.dumps(long)])
+    done = embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
+    assert (done.cut, done.max_length) == (1, 64)
+
+
+def test_bad_records_are_listed_beside_the_vectors_and_the_rest_is_embedded(encoder, tmp_path):
+    path = transcripts(tmp_path, extra=["{broken", json.dumps({"dialogue_id": "d9", "turns": []})])
+    done = embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
+    assert (done.dialogues, done.quarantine) == (7, 2)
+    listed = list(map(json.loads, done.quarantine_file.open()))
+    assert [record["line"] for record in listed] == [8, 9]
+    assert listed[1]["reason"] == "it has no turns"
+
+
+def test_nothing_usable_is_an_error_and_leaves_no_file(encoder, tmp_path):
+    path = transcripts(tmp_path, n=0, extra=["{broken"])
+    with pytest.raises(CorpusError, match=r"nothing in .* can be used"):
+        embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
+    assert not (tmp_path / "v.parquet").exists()
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_a_run_that_was_killed_goes_on_where_it_was(encoder, tmp_path, small_shards):
+    path, output = transcripts(tmp_path, extra=["{broken"]), tmp_path / "v.parquet"
+
+    def killed(parts, *arguments):
+        here(parts[:2], *arguments)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        embed_file(path, output, encoder=encoder, progress=False, workers=killed)
+    assert not output.exists()
+    left = []
+
+    def counted(parts, *arguments):
+        left.extend(part.shard.number for part in parts)
+        here(parts, *arguments)
+
+    done = embed_file(path, output, encoder=encoder, progress=False, workers=counted)
+    assert left == [2]
+    assert (done.dialogues, done.quarantine) == (7, 1)
+    vectors = np.array(pq.read_table(output)["embedding"].to_pylist(), dtype=np.float32)
+    np.testing.assert_allclose(vectors, encoder.encode(list(read_dialogues(path, quarantine=[]))), atol=1e-5)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["calls.jsonl", "v.parquet", "v.parquet.quarantine.jsonl"]
+
+
+def test_other_dialogues_or_another_encoder_begin_anew(encoder, tiny_folder, tmp_path, small_shards):
+    output, begun = tmp_path / "v.parquet", []
+
+    def killed(parts, *arguments):
+        begun.append(len(parts))
+        here(parts[:1], *arguments)
+        raise KeyboardInterrupt
+
+    def run(path, encoder):
+        with pytest.raises(KeyboardInterrupt):
+            embed_file(path, output, encoder=encoder, progress=False, workers=killed)
+
+    run(transcripts(tmp_path), encoder)
+    run(transcripts(tmp_path), encoder)
+    run(transcripts(tmp_path, n=9), encoder)
+    run(transcripts(tmp_path, n=9), DialogueEncoder.from_pretrained(tiny_folder, pooling="mean"))
+    assert begun == [3, 2, 3, 3]
+
+
+def test_an_id_that_came_before_in_another_shard_is_set_aside_with_its_line(encoder, tmp_path, small_shards):
+    again = json.dumps({"dialogue_id": "d1", "turns": [{"speaker": "a", "text": "w9"}]})
+    path = transcripts(tmp_path, extra=[again])
+    done = embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
+    assert (done.dialogues, done.quarantine) == (7, 1)
+    assert pq.read_table(tmp_path / "v.parquet")["dialogue_id"].to_pylist() == [f"d{i}" for i in range(7)]
+    listed = json.loads(done.quarantine_file.read_text())
+    assert (listed["line"], listed["reason"]) == (8, "the id 'd1' came before in this corpus")
+
+
+def test_a_folder_gets_a_file_per_shard_with_the_same_vectors(encoder, tmp_path, small_shards):
+    path = transcripts(tmp_path)
+    embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
+    embed_file(path, tmp_path / "vectors", encoder=encoder, progress=False)
+    assert len(list((tmp_path / "vectors").iterdir())) == 3
+    assert pq.read_table(tmp_path / "vectors").equals(pq.read_table(tmp_path / "v.parquet"))

@@ -1,0 +1,129 @@
+"""On a real local cluster, whose processes are killed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from tests.embedding.test_embed import transcripts
+from transformers import AutoTokenizer, BertConfig, BertModel
+
+from dial2vec.embedding import embed as embedding
+from dial2vec.embedding.embed import embed_file
+from dial2vec.embedding.on_ray import TRIES, PartEmbedder, RayWorkers
+from dial2vec.embedding.parts import Part
+from dial2vec.embedding.shards import shards_of
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import Dial2vecError
+
+pytest.importorskip("ray")
+DRIVER = """
+import sys
+from pathlib import Path
+from tests.embedding.test_on_ray import embed_slowly
+embed_slowly(*sys.argv[1:])
+"""
+
+
+def embed_slowly(folder, path, output):
+    """Embed parts of three dialogues, each with a long one, so that there is time to kill somebody."""
+    encoder = DialogueEncoder.from_pretrained(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding, "shards_of", functools.partial(shards_of, size=3))
+        return embed_file(Path(path), Path(output), encoder=encoder, progress=False, workers=RayWorkers(2))
+
+
+def actors():
+    """Return the ids of the processes that embed."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if process.stat().st_uid == os.getuid() and b"ray::MapWorker" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+def wait_until(true, seconds):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+@pytest.fixture
+def slow_folder(tiny_folder, tmp_path):
+    """A model wide enough that a part takes some tenths of a second."""
+    config = BertConfig.from_pretrained(tiny_folder, hidden_size=768, intermediate_size=3072, num_attention_heads=12)
+    BertModel(config).save_pretrained(tmp_path / "slow")
+    AutoTokenizer.from_pretrained(tiny_folder).save_pretrained(tmp_path / "slow")
+    return str(tmp_path / "slow")
+
+
+def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_killed(slow_folder, tmp_path):
+    path, output, parts = transcripts(tmp_path, n=60, extra=["{broken"]), tmp_path / "v", tmp_path / "v.parts"
+    there = {}
+
+    def n_parts():
+        return len(list(parts.glob("*.parquet")))
+
+    driver = subprocess.Popen(
+        [sys.executable, "-c", DRIVER, slow_folder, str(path), str(output)], cwd=Path(__file__).parents[2]
+    )
+    wait_until(lambda: n_parts() >= 2, 120)
+    driver.kill()
+    driver.wait()
+    wait_until(lambda: not actors(), 60)
+    there = {one: one.stat().st_mtime_ns for one in parts.glob("*.parquet")}
+    assert 2 <= len(there) < 21
+
+    killed = []
+
+    def kill_one():
+        wait_until(lambda: n_parts() >= len(there) + 2, 120)
+        killed.extend(actors()[:1])
+        os.kill(killed[0], signal.SIGKILL)
+        killed.append({one: one.stat().st_mtime_ns for one in there} == there)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    done = embed_slowly(slow_folder, path, output)
+    killer.join()
+    assert killed[1:] == [True]
+    assert (done.dialogues, done.quarantine) == (60, 1)
+    embed_file(path, tmp_path / "plain", encoder=DialogueEncoder.from_pretrained(slow_folder), progress=False)
+    found, plain = (pq.read_table(folder) for folder in (output, tmp_path / "plain"))
+    assert found["dialogue_id"].equals(plain["dialogue_id"])
+    np.testing.assert_allclose(
+        np.array(found["embedding"].to_pylist()), np.array(plain["embedding"].to_pylist()), atol=1e-5
+    )
+
+
+def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(tiny_folder, tmp_path, monkeypatch):
+    path = transcripts(tmp_path)
+    part = Part(shards_of(path)[0][0], tmp_path)
+    monkeypatch.setattr(DialogueEncoder, "encode_tokens", lambda *_, **__: 1 / 0)
+    for _ in range(TRIES):
+        with pytest.raises(ZeroDivisionError):
+            PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
+    with pytest.raises(Dial2vecError, match=rf"calls.jsonl: lines 1 to 7 ended {TRIES} workers"):
+        PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
+    monkeypatch.undo()
+    part.vectors.with_suffix(".tries").unlink()
+    assert PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1}) == {"lines": 7}
+
+
+def test_a_cluster_that_is_not_there_is_said_in_a_sentence(tiny_folder, tmp_path):
+    workers = RayWorkers(1, address="127.0.0.1:9")
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    with pytest.raises(Dial2vecError, match=r"there is no Ray cluster at '127.0.0.1:9'.*Start one"):
+        embed_file(transcripts(tmp_path), tmp_path / "v", encoder=encoder, progress=False, workers=workers)
