@@ -16,7 +16,7 @@ def test_the_projects_params_load_and_name_every_setting():
     settings = load_settings(PARAMS)
     written = yaml.safe_load(PARAMS.read_text())
     named = {f"{key}.{name}" for key, block in written.items() if isinstance(block, dict) for name in block}
-    assert named | {"corpora", "seed"} == set(flat(settings))
+    assert named | {"corpora", "seed", "processes"} == set(flat(settings))
 
 
 def test_what_is_left_out_takes_the_default():

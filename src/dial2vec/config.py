@@ -220,10 +220,12 @@ class Settings:
 
     :param corpora: names of the corpora that the pipeline runs on, in order.
     :param seed: the seed from which every random draw of every stage derives.
+    :param processes: that share the training of one encoder on this machine, one per GPU.
     """
 
     corpora: tuple[str, ...] = ("demo",)
     seed: int = 42
+    processes: int = 1
     read: Read = field(default_factory=Read)
     validate: Validate = field(default_factory=Validate)
     prepare: Prepare = field(default_factory=Prepare)

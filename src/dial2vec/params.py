@@ -19,6 +19,7 @@ from dial2vec.errors import SettingsError, did_you_mean
 # Inclusive (low, high) of every number.
 RANGES: dict[str, tuple[float, float]] = {
     "seed": (0, 2**31 - 1),
+    "processes": (1, 1024),
     "validate.max_turn_words": (1, inf),
     "validate.max_speakers": (2, 10_000),
     "validate.min_dialogues": (1, inf),

@@ -16,6 +16,7 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.objectives.dialaug import dialaug_loss
 from dial2vec.pooling import pool
+from dial2vec.processes import gathered
 from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.training_data import SequenceSet
 
@@ -100,4 +101,4 @@ class ResponseSet(SequenceSet):
         )
 
     def _vectors(self, encoder: DialogueEncoder, batch: Batch) -> Tensor:
-        return pool(encoder.sequence_states(batch), batch.roles, batch.turns, how=self.options.pooling)
+        return gathered(pool(encoder.sequence_states(batch), batch.roles, batch.turns, how=self.options.pooling))

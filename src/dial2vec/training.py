@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
 
@@ -22,6 +23,7 @@ from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim
+from dial2vec.processes import ProcessBatches, by_the_first, gathered, meet, n_processes, rank
 from dial2vec.tokens import Batch
 from dial2vec.training_data import TrainingSet
 
@@ -62,17 +64,44 @@ class _Objective(nn.Module):
         self.settings, self.data = settings, data
         self.beside = None if data.beside is None else data.beside.to(encoder.device)
         self.read: Tensor | int = 0
+        self.counts: Tensor | bool = True
         self.counting = encoder.backbone.register_forward_pre_hook(self._count, with_kwargs=True)
 
     def _count(self, _: nn.Module, positional: Any, named: dict[str, Any]) -> None:
-        self.read = self.read + named["attention_mask"].sum()
+        self.read = self.read + named["attention_mask"].sum() * self.counts
+
+    def tokens_read(self) -> float:
+        """Return the tokens that all processes read, padding left out."""
+        return float(gathered(torch.as_tensor(self.read, device=self.encoder.device).reshape(1)).sum())
 
     def forward(
-        self, ids: Tensor, attention: Tensor, turns: Tensor, roles: Tensor, **extra: Tensor
+        self,
+        ids: Tensor,
+        attention: Tensor,
+        turns: Tensor,
+        roles: Tensor,
+        share: Tensor | float = 1.0,
+        **extra: Tensor,
     ) -> dict[str, Tensor]:
         batch = Batch(*(tensor.flatten(0, 1) for tensor in (ids, attention, turns, roles)))
+        self.counts = share > 0
         with self.encoder.autocast(self.settings.precision):
-            return {"loss": self.data.loss(self.encoder, self.settings, batch, extra)}
+            return {"loss": self.data.loss(self.encoder, self.settings, batch, extra) * share}
+
+
+class _Trainer(Trainer):
+    """The Trainer, whose processes share each batch: a step is as large with several of them as with one."""
+
+    def get_train_dataloader(self) -> DataLoader[Any]:
+        if n_processes() == 1:
+            return super().get_train_dataloader()
+        data = ProcessBatches(
+            self.train_dataset,
+            batch_size=self.args.per_device_train_batch_size,
+            n_processes=n_processes(),
+            rank=rank(),
+        )
+        return DataLoader(data, batch_size=None, pin_memory=self.args.dataloader_pin_memory)
 
 
 class _MarkWhole(TrainerCallback):
@@ -89,6 +118,10 @@ class _MarkWhole(TrainerCallback):
         control.should_log |= state.global_step % args.save_steps == 0
 
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
+        # Every process has put what is its own into the checkpoint.
+        meet()
+        if not state.is_world_process_zero:
+            return
         folder = Path(args.output_dir)
         save_weights(self.encoder, folder / f"weights-{state.global_step}.safetensors")
         (folder / f"checkpoint-{state.global_step}" / WHOLE).touch()
@@ -101,7 +134,12 @@ class _Progress(TrainerCallback):
         self.names = names
 
     def on_train_begin(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
-        self.bar = tqdm(total=state.max_steps, initial=state.global_step, unit="step", disable=not sys.stderr.isatty())
+        if rank() > 0:
+            # Other items, other dropout. A run that is resumed takes up its own draws behind this.
+            torch.manual_seed(args.seed + rank())
+        self.bar = tqdm(
+            total=state.max_steps, initial=state.global_step, unit="step", disable=rank() > 0 or not sys.stderr.isatty()
+        )
 
     def on_step_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
         self.bar.update(state.global_step - self.bar.n)
@@ -113,7 +151,7 @@ class _Progress(TrainerCallback):
         if not math.isfinite(loss):
             raise _diverged(f"the loss became {loss} at step {state.global_step}; expected a finite number", self.names)
         self.bar.set_postfix_str(f"loss {loss:.4f}, learning rate {rate:.2e}")
-        if self.bar.disable:
+        if self.bar.disable and rank() == 0:
             log.info("step %d of %d: loss %.4f, learning rate %.2e", state.global_step, state.max_steps, loss, rate)
 
     def on_train_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
@@ -175,14 +213,14 @@ def train(
     :raises Dial2vecError: when loss or weights are no longer finite.
     """
     names = names or Names()
-    start = last_whole_checkpoint(checkpoints, fingerprint)
+    start = by_the_first(lambda: last_whole_checkpoint(checkpoints, fingerprint))
     if not len(data):
         return Trained.nothing()
     set_seed(seed)
     _freeze(encoder, settings.frozen_share, names)
     encoder.attention_dropout = settings.attention_dropout
     objective = _Objective(encoder, settings, data)
-    trainer = Trainer(
+    trainer = _Trainer(
         model=objective,
         args=_arguments(_with_few_candidates(settings, len(data)), seed, checkpoints, schedule),
         train_dataset=data,
@@ -198,7 +236,8 @@ def train(
     # Steps after the last log can diverge unseen.
     if not all(bool(torch.isfinite(weights).all()) for weights in encoder.parameters()):
         raise _diverged("the encoder's weights are no longer finite after the last step", names)
-    save_weights(encoder, checkpoints / f"weights-{trainer.state.global_step}.safetensors")
+    if rank() == 0:
+        save_weights(encoder, checkpoints / f"weights-{trainer.state.global_step}.safetensors")
     resumed_from = int(start.name.split("-")[1]) if start else 0
     return Trained(
         _history(trainer),
@@ -208,7 +247,7 @@ def train(
         cut=data.count_cut(),
         resumed_from=resumed_from,
         seconds=result.metrics["train_runtime"],
-        tokens=float(objective.read) / max(1, trainer.state.global_step - resumed_from),
+        tokens=objective.tokens_read() / max(1, trainer.state.global_step - resumed_from),
     )
 
 
@@ -277,6 +316,8 @@ def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule
         dataloader_pin_memory=torch.cuda.is_available(),
         disable_tqdm=True,
         report_to=[],
+        # Several processes without a GPU have to be told so.
+        use_cpu=n_processes() > 1 and not torch.cuda.is_available(),
     )
     # One GPU: several would make each step that many times as large. Asking first lets the Trainer set up its device.
     if arguments.n_gpu > 1:

@@ -18,6 +18,7 @@ from dial2vec.objectives.dse import dse_loss
 from dial2vec.objectives.siamese import siamese_loss
 from dial2vec.pairs import NONE
 from dial2vec.pooling import pool
+from dial2vec.processes import gathered
 from dial2vec.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.training_data import SequenceSet
 
@@ -82,7 +83,7 @@ class PairSet(UtteranceSet):
         """Return the DSE loss of a flat batch."""
         vectors = pool(encoder.sequence_states(batch), batch.roles, batch.turns, how="mean")
         assert self.beside is not None
-        first, second = self.beside(vectors).unflatten(0, (-1, 2)).unbind(1)
+        first, second = gathered(self.beside(vectors)).unflatten(0, (-1, 2)).unbind(1)
         return dse_loss(first, second, temperature=self.temperature)
 
 

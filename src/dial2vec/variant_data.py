@@ -12,6 +12,7 @@ from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.objectives.intent_augmentation import intent_augmentation_loss
+from dial2vec.processes import gathered
 from dial2vec.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.training_data import SequenceSet
 
@@ -49,6 +50,6 @@ class VariantSet(SequenceSet):
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
         """Return the loss of a flat batch; a variant that does not exist is no negative."""
-        dialogues, preserved, corrupted = encoder(batch).unflatten(0, (-1, 3)).unbind(1)
-        there = (batch.roles[2::3] != PADDING_ROLE).any(1)
+        dialogues, preserved, corrupted = gathered(encoder(batch)).unflatten(0, (-1, 3)).unbind(1)
+        there = gathered((batch.roles[2::3] != PADDING_ROLE).any(1))
         return intent_augmentation_loss(dialogues, preserved, corrupted[there], temperature=self.temperature)

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 from dial2vec import telemetry
@@ -18,25 +19,39 @@ from dial2vec.files import checkout_lock, ending_with, write_json
 from dial2vec.params import load_settings
 
 Stage = Callable[[Artifacts, Settings], str]
+# Set by torchrun.
+RANK = os.environ.get("RANK")
 
 
-def main(stage: Stage) -> None:
-    """Run `python -m dial2vec.stages.<stage> <corpus>`: the stage's last line says what it did."""
+def main(stage: Stage, *, by_processes: bool = False) -> None:
+    """Run `python -m dial2vec.stages.<stage> <corpus>`: the stage's last line says what it did.
+
+    :param by_processes: whether the stage shares its work among `processes` of params.yaml, or among those that
+        `torchrun -m dial2vec.stages.<stage> <corpus>` started. Only the first of them holds the checkout and writes.
+    """
     name = Path(sys.argv[0]).stem
     parser = argparse.ArgumentParser(prog=f"dial2vec.stages.{name}", description=stage.__doc__)
     parser.add_argument("corpus", help="a corpus named in params.yaml")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     arguments = parser.parse_args()
     telemetry.switch_off()
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
+    first = RANK in (None, "0")
+    logging.basicConfig(level=logging.INFO if first else logging.ERROR, format="%(message)s")
     for chatty in ("httpx", "great_expectations", "alembic", "mlflow", "matplotlib", "fontTools"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
     if "DVC_STAGE" in os.environ:
         _end_with_dvc()
     try:
         root = find_root()
-        with checkout_lock(root, f"stage {name} of {arguments.corpus}"):
-            run(stage, name, Artifacts(root, arguments.corpus))
+        artifacts = Artifacts(root, arguments.corpus)
+        settings = load_settings(root / "params.yaml")
+        with checkout_lock(root, f"stage {name} of {arguments.corpus}") if first else nullcontext():
+            if by_processes and settings.processes > 1 and RANK is None:
+                _launch(f"dial2vec.stages.{name}", arguments.corpus, settings.processes)
+            elif first:
+                run(stage, name, artifacts)
+            else:
+                stage(artifacts, settings)
     except Dial2vecError as error:
         if arguments.debug:
             raise
@@ -52,6 +67,24 @@ def run(stage: Stage, name: str, artifacts: Artifacts) -> None:
     seconds = time.perf_counter() - began
     write_json(artifacts.seconds(name), round(seconds, 1))
     logging.getLogger(__name__).info("%s of %s: %s (%.0f s)", name, artifacts.corpus, said, seconds)
+
+
+def _launch(module: str, corpus: str, n: int) -> None:
+    """Run a stage by n processes, as `torchrun` does, and wait for them.
+
+    :raises Dial2vecError: when one of them fails; it has said why.
+    """
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
+    config = LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=n, rdzv_backend="c10d", max_restarts=0)
+    try:
+        elastic_launch(config, sys.executable)("-m", module, corpus)
+    except ChildFailedError as error:
+        raise Dial2vecError(
+            f"one of {n} processes failed; its reason stands above. `processes: 1` does without"
+        ) from error
 
 
 def _end_with_dvc() -> None:

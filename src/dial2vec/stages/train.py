@@ -16,7 +16,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.methods import METHODS
 from dial2vec.methods.neighbours import fit_maps
-from dial2vec.methods.plan import carry_out
+from dial2vec.methods.plan import Plan, carry_out
+from dial2vec.processes import meet, rank, the_first_first
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
 from dial2vec.training import Trained
@@ -27,19 +28,27 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     """Train the starting encoder by `train.method`; resumes a run of the same data and settings that was killed."""
+    meet()
     encoder = DialogueEncoder.start(settings.encoder)
     # Before the plan puts a head on the encoder: the fingerprint is that of the start.
     fingerprint = _fingerprint(artifacts, settings, encoder)
-    plan = METHODS[settings.train.method](
-        encoder,
-        list(read_dialogues(artifacts.split("train"))),
-        Samples.load(artifacts.samples),
-        settings=settings,
-        seed=settings.seed,
-        vectors=artifacts.vectors,
-    )
+    with the_first_first():
+        plan = METHODS[settings.train.method](
+            encoder,
+            list(read_dialogues(artifacts.split("train"))),
+            Samples.load(artifacts.samples),
+            settings=settings,
+            seed=settings.seed,
+            vectors=artifacts.vectors,
+        )
     before = carry_out(plan.before, encoder, settings, checkpoints=artifacts.adaptation, fingerprint=fingerprint)
     result = carry_out(plan, encoder, settings, checkpoints=artifacts.checkpoints, fingerprint=fingerprint)
+    return _write(artifacts, settings, encoder, plan, before, result) if rank() == 0 else "its share"
+
+
+def _write(
+    artifacts: Artifacts, settings: Settings, encoder: DialogueEncoder, plan: Plan, before: Trained, result: Trained
+) -> str:
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
         # Training moved the dialogues, so the last checkpoint has neighbourhoods and maps of its own.
@@ -86,4 +95,4 @@ def _write_curve(artifacts: Artifacts, result: Trained) -> None:
 
 
 if __name__ == "__main__":
-    stage.main(train_encoder)
+    stage.main(train_encoder, by_processes=True)

@@ -1,0 +1,125 @@
+"""Training by two processes, which talk by gloo, beside training by one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer, BertModel
+
+from conftest import make_dialogue
+from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.methods import METHODS
+from dial2vec.methods.plan import carry_out
+from dial2vec.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
+from dial2vec.sampling import draw_samples
+
+TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)
+SETTINGS = Settings(
+    train=replace(TRAIN, checkpoint_steps=2, precision="fp32", frozen_share=0.5),
+    dse=Dse(batch_size=6, max_pairs=24, min_words=1, learning_rate=1e-2, frozen_share=0.5),
+    dialoguecse=DialogueCse(mlm_epochs=0, batch_size=5, max_responses=21, learning_rate=1e-2, frozen_share=0.5),
+    dialaug=DialAug(augmentation="none", batch_size=6, max_responses=24, learning_rate=1e-2, frozen_share=0.5),
+    intent_augmentation=IntentAugmentation(ways=("shuffling",), batch_size=6, max_dialogues=24, learning_rate=1e-2),
+)
+
+
+def corpus():
+    return [
+        make_dialogue(f"d{i}", *(f"{'ab'[t % 2]}: w{(3 * i + t) % 40} w{(i + 7 * t) % 40}" for t in range(8 + i % 3)))
+        for i in range(120)
+    ]
+
+
+def losses_and_weights(folder, work):
+    """Train by every method, and return the loss of each step, the number of tokens, and the sum of the weights."""
+    found = {}
+    for method in METHODS:
+        settings = replace(SETTINGS, train=replace(SETTINGS.train, method=method))
+        encoder, dialogues = DialogueEncoder.from_pretrained(folder, device="cpu"), corpus()
+        samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=2, seed=1)
+        with the_first_first():
+            vectors = Path(work, "vectors", method)
+            plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=vectors)
+        done = carry_out(plan, encoder, settings, checkpoints=Path(work, method), fingerprint="x")
+        last = [float(weights.detach().double().abs().sum()) for weights in encoder.parameters()]
+        found[method] = {"loss": [one["loss"] for one in done.history], "tokens": done.tokens, "weights": last}
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tiny_folder, tmp_path_factory):
+    """Without dropout, which two processes draw in another way than one."""
+    path = tmp_path_factory.mktemp("still") / "bert"
+    BertModel.from_pretrained(tiny_folder, hidden_dropout_prob=0, attention_probs_dropout_prob=0).save_pretrained(path)
+    AutoTokenizer.from_pretrained(tiny_folder).save_pretrained(path)
+    return str(path)
+
+
+def test_two_processes_have_the_losses_and_end_with_the_weights_of_one(folder, tmp_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    subprocess.run([*command, __file__, folder, str(tmp_path / "two")], check=True, capture_output=True)
+    two = json.loads((tmp_path / "two" / "found.json").read_text())
+    one = losses_and_weights(folder, tmp_path / "one")
+    assert set(two) == set(one) == set(METHODS)
+    for method, expected in one.items():
+        assert len(expected["loss"]) >= 4
+        np.testing.assert_allclose(two[method]["loss"], expected["loss"], rtol=1e-4, err_msg=method)
+        # The bias of the keys has no gradient but rounding.
+        np.testing.assert_allclose(two[method]["weights"], expected["weights"], rtol=1e-3, atol=1e-2, err_msg=method)
+        assert two[method]["tokens"] == expected["tokens"], method
+        assert sorted(path.name for path in (tmp_path / "two" / method).glob("weights-*")) == sorted(
+            path.name for path in (tmp_path / "one" / method).glob("weights-*")
+        )
+
+
+class Numbers:
+    """A training set of numbers, whose loss is their mean."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+    def __getitem__(self, item):
+        return float(item) ** 2
+
+    def collate(self, items):
+        return {"mean": torch.tensor(items).mean()}
+
+
+@given(n=st.integers(1, 40), batch_size=st.integers(1, 9), n_processes=st.integers(1, 5))
+def test_the_mean_of_what_processes_find_is_the_mean_over_the_batch(n, batch_size, n_processes):
+    data = Numbers(n)
+    ours = [ProcessBatches(data, batch_size=batch_size, n_processes=n_processes, rank=r) for r in range(n_processes)]
+    for step in range(len(ours[0])):
+        losses = [float(batch["mean"] * batch["share"]) for batch in (one[step] for one in ours)]
+        items = range(n)[step * batch_size : (step + 1) * batch_size]
+        assert np.isclose(np.mean(losses), np.mean([item**2 for item in items]))
+    assert len(ours[0]) == -(-n // batch_size)
+
+
+def test_one_process_needs_nobody():
+    rows = torch.ones(2, 3, requires_grad=True)
+    assert gathered(rows) is rows
+    assert by_the_first(lambda: 3) == 3
+    meet()
+    with the_first_first():
+        assert rank() == 0
+
+
+if __name__ == "__main__":
+    meet()
+    outcome = losses_and_weights(*sys.argv[1:])
+    if rank() == 0:
+        Path(sys.argv[2], "found.json").write_text(json.dumps(outcome))
