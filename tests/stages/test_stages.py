@@ -323,6 +323,33 @@ def test_a_stage_is_a_command_that_says_what_it_did_and_how_long_it_took(project
     assert read_json(Artifacts(project, "calls").seconds("validate")) > 0
 
 
+def test_training_by_two_processes_leaves_what_training_by_one_does(project):
+    run(project, validate, prepare, sample)
+    command = [sys.executable, "-m", "dial2vec.stages.train", "calls"]
+    path = project / "params.yaml"
+    path.write_text(path.read_text() + "processes: 2\n")
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("train of calls: 3 candidates; 5 steps over 10 dialogues") == 1
+    artifacts = Artifacts(project, "calls")
+    by_two = [(one.name, one.step) for one in read_candidates(artifacts.candidates)]
+    run(project, train_encoder)
+    assert by_two == [(one.name, one.step) for one in read_candidates(artifacts.candidates)]
+
+
+def test_a_process_that_fails_says_why_and_ends_the_others(project):
+    run(project, validate, prepare, sample)
+    path = project / "params.yaml"
+    path.write_text(path.read_text() + "processes: 2\n")
+    change(project, "encoder", name="./none")
+    command = [sys.executable, "-m", "dial2vec.stages.train", "calls"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "train of calls: ./none is not a folder with a model" in done.stderr
+    assert "one of 2 processes failed, as said above" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_stage_prints_an_error_as_one_sentence_and_the_traceback_only_with_debug(project):
     done = stage_process(project, "prepare", "calls")
     assert done.returncode == 1

@@ -78,13 +78,13 @@ def _launch(module: str, corpus: str, n: int) -> None:
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
-    config = LaunchConfig(min_nodes=1, max_nodes=1, nproc_per_node=n, rdzv_backend="c10d", max_restarts=0)
+    config = LaunchConfig(
+        min_nodes=1, max_nodes=1, nproc_per_node=n, run_id=str(os.getpid()), rdzv_backend="c10d", max_restarts=0
+    )
     try:
         elastic_launch(config, sys.executable)("-m", module, corpus)
     except ChildFailedError as error:
-        raise Dial2vecError(
-            f"one of {n} processes failed; its reason stands above. `processes: 1` does without"
-        ) from error
+        raise Dial2vecError(f"one of {n} processes failed, as said above. `processes: 1` does without.") from error
 
 
 def _end_with_dvc() -> None:
