@@ -24,6 +24,7 @@ from dial2vec.importing.options import Options
 from dial2vec.importing.reading import read_export
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.sampling import Samples
+from dial2vec.stages import stage
 from dial2vec.stages.evaluate import evaluate
 from dial2vec.stages.prepare import prepare
 from dial2vec.stages.register import data_hash, git_commit
@@ -337,17 +338,12 @@ def test_training_by_two_processes_leaves_what_training_by_one_does(project):
     assert by_two == [(one.name, one.step) for one in read_candidates(artifacts.candidates)]
 
 
-def test_a_process_that_fails_says_why_and_ends_the_others(project):
-    run(project, validate, prepare, sample)
-    path = project / "params.yaml"
-    path.write_text(path.read_text() + "processes: 2\n")
-    change(project, "encoder", name="./none")
-    command = [sys.executable, "-m", "dial2vec.stages.train", "calls"]
-    done = subprocess.run(command, cwd=project, capture_output=True, text=True)
-    assert done.returncode == 1
-    assert "train of calls: ./none is not a folder with a model" in done.stderr
-    assert "one of 2 processes failed, as said above" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_a_process_that_fails_ends_the_others_and_the_stage_with_a_sentence(capfd):
+    with pytest.raises(Dial2vecError, match="one of 2 processes failed, as said above"):
+        stage._launch("dial2vec.there_is_no_such_stage", "calls", 2)
+    said = capfd.readouterr().err
+    assert "No module named dial2vec.there_is_no_such_stage" in said
+    assert "Traceback" not in said
 
 
 def test_a_stage_prints_an_error_as_one_sentence_and_the_traceback_only_with_debug(project):

@@ -16,7 +16,7 @@ from dial2vec.embedding.parts import CUT, Part, embed_part, kept_rows, quarantin
 from dial2vec.embedding.shards import ShardReader, shards_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
-from dial2vec.files import claim
+from dial2vec.files import claim, write_errors
 from dial2vec.vectors import encoder_fingerprint
 
 # Embeds parts, in any order, and calls the last argument with the number of lines of each.
@@ -76,7 +76,8 @@ def embed_file(
     """
     shards, content = shards_of(transcripts)
     folder = output.with_name(f"{output.name}.parts")
-    claim(folder, hashlib.sha256(f"{encoder_fingerprint(encoder)} {content}".encode()).hexdigest())
+    with write_errors(output):
+        claim(folder, hashlib.sha256(f"{encoder_fingerprint(encoder)} {content}".encode()).hexdigest())
     parts = [Part(shard, folder) for shard in shards]
     left = [part for part in parts if not part.is_there]
     lines = sum(shard.lines for shard in shards)
