@@ -1,9 +1,10 @@
-"""Reading, validating, splitting and sampling a million dialogues: seconds and peak memory, and whether time is linear.
+"""Reading, validating, splitting, sampling and embedding a million dialogues: seconds, peak memory, and their growth.
 
-    .venv/bin/python benchmarks/data.py --sizes 100000 1000000
+    .venv/bin/python benchmarks/data.py --sizes 10000 100000 1000000
 
 Writes made-up dialogues, one in ten a near copy of the one before it, into a scratch project and runs the stages there,
-each in a process of its own, as `make run` does. Prints seconds, microseconds per dialogue and peak resident memory of
+each in a process of its own, as `make run` does; they are embedded by an encoder of one layer of width 32, so that what
+is measured is everything but the encoder. Prints seconds, microseconds per dialogue and peak resident memory of
 each, and the growth per dialogue from the smallest size to the largest. A million dialogues take 3 GB of disk for a
 while.
 """
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from dial2vec.artifacts import find_root
+from dial2vec.backbone import resolve
 
 CORPUS = "made_up"
 READ = f"""
@@ -31,14 +33,18 @@ from dial2vec.corpora.transcripts import Transcripts
 for _ in Transcripts().read(Path("data/{CORPUS}"), quarantine=[]):
     pass
 """
-STEPS = ("read", "validate", "prepare", "sample")
+EMBED = ("embed", f"data/{CORPUS}/dialogues.jsonl", "--model", "narrow", "--output", "vectors.parquet")
+STEPS = ("read", "validate", "prepare", "sample", "embed")
+SIZES = [10_000, 100_000, 1_000_000]
 WORDS, BLOCK, COPY_EVERY = 20_000, 2000, 10
 
 
 def main() -> None:
     """Measure every size, the smallest first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", nargs="+", type=int, default=[100_000, 1_000_000], help="numbers of dialogues")
+    parser.add_argument(
+        "--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000], help="numbers of dialogues"
+    )
     parser.add_argument("--folder", type=Path, help="where the scratch project is made; default: the temporary folder")
     arguments = parser.parse_args()
     measured = {}
@@ -63,7 +69,17 @@ def scratch_project(folder: Path, n_dialogues: int) -> Path:
     with (data / "dialogues.jsonl").open("w") as out:
         for first in range(0, n_dialogues, BLOCK):
             out.write(made_up(first, min(BLOCK, n_dialogues - first)))
+    narrow_encoder(folder / "narrow")
     return folder
+
+
+def narrow_encoder(folder: Path) -> None:
+    """Write an encoder that takes next to no time, with the tokenizer of the real one."""
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
+    BertModel(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2")).save_pretrained(folder)
 
 
 def made_up(first: int, count: int) -> str:
@@ -94,6 +110,8 @@ def run(step: str, project: Path) -> tuple[float, float]:
     command = [sys.executable, "-m", f"dial2vec.stages.{step}", CORPUS]
     if step == "read":
         command = [sys.executable, "-c", READ]
+    elif step == "embed":
+        command = [sys.executable, "-m", "dial2vec.cli", *EMBED]
     began = time.perf_counter()
     process = subprocess.Popen(command, cwd=project, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
