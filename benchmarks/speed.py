@@ -170,10 +170,15 @@ def our_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
 def published_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
     """Return the same as it is described: samples of 512 tokens, each with its n x n matchings."""
     hidden, wide = padded_states(encoder, batch)
+    return matchings(hidden, wide.turns, wide.roles)
+
+
+def matchings(hidden: Tensor, turns: Tensor, roles: Tensor) -> Tensor:
+    """Return dial2vec's loss by one n x n matching after the other, of samples [b x copies, n, d]."""
     logits = []
-    for states, turns, roles in zip(hidden, wide.turns, wide.roles, strict=True):
-        first, second = ((roles == role)[:, None] * states for role in (0, 1))
-        met = first @ second.T * ((turns[:, None] - turns[None, :]).abs() <= WINDOW)
+    for states, numbers, who in zip(hidden, turns, roles, strict=True):
+        first, second = ((who == role)[:, None] * states for role in (0, 1))
+        met = first @ second.T * ((numbers[:, None] - numbers[None, :]).abs() <= WINDOW)
         pairs = ((first.sum(0), (met.T @ first).sum(0)), (second.sum(0), (met @ second).sum(0)))
         logits.append(torch.stack([functional.cosine_similarity(own, cross, dim=0) for own, cross in pairs]))
     scaled = torch.stack(logits).unflatten(0, (-1, COPIES)) / TEMPERATURE

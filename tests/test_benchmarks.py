@@ -24,6 +24,7 @@ import criteria
 import data
 import fuzz_import
 import recipe
+import scaling
 import scoring
 import shortcut
 import speed
@@ -223,3 +224,32 @@ def test_what_is_timed_takes_turns_and_the_first_run_does_not_count(monkeypatch)
     works = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
     assert speed.seconds(works, repeats=2) == {"a": 1.0, "b": 1.0}
     assert ran == ["a", "b"] * 3
+
+
+def test_both_ways_whose_growth_is_drawn_compute_the_same_loss():
+    hidden = scaling.torch.randn(scaling.COPIES, 70, 8)
+    given = (hidden, *scaling.samples(70, copies=scaling.COPIES))
+    assert float(scaling.ours(*given)) == pytest.approx(float(scaling.matchings(*given)), rel=1e-4)
+
+
+def test_growth_is_measured_at_every_size_and_drawn(tmp_path, monkeypatch):
+    monkeypatch.setattr(scaling, "LONGEST_PLAIN", 32)
+    monkeypatch.setattr(scaling, "TOKENS", 20)
+    rows = [
+        *scaling.lengths((32, 64), repeats=1),
+        *scaling.negatives((1, 2), repeats=1),
+        *scaling.encoders(((1, 32), (2, 64)), repeats=1),
+    ]
+    assert [(row.question, row.way, row.size) for row in rows[:5]] == [
+        ("length", "ours", 32.0),
+        ("length", "published", 32.0),
+        ("length", "ours", 64.0),
+        ("negatives", "ours", 1.0),
+        ("negatives", "ours", 2.0),
+    ]
+    per_token = 24 * 32**2 + 4 * 32 * 20
+    assert rows[5].size == pytest.approx(scaling.DIALOGUES * 20 * per_token / 1e9)
+    assert all(row.seconds > 0 for row in rows)
+    scaling.draw(rows, tmp_path / "scaling.png")
+    assert (tmp_path / "scaling.png").read_bytes()[1:4] == b"PNG"
+    assert scaling.line(scaling.Row("length", 128.0, "ours", 0.256)) == "| length | 128 | ours | 0.256 | 2.00e-03 |\n"
