@@ -102,3 +102,25 @@ def test_tight_parts_hold_every_row_once_with_all_its_tokens_and_no_longer_than_
         assert parts[0][0].tolist() == list(range(len(lengths))) or len(lengths) == 1
     tops = [max(1, *(lengths[row] for row in rows.tolist())) for rows, _ in parts]
     assert tops == sorted(tops, reverse=True)
+
+
+def test_utterances_have_the_ids_that_the_tokenizer_gives_each_whatever_it_was_told_to_cut_or_pad(tiny_folder):
+    tokenizer = AutoTokenizer.from_pretrained(tiny_folder)
+    texts = ["w0 w1 w2 w3", "", "w4", "w5 unheard-of w6 " * 100]
+    expected = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    tokenizer.backend_tokenizer.enable_truncation(2)
+    tokenizer.backend_tokenizer.enable_padding(length=9)
+    found = DialogueTokenizer(tokenizer, max_length=64).utterances(texts)
+    assert [found[row].tolist() for row in range(len(texts))] == expected
+
+
+def test_a_tokenizer_in_plain_python_gives_the_same_ids():
+    class Plain:
+        cls_token_id = bos_token_id = sep_token_id = eos_token_id = pad_token_id = None
+
+        def encode(self, text, *, add_special_tokens):
+            assert not add_special_tokens
+            return [len(word) for word in text.split()]
+
+    found = DialogueTokenizer(Plain(), max_length=64, input="text").utterances(["a bb", "", "ccc"])
+    assert [found[row].tolist() for row in range(3)] == [[1, 2], [], [3]]

@@ -9,6 +9,7 @@ import torch
 from dial2vec.candidates import become, read_candidates
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
 from dial2vec.masked_data import MaskedSet
@@ -54,6 +55,11 @@ def trained(monkeypatch):
 
 def start(project):
     return DialogueEncoder.start(load_settings(project / "params.yaml").encoder)
+
+
+def test_without_samples_a_sentence_says_which_stage_writes_them(project):
+    with pytest.raises(ArtifactError, match=r"samples\.npz does not exist; stage `sample` writes it"):
+        run(project, validate, prepare, train_encoder)
 
 
 def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(guessing, trained):

@@ -29,17 +29,13 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     """Train the starting encoder by `train.method`; resumes a run of the same data and settings that was killed."""
     meet()
+    dialogues, samples = list(read_dialogues(artifacts.split("train"))), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     # Before the plan puts a head on the encoder: the fingerprint is that of the start.
     fingerprint = _fingerprint(artifacts, settings, encoder)
     with the_first_first():
         plan = METHODS[settings.train.method](
-            encoder,
-            list(read_dialogues(artifacts.split("train"))),
-            Samples.load(artifacts.samples),
-            settings=settings,
-            seed=settings.seed,
-            vectors=artifacts.vectors,
+            encoder, dialogues, samples, settings=settings, seed=settings.seed, vectors=artifacts.vectors
         )
     before = carry_out(plan.before, encoder, settings, checkpoints=artifacts.adaptation, fingerprint=fingerprint)
     result = carry_out(plan, encoder, settings, checkpoints=artifacts.checkpoints, fingerprint=fingerprint)
