@@ -275,6 +275,22 @@ def test_long_dialogues_are_counted_and_reported_never_cut_silently(encoder, cap
     assert "1 of 7 dialogues are longer than 64 tokens and were cut" in caplog.text
 
 
+def test_a_corpus_is_tokenised_block_by_block(encoder, caplog, monkeypatch):
+    long = Dialogue("long", tuple(Turn("ab"[t % 2], "w1 w2 w3 w4") for t in range(20)))
+    dialogues = [*some_dialogues(), long]
+    expected = encoder.encode(dialogues)
+    sizes, real = [], type(encoder.tokens).dialogues
+    monkeypatch.setattr(
+        type(encoder.tokens), "dialogues", lambda self, some: sizes.append(len(some)) or real(self, some)
+    )
+    monkeypatch.setattr("dial2vec.encoder.BLOCK", 3)
+    caplog.clear()
+    np.testing.assert_allclose(encoder.encode(dialogues), expected, atol=1e-6)
+    assert sizes == [3, 3, 1]
+    assert "1 of 7 dialogues" in caplog.text
+    assert encoder.encode([]).shape == (0, encoder.dimension)
+
+
 @pytest.mark.parametrize("name", ["./nowhere", "/nowhere/at/all"])
 def test_model_path_that_does_not_exist_is_named(name):
     with pytest.raises(ModelError, match="is not a folder with a model"):

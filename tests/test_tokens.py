@@ -104,7 +104,10 @@ def test_tight_parts_hold_every_row_once_with_all_its_tokens_and_no_longer_than_
     assert tops == sorted(tops, reverse=True)
 
 
-def test_utterances_have_the_ids_that_the_tokenizer_gives_each_whatever_it_was_told_to_cut_or_pad(tiny_folder):
+def test_utterances_have_the_ids_that_the_tokenizer_gives_each_whatever_it_was_told_to_cut_or_pad(
+    tiny_folder, monkeypatch
+):
+    monkeypatch.setattr("dial2vec.tokens.BLOCK", 3)
     tokenizer = AutoTokenizer.from_pretrained(tiny_folder)
     texts = ["w0 w1 w2 w3", "", "w4", "w5 unheard-of w6 " * 100]
     expected = [tokenizer.encode(text, add_special_tokens=False) for text in texts]

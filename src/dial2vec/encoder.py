@@ -37,6 +37,9 @@ from dial2vec.saving import (
 )
 from dial2vec.tokens import Batch, TokenSequence
 
+# Dialogues that are tokenised at a time.
+BLOCK = 8192
+
 log = logging.getLogger(__name__)
 
 
@@ -234,14 +237,19 @@ class DialogueEncoder(DialogueReader):
         """
         if isinstance(dialogues, Dialogue):
             return self.encode([dialogues], batch_size=batch_size)[0]
-        sequences = self.tokens.dialogues(dialogues)
-        cut = sum(sequence.cut > 0 for sequence in sequences)
+        vectors, cut = np.zeros((len(dialogues), self.dimension), dtype=np.float32), 0
+        with tqdm(total=len(dialogues), unit="dialogue", disable=None if progress else True, leave=False) as bar:
+            # Tokens take more memory than the dialogues themselves.
+            for first in range(0, len(dialogues), BLOCK):
+                sequences = self.tokens.dialogues(dialogues[first : first + BLOCK])
+                cut += sum(sequence.cut > 0 for sequence in sequences)
+                found = self.encode_tokens(sequences, batch_size=batch_size, done=bar.update)
+                vectors[first : first + len(found)] = found
         if cut:
             log.warning(
-                "%d of %d dialogues are longer than %d tokens and were cut", cut, len(sequences), self.max_length
+                "%d of %d dialogues are longer than %d tokens and were cut", cut, len(dialogues), self.max_length
             )
-        with tqdm(total=len(sequences), unit="dialogue", disable=None if progress else True, leave=False) as bar:
-            return self.encode_tokens(sequences, batch_size=batch_size, done=bar.update)
+        return vectors
 
     def encode_tokens(
         self,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,8 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError, ModelError
 from dial2vec.inputs import input_style, joined_input
 
+# Texts that are tokenised at a time.
+BLOCK = 10_000
 PADDING_ROLE = -1
 MAX_TURNS = 512
 MAX_ROLES = 16
@@ -213,10 +215,9 @@ class DialogueTokenizer:
 
     def utterances(self, texts: Iterable[str]) -> Utterances:
         """Tokenise utterances, each alone and without special tokens."""
-        encoded = _ids(self.tokenizer, list(texts))
-        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
-        ids = np.fromiter(chain.from_iterable(encoded), dtype=np.int32, count=int(lengths.sum()))
-        return Utterances(ids, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        encoded = [np.array(ids, dtype=np.int32) for ids in _ids(self.tokenizer, texts)]
+        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        return Utterances(np.concatenate([np.zeros(0, dtype=np.int32), *encoded]), ends)
 
     def assemble(self, turns: Sequence[NDArray[np.int32]], roles: Sequence[int]) -> TokenSequence:
         """Join tokenised turns into one input; each special token belongs to a turn.
@@ -307,12 +308,16 @@ class DialogueTokenizer:
         return Batch(*map(torch.from_numpy, (ids, attention, turns, roles)))
 
 
-def _ids(tokenizer: Any, texts: list[str]) -> list[list[int]]:
-    """Return the token ids of texts, whole and without special tokens."""
+def _ids(tokenizer: Any, texts: Iterable[str]) -> Iterator[list[int]]:
+    """Yield the token ids of each text, whole and without special tokens."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        return [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+        yield from (tokenizer.encode(text, add_special_tokens=False) for text in texts)
+        return
     # What the wrapper around it does beside costs as much again: masks, types and places of tokens.
     backend.no_truncation()
     backend.no_padding()
-    return [found.ids for found in backend.encode_batch_fast(texts, add_special_tokens=False)]
+    left = iter(texts)
+    # What it returns takes some hundred bytes per token, so not all at a time.
+    while block := list(islice(left, BLOCK)):
+        yield from (found.ids for found in backend.encode_batch_fast(block, add_special_tokens=False))
