@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from speed import COPIES, TEMPERATURE, WINDOW, Works, matchings, seconds
+from speed import COPIES, TEMPERATURE, WINDOW, matchings
+from timing import Works, seconds
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 

@@ -2,32 +2,33 @@
 
     .venv/bin/python benchmarks/speed.py --quick         # the main ratios, into docs/benchmarks.json
     .venv/bin/python benchmarks/speed.py --repeats 5
+    PYTHONPATH=src python benchmarks/speed.py --device cuda --encoder FOLDER   # needs torch and transformers only
 
-Same text (the demo corpus), encoder and machine, fp32, all processors; what is compared takes turns, and medians are
-shown. The peers:
+Same text (the demo corpus), encoder and machine; what is compared takes turns, and medians are shown with the lowest
+and the highest run. In fp32, and in bf16 as well where the device has instructions for it. The peers:
 
 - published: what Liu et al. 2022 describe, written here as described: every sample padded to 512 tokens, dropout
   everywhere, one n x n matching after the other; ten encodings of each dialogue that is evaluated.
 - library: `encode` of sentence-transformers on the joined turns, at its defaults but for 512 tokens, and at the best of
-  several batch sizes.
+  several batch sizes; left out where it is not installed.
 - machine: the product of two matrices of 2,048 x 2,048. Fractions of it count useful operations: tokens that are no
   padding, layers that are not frozen.
+- kernels: other implementations of attention, beside the one that is used (`sdpa`).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import logging
-import platform
-import statistics
 import sys
-import time
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import torch
+from timing import Figure, Times, Works, machine, peak_fraction, products, rate, ratio, times
 from torch import Tensor
 from torch.nn import functional
 
@@ -41,14 +42,18 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import write_json
 from dial2vec.objectives.dial2vec import dial2vec_loss
+from dial2vec.objectives.neighbours import neighbour_loss
+from dial2vec.precision import has_bf16
 from dial2vec.sampling import draw_samples
 from dial2vec.tokens import Batch
-from dial2vec.training_data import SelfGuidedSet, training_order
+from dial2vec.training_data import NeighbourSet, SelfGuidedSet, training_order
 
 ENCODER, WIDTH, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 512, 10, 0.2, 10
 BATCH_SIZES = (4, 8, 16, 64)
-PRODUCTS = 10
-Works = dict[str, Callable[[], object]]
+KERNELS = ("eager", "flex_attention", "flash_attention_2")
+RECIPE = Train()
+Found = dict[str, Figure]
+Loss = Callable[[DialogueEncoder, Batch], Tensor]
 
 
 def main() -> None:
@@ -56,56 +61,34 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="fewer dialogues and runs, and docs/benchmarks.json")
     parser.add_argument("--repeats", type=int, help="default: 3, with --quick 1")
-    arguments = parser.parse_args()
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--encoder", default=ENCODER, help=f"a name or a folder; default: {ENCODER}")
+    given = parser.parse_args()
     telemetry.switch_off()
     logging.disable(logging.WARNING)
-    repeats = arguments.repeats or (1 if arguments.quick else 3)
-    dialogues = [one for one in generate_demo() if one.n_speakers > 1]
-    found = {"machine": machine()}
-    found |= training(dialogues[:100], n=3 if arguments.quick else 10, repeats=repeats)
-    found |= encoding(dialogues[: 120 if arguments.quick else 300], n_evaluated=3, repeats=repeats)
-    sys.stdout.write("".join(f"{name}: {value}\n" for name, value in found.items()))
-    if arguments.quick:
+    repeats, dialogues = (
+        given.repeats or (1 if given.quick else 3),
+        [one for one in generate_demo() if one.n_speakers > 1],
+    )
+    counts = (3, 120) if given.quick else (10, 300) if given.device == "cpu" else (20, 2000)
+    encoder = DialogueEncoder.from_pretrained(given.encoder, input="separators", device=given.device)
+    found = training(encoder, dialogues[:400], n=counts[0], repeats=repeats)
+    encoder = DialogueEncoder.from_pretrained(given.encoder, device=given.device)
+    found |= encoding(encoder, given.encoder, dialogues[: counts[1]], repeats=repeats)
+    if not given.quick:
+        found |= kernels(encoder, dialogues[: counts[1] // 5], repeats=repeats)
+    sys.stdout.write(f"{machine(given.device)}; {repeats} runs\n\n| figure | median (lowest to highest) |\n|---|---|\n")
+    sys.stdout.write("".join(f"| {name.replace('_', ' ')} | {figure} |\n" for name, figure in found.items()))
+    if given.quick:
         path = find_root() / "docs" / "benchmarks.json"
-        write_json(path, found)
+        medians = {name: figure.median for name, figure in found.items()}
+        write_json(path, {"machine": machine(given.device), "runs": repeats} | medians)
         sys.stdout.write(f"wrote {path}\n")
 
 
-def machine() -> str:
-    """Return processor, number of threads, instructions that matter, and the version of torch."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").is_file() else []
-    named = {line.split(":")[0].strip(): line.split(":", 1)[1] for line in reversed(lines) if ":" in line}
-    flags = [flag for flag in ("avx2", "avx512f", "avx512_bf16", "amx_bf16") if flag in named.get("flags", "").split()]
-    name = named.get("model name", platform.processor()).strip()
-    return f"{name}, {torch.get_num_threads()} threads, {' '.join(flags)}, torch {torch.__version__}"
-
-
-def seconds(works: Works, *, repeats: int) -> dict[str, float]:
-    """Return the median time of each work; they take turns, after one run of each that does not count."""
-    taken: dict[str, list[float]] = {name: [] for name in works}
-    for turn in range(repeats + 1):
-        for name, work in works.items():
-            began = time.perf_counter()
-            work()
-            if turn:
-                taken[name].append(time.perf_counter() - began)
-    return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def products() -> Callable[[], None]:
-    """Return the work that others are measured by; it takes turns with them, because a machine's speed changes."""
-    one, other = torch.randn(2, 2048, 2048)
-
-    def multiply() -> None:
-        for _ in range(PRODUCTS):
-            one @ other
-
-    return multiply
-
-
-def peak(found: dict[str, float]) -> float:
-    """Return the operations per second of these products."""
-    return PRODUCTS * 2 * 2048**3 / found["product"]
+def kinds(device: str) -> dict[str, str]:
+    """Return what is computed with, each with what it is called in the names of works and figures."""
+    return {"fp32": ""} | ({"bf16": "_bf16"} if has_bf16(device) else {})
 
 
 def operations(encoder: DialogueEncoder, lengths: Sequence[int], *, trained: float = 0.0) -> float:
@@ -119,44 +102,79 @@ def operations(encoder: DialogueEncoder, lengths: Sequence[int], *, trained: flo
     return forward * (1 + 2 * trained)
 
 
-def training(dialogues: Sequence[Dialogue], *, n: int, repeats: int) -> dict[str, Any]:
-    """Time a step of dial2vec on n dialogues with nine negatives each, ours and as published."""
-    samples = draw_samples(
-        dialogues, **{name: PAPER_SAMPLES[name] for name in PAPER_SAMPLES if name != "among"}, seed=1
-    )
-    encoder = DialogueEncoder.from_pretrained(ENCODER, input="separators", device="cpu")
+def training(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, n: int, repeats: int) -> Found:
+    """Time a step of dial2vec on n dialogues with nine negatives each, ours and as published, and one of the recipe."""
+    kind, few, many = encoder.device.type, self_guided(encoder, dialogues, n=n), recipe_batch(encoder, dialogues, n=n)
+    encoder.freeze_bottom(RECIPE.frozen_share)
+    encoder.eval()
+    with torch.inference_mode():
+        losses = [float(loss(encoder, few)) for loss in (our_loss, published_loss)]
+    if abs(losses[0] - losses[1]) > 1e-3:
+        sys.exit(f"the loss is {losses[0]:.5f}, and as published {losses[1]:.5f}; expected the same")
+    optimizer = torch.optim.AdamW([one for one in encoder.parameters() if one.requires_grad], lr=0.0, fused=True)
+
+    def step(loss: Loss, batch: Batch, precision: Any, *, attention_dropout: bool = False) -> None:
+        encoder.attention_dropout = attention_dropout
+        encoder.train()
+        optimizer.zero_grad()
+        with encoder.autocast(precision):
+            value = loss(encoder, batch)
+        value.backward()
+        optimizer.step()
+
+    works: Works = {}
+    for precision, end in kinds(kind).items():
+        works |= {
+            f"ours{end}": lambda p=precision: step(our_loss, few, p),
+            f"recipe{end}": lambda p=precision: step(recipe_loss, many, p),
+            f"product{end}": products(kind, torch.bfloat16 if end else torch.float32),
+            f"published{end}": lambda p=precision: step(published_loss, few, p, attention_dropout=True),
+        }
+    found = times(works, repeats=repeats, device=kind)
+    return training_figures(encoder, found, few, many, kind)
+
+
+def training_figures(encoder: DialogueEncoder, found: Times, few: Batch, many: Batch, kind: str) -> Found:
+    """Return rates, ratios and fractions of what `training` timed."""
+    n, figures, share = len(few.ids) // COPIES, {}, RECIPE.frozen_share
+    useful = {
+        name: operations(encoder, batch.attention.sum(1).tolist(), trained=1 - share)
+        for name, batch in (("ours", few), ("recipe", many))
+    }
+    for end in kinds(kind).values():
+        ours, recipe, product = (found[f"{name}{end}"] for name in ("ours", "recipe", "product"))
+        each = len(many.ids) / n
+        figures |= {
+            f"train_dialogues_per_second{end}": rate(n, ours),
+            f"train_tokens_per_second{end}": rate(int(few.attention.sum()), ours),
+            f"train_vs_published{end}": ratio(found["published"], ours),
+            f"train_peak_fraction{end}": peak_fraction(useful["ours"], ours, product),
+            f"recipe_dialogues_per_second{end}": rate(len(many.ids), recipe),
+            f"recipe_vs_published{end}": ratio(found["published"], recipe, times=each),
+            f"recipe_peak_fraction{end}": peak_fraction(useful["recipe"], recipe, product),
+        }
+        if end:
+            figures[f"train{end}_vs_published{end}"] = ratio(found[f"published{end}"], ours)
+    return figures
+
+
+def self_guided(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, n: int) -> Batch:
+    """Return n dialogues with nine negatives each."""
+    options = {name: value for name, value in PAPER_SAMPLES.items() if name != "among"}
+    samples = draw_samples(dialogues, **options, seed=1)
     order = training_order(
         np.ones(len(samples.dialogues), dtype=np.int64), passes=1, settings=Train(max_dialogues=None), seed=1
     )
     data = SelfGuidedSet(list(dialogues), samples, encoder.tokens, order)
-    encoder.freeze_bottom(0.5)
-    batch = encoder.tokens.pad([sequence for item in range(n) for sequence in data[item]])
-    optimizer = torch.optim.AdamW([one for one in encoder.parameters() if one.requires_grad], lr=0.0, fused=True)
+    return encoder.tokens.pad([sequence for item in range(n) for sequence in data[item]]).to(encoder.device)
 
-    def step(loss: Callable[[DialogueEncoder, Batch], Tensor], *, attention_dropout: bool) -> None:
-        encoder.attention_dropout = attention_dropout
-        encoder.train()
-        optimizer.zero_grad()
-        loss(encoder, batch).backward()
-        optimizer.step()
 
-    encoder.eval()
-    with torch.inference_mode():
-        losses = [float(loss(encoder, batch)) for loss in (our_loss, published_loss)]
-    if abs(losses[0] - losses[1]) > 1e-3:
-        sys.exit(f"the loss is {losses[0]:.5f}, and as published {losses[1]:.5f}; expected the same")
-    works: Works = {
-        "ours": lambda: step(our_loss, attention_dropout=False),
-        "product": products(),
-        "published": lambda: step(published_loss, attention_dropout=True),
-    }
-    found = seconds(works, repeats=repeats)
-    useful = operations(encoder, batch.attention.sum(1).tolist(), trained=0.5)
-    return {
-        "train_dialogues_per_second": round(n / found["ours"], 3),
-        "train_vs_published": round(found["published"] / found["ours"], 2),
-        "train_peak_fraction": round(useful / found["ours"] / peak(found), 3),
-    }
+def recipe_batch(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, n: int) -> Batch:
+    """Return ten times n dialogues as the default recipe reads them: cut to its length, without negatives."""
+    chosen = encoder.tokens.dialogues(list(dialogues[: COPIES * n]))
+    order, none = np.zeros((0, 2), dtype=np.int64), np.zeros((0, encoder.dimension), dtype=np.float32)
+    data = NeighbourSet(chosen, none, encoder.tokens, order, max_length=RECIPE.max_length)
+    return encoder.tokens.pad([one.first(data.max_length) for one in chosen]).to(encoder.device)
 
 
 def our_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
@@ -165,6 +183,11 @@ def our_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
     return dial2vec_loss(
         hidden, batch.turns, batch.roles, n_samples=COPIES, temperature=TEMPERATURE, window=WINDOW, mean="dialogues"
     )
+
+
+def recipe_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
+    """Return the loss of the default recipe, with one target for all: where they are makes no difference in time."""
+    return neighbour_loss(encoder(batch), torch.ones(len(batch.ids), encoder.dimension, device=batch.ids.device))
 
 
 def published_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
@@ -193,37 +216,96 @@ def padded_states(encoder: DialogueEncoder, batch: Batch) -> tuple[Tensor, Batch
     return encoder.backbone(input_ids=wide.ids, attention_mask=wide.attention).last_hidden_state, wide
 
 
-def encoding(dialogues: Sequence[Dialogue], *, n_evaluated: int, repeats: int) -> dict[str, Any]:
-    """Time encoding, ours, the library's, and as published."""
-    from sentence_transformers import SentenceTransformer
-
-    encoder = DialogueEncoder.from_pretrained(ENCODER, device="cpu")
-    library = SentenceTransformer(resolve(ENCODER), device="cpu")
-    library.max_seq_length = WIDTH
-    texts = [" ".join(turn.text for turn in dialogue.turns) for dialogue in dialogues]
-    few = encoder.tokens.pad(encoder.tokens.dialogues(list(dialogues[:n_evaluated])))
-    ten = Batch(*(getattr(few, name).repeat_interleave(COPIES, 0) for name in Batch.__slots__))
+def encoding(encoder: DialogueEncoder, name: str, dialogues: Sequence[Dialogue], *, repeats: int) -> Found:
+    """Time encoding, ours, the library's, and as published, and compare vectors of lower precision."""
+    kind = encoder.device.type
+    n_evaluated = 3 if kind == "cpu" else 100
+    few = encoder.tokens.pad(encoder.tokens.dialogues(list(dialogues[:n_evaluated]))).to(encoder.device)
+    ten = Batch(*(getattr(few, part).repeat_interleave(COPIES, 0) for part in Batch.__slots__))
+    size = 32 if kind == "cpu" else 256
 
     @torch.inference_mode()
     def published() -> None:
         padded_states(encoder.eval(), ten)
 
-    works: Works = {"ours": lambda: encoder.encode(dialogues), "product": products()}
-    works["default"] = lambda: library.encode(texts)
-    works |= {str(size): lambda size=size: library.encode(texts, batch_size=size) for size in BATCH_SIZES}
-    works["published"] = published
-    found = seconds(works, repeats=repeats)
-    best = min(found[name] for name in ("default", *map(str, BATCH_SIZES)))
+    def ours(precision: Any) -> Any:
+        with encoder.autocast(precision):
+            return encoder.encode(dialogues, batch_size=size)
+
+    works: Works = {}
+    for precision, end in kinds(kind).items():
+        works |= {
+            f"ours{end}": lambda p=precision: ours(p),
+            f"product{end}": products(kind, torch.bfloat16 if end else torch.float32),
+        }
+    works |= of_library(name, dialogues, kind) | {"published": published}
+    found = times(works, repeats=repeats, device=kind)
     lengths = [len(sequence.ids) for sequence in encoder.tokens.dialogues(list(dialogues))]
-    each = found["ours"] / len(dialogues)
-    return {
-        "tokens_per_dialogue": round(sum(lengths) / len(lengths), 1),
-        "encode_dialogues_per_second": round(1 / each, 2),
-        "encode_vs_library_default": round(found["default"] / found["ours"], 2),
-        "encode_vs_library_best": round(best / found["ours"], 2),
-        "evaluate_vs_published": round(found["published"] / n_evaluated / each, 1),
-        "encode_peak_fraction": round(operations(encoder, lengths) / found["ours"] / peak(found), 3),
-    }
+    figures = encoding_figures(found, len(dialogues), n_evaluated, operations(encoder, lengths), kind)
+    if len(kinds(kind)) > 1:
+        figures["encode_bf16_lowest_cosine"] = Figure.of([lowest_cosine(ours("fp32"), ours("bf16"))], digits=5)
+    return {"tokens_per_dialogue": Figure.of([sum(lengths) / len(lengths)], digits=1)} | figures
+
+
+def of_library(name: str, dialogues: Sequence[Dialogue], kind: str) -> Works:
+    """Return the works of sentence-transformers, none where it is not installed."""
+    if importlib.util.find_spec("sentence_transformers") is None:
+        return {}
+    from sentence_transformers import SentenceTransformer
+
+    library = SentenceTransformer(resolve(name), device=kind)
+    library.max_seq_length = WIDTH
+    texts = [" ".join(turn.text for turn in dialogue.turns) for dialogue in dialogues]
+    sizes = {f"library {size}": lambda size=size: library.encode(texts, batch_size=size) for size in BATCH_SIZES}
+    return {"library": lambda: library.encode(texts)} | sizes
+
+
+def encoding_figures(found: Times, n: int, n_evaluated: int, useful: float, kind: str) -> Found:
+    """Return rates, ratios and fractions of what `encoding` timed."""
+    figures: Found = {}
+    for end in kinds(kind).values():
+        taken = found[f"ours{end}"]
+        figures[f"encode_dialogues_per_second{end}"] = rate(n, taken)
+        if "library" in found:
+            best = min((one for name, one in found.items() if name.startswith("library")), key=sum)
+            figures[f"encode_vs_library_default{end}"] = ratio(found["library"], taken)
+            figures[f"encode_vs_library_best{end}"] = ratio(best, taken)
+        figures[f"evaluate_vs_published{end}"] = ratio(found["published"], taken, times=n / n_evaluated)
+        figures[f"encode_peak_fraction{end}"] = peak_fraction(useful, taken, found[f"product{end}"])
+    return figures
+
+
+def lowest_cosine(one: Any, other: Any) -> float:
+    """Return the lowest cosine of two rows that belong together."""
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    return float(((one * other).sum(axis=1) / lengths).min())
+
+
+def kernels(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, repeats: int) -> Found:
+    """Time reading by other implementations of attention; one that does not run here is left out, and says why."""
+    kind, works = encoder.device.type, {}
+
+    @contextmanager
+    def attending(name: str) -> Iterator[None]:
+        encoder.backbone.set_attn_implementation(name)
+        try:
+            yield
+        finally:
+            encoder.backbone.set_attn_implementation("sdpa")
+
+    def read(name: str) -> None:
+        with attending(name), encoder.autocast("bf16" if name == "flash_attention_2" else "fp32"):
+            encoder.encode(dialogues)
+
+    for name in KERNELS:
+        try:
+            read(name)
+        except Exception as error:  # whatever a kernel that is not made for this machine raises
+            sys.stdout.write(f"{name} does not run here: {str(error).splitlines()[0][:120]}\n")
+        else:
+            works[name] = lambda name=name: read(name)
+    found = times(works | {"sdpa": lambda: read("sdpa")}, repeats=repeats, device=kind)
+    return {f"{name}_to_sdpa": ratio(found[name], found["sdpa"]) for name in works}
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ import scaling
 import scoring
 import shortcut
 import speed
+import timing
 import together
 
 
@@ -220,10 +221,50 @@ def test_operations_count_what_is_read_and_what_is_trained(tiny_folder):
 
 def test_what_is_timed_takes_turns_and_the_first_run_does_not_count(monkeypatch):
     ran, now = [], iter(range(100))
-    monkeypatch.setattr(speed.time, "perf_counter", lambda: float(next(now)))
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(now)))
     works = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
-    assert speed.seconds(works, repeats=2) == {"a": 1.0, "b": 1.0}
+    assert timing.seconds(works, repeats=2) == {"a": 1.0, "b": 1.0}
     assert ran == ["a", "b"] * 3
+
+
+def test_figures_of_timed_works_are_medians_of_ratios_turn_by_turn():
+    assert str(timing.ratio([9.0, 4.0, 6.0], [3.0, 2.0, 1.0])) == "3 (2 to 6)"
+    assert str(timing.ratio([8.0], [2.0], times=0.5)) == "2"
+    assert timing.rate(10, [2.0, 5.0, 4.0]) == timing.Figure(2.5, 2.0, 5.0)
+    operations = timing.PRODUCTS * 2 * timing.SIZE**3
+    assert timing.peak_fraction(operations / 2, [1.0], [1.0]).median == 0.5
+
+
+@pytest.fixture
+def small(tiny_folder, monkeypatch):
+    """A tiny encoder, and matrices and dialogues that are small enough for it."""
+    monkeypatch.setattr(timing, "SIZE", 8)
+    monkeypatch.setattr(speed, "WIDTH", 64)
+    monkeypatch.setattr(speed, "of_library", lambda name, dialogues, kind: {})
+    said = ["a: w1 w2", "b: w3 w4", "a: w5", "b: w6", "a: w7", "b: w8"]
+    talks = [make_dialogue(f"d{n}", *said[n % 3 :], "b: w9", "a: w2") for n in range(30)]
+    return DialogueEncoder.from_pretrained(tiny_folder, input="separators"), talks
+
+
+@pytest.mark.parametrize("ends", [[""], ["", "_bf16"]])
+def test_speed_gives_every_figure_that_the_device_has(small, monkeypatch, ends):
+    encoder, talks = small
+    monkeypatch.setattr(speed, "kinds", lambda device: {("bf16" if end else "fp32"): end for end in ends})
+    monkeypatch.setattr("dial2vec.precision.has_bf16", lambda device: len(ends) > 1)
+    trained = speed.training(encoder, talks, n=2, repeats=1)
+    encoded = speed.encoding(encoder, "tiny", talks, repeats=1)
+    for end in ends:
+        assert {f"train_vs_published{end}", f"recipe_vs_published{end}", f"train_peak_fraction{end}"} <= set(trained)
+        assert {f"encode_dialogues_per_second{end}", f"evaluate_vs_published{end}"} <= set(encoded)
+    assert ("train_bf16_vs_published_bf16" in trained) == ("encode_bf16_lowest_cosine" in encoded) == (len(ends) > 1)
+    assert all(figure.median >= 0 for figure in (trained | encoded).values())
+
+
+def test_a_kernel_that_does_not_run_is_named_and_left_out(small, monkeypatch, capsys):
+    encoder, talks = small
+    monkeypatch.setattr(speed, "KERNELS", ("eager", "nonsense"))
+    assert set(speed.kernels(encoder, talks, repeats=1)) == {"eager_to_sdpa"}
+    assert "nonsense does not run here" in capsys.readouterr().out
 
 
 def test_both_ways_whose_growth_is_drawn_compute_the_same_loss():
