@@ -1,10 +1,11 @@
-"""Reading, validating, splitting, sampling and embedding a million dialogues: seconds, peak memory, and their growth.
+"""From reading to evaluation, up to a million dialogues: seconds, peak memory, and their growth.
 
     .venv/bin/python benchmarks/data.py --sizes 10000 100000 1000000
 
 Writes made-up dialogues, one in ten a near copy of the one before it, into a scratch project and runs the stages there,
-each in a process of its own, as `make run` does; they are embedded by an encoder of one layer of width 32 that reads 64
-tokens, so that what is measured is everything but the encoder. Prints seconds, microseconds per dialogue and peak
+each in a process of its own, as `make run` does. They are embedded, and evaluated on the three tasks, by an encoder of
+one layer of width 32 that reads 64 words, so that what is measured is everything but the encoder; evaluation compares
+all pairs of dialogues, and is left out above a hundred thousand. Prints seconds, microseconds per dialogue and peak
 resident memory of each, and the growth per dialogue from the smallest size to the largest. A million dialogues take 3
 GB of disk for a while.
 """
@@ -33,31 +34,47 @@ for _ in Transcripts().read(Path("data/{CORPUS}"), quarantine=[]):
     pass
 """
 NARROW = """
-from transformers import AutoTokenizer, BertConfig, BertModel
-from dial2vec.backbone import resolve
-sizes = {"hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 64}
+import json, sys
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+words = {name: n for n, name in enumerate(["[PAD]", "[UNK]", *(f"word{n}" for n in range(int(sys.argv[1])))])}
+tokenizer = Tokenizer(models.WordLevel(words, unk_token="[UNK]"))
+tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]", unk_token="[UNK]").save_pretrained("narrow")
+sizes = {"vocab_size": len(words), "hidden_size": 32, "intermediate_size": 32, "max_position_embeddings": 64}
 BertModel(BertConfig(num_hidden_layers=1, num_attention_heads=2, **sizes)).save_pretrained("narrow")
-AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2")).save_pretrained("narrow")
+"""
+EVALUATE = f"""
+from pathlib import Path
+from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation.measure import measure
+dialogues = list(read_dialogues(Path("data/{CORPUS}/dialogues.jsonl"), quarantine=[]))
+measured = measure(DialogueEncoder.from_pretrained("narrow"), dialogues, runs=None, seed=42, batch_size=32)
+assert {{"purity", "map", "spearman"}} <= set(measured.scores)
 """
 EMBED = ("embed", f"data/{CORPUS}/dialogues.jsonl", "--model", "narrow", "--output", "vectors.parquet")
-STEPS = ("read", "validate", "prepare", "sample", "embed")
-SIZES = [10_000, 100_000, 1_000_000]
+SNIPPETS = {"read": READ, "evaluate": EVALUATE}
+STEPS = ("read", "validate", "prepare", "sample", "embed", "evaluate")
+SIZES, MOST_EVALUATED = [10_000, 100_000, 1_000_000], 100_000
 WORDS, BLOCK, COPY_EVERY = 20_000, 2000, 10
 
 
 def main() -> None:
     """Measure every size, the smallest first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--sizes", nargs="+", type=int, default=[10_000, 100_000, 1_000_000], help="numbers of dialogues"
-    )
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of dialogues")
+    parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="default: all, in this order")
     parser.add_argument("--folder", type=Path, help="where the scratch project is made; default: the temporary folder")
     arguments = parser.parse_args()
     measured = {}
+    sys.stdout.write("| dialogues | step | seconds | µs per dialogue | peak memory, MiB |\n|---|---|---|---|---|\n")
     for size in sorted(arguments.sizes):
         with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
             project = scratch_project(Path(folder), size)
-            measured[size] = {step: run(step, project) for step in STEPS}
+            measured[size] = {
+                step: run(step, project) for step in arguments.steps if step != "evaluate" or size <= MOST_EVALUATED
+            }
         sys.stdout.write(lines(size, measured[size]))
         sys.stdout.flush()
     sys.stdout.write(growth(measured))
@@ -76,7 +93,7 @@ def scratch_project(folder: Path, n_dialogues: int) -> Path:
         for first in range(0, n_dialogues, BLOCK):
             out.write(made_up(first, min(BLOCK, n_dialogues - first)))
     # In a process of its own: what this one holds would count for those that it starts.
-    subprocess.run([sys.executable, "-c", NARROW], cwd=folder, check=True)
+    subprocess.run([sys.executable, "-c", NARROW, str(WORDS)], cwd=folder, check=True)
     return folder
 
 
@@ -106,8 +123,8 @@ def made_up(first: int, count: int) -> str:
 def run(step: str, project: Path) -> tuple[float, float]:
     """Run one step in a process of its own, and return its seconds and its peak resident memory in MiB."""
     command = [sys.executable, "-m", f"dial2vec.stages.{step}", CORPUS]
-    if step == "read":
-        command = [sys.executable, "-c", READ]
+    if step in SNIPPETS:
+        command = [sys.executable, "-c", SNIPPETS[step]]
     elif step == "embed":
         command = [sys.executable, "-m", "dial2vec.cli", *EMBED]
     began = time.perf_counter()
@@ -128,9 +145,9 @@ def lines(size: int, measured: dict[str, tuple[float, float]]) -> str:
 
 
 def growth(measured: dict[int, dict[str, tuple[float, float]]]) -> str:
-    """Return the time per dialogue of the largest size over that of the smallest, for all steps together."""
+    """Return the time per dialogue of the largest size over that of the smallest, for all steps that both have."""
     small, large = min(measured), max(measured)
-    seconds = {size: sum(step[0] for step in measured[size].values()) for size in (small, large)}
+    seconds = {size: sum(measured[size][step][0] for step in measured[large]) for size in (small, large)}
     ratio = seconds[large] / large / (seconds[small] / small)
     peak = max(mebibytes for _, mebibytes in measured[large].values())
     return f"{large:,} against {small:,}: {ratio:.2f} times as long per dialogue; peak {peak:,.0f} MiB\n"
