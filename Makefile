@@ -41,8 +41,8 @@ mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 	@$(BIN)/dial2vec page prefect
 
-bench: .venv/installed  ## time and memory of the data stages and of embedding (docs/benchmarks.md); 3 GB of disk
-	@$(BIN)/python benchmarks/data.py --sizes 100000 1000000
+bench: .venv/installed  ## all benchmarks, into the tables of docs/benchmarks.md; over an hour on an idle machine, 3 GB
+	@$(BIN)/python benchmarks/tables.py
 
 bench-quick: .venv/installed  ## training and encoding beside their peers, on an idle machine; 2 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick

@@ -2,8 +2,8 @@
 
     .venv/bin/python benchmarks/scaling.py --output docs/scaling.png
 
-All with random weights and made-up tokens, in fp32 on the CPU, medians of `--repeats` runs after one that does not
-count; what is compared takes turns.
+All with random weights and made-up tokens, in fp32 on the CPU, medians of `--repeats` runs; what is compared takes
+turns, and each run that counts follows one that does not.
 
 - length: dial2vec's loss of ten samples and its gradients, without the encoder, at one window; beside it the same by
   n x n matchings, as published, up to 1,024 tokens. Linear means: seconds per token stay.

@@ -5,7 +5,8 @@
 Vectors of 384 dimensions around 40 centres are clustered 10 times and rank each other, each figure in a process of its
 own, and beside it a plain version: all cosines at once, sorted by index and ranked by scipy, k-means one run after the
 other. The plain version is left out from `--plain` dialogues on, for which it would need all the memory there is. Where
-both are run, their figures are compared. Seconds are medians of `--repeats` runs; those of both take turns.
+both are run, their figures are compared. Seconds are medians of `--repeats` runs, and those of both
+take turns; from `--plain` on there is one run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import os
 import resource
 import statistics
 import sys
@@ -36,14 +36,14 @@ def main() -> None:
     parser.add_argument("--plain", type=int, default=20_000, help="the plain version is run below so many")
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
-    sys.stdout.write(f"{os.cpu_count()} processors\n| dialogues | figure | seconds | plain | ratio | peak, MiB |\n")
+    sys.stdout.write("| dialogues | figure | seconds | plain | ratio | peak, MiB |\n")
     sys.stdout.write("|---|---|---|---|---|---|\n")
     for size in sorted(arguments.sizes):
         for name in ("purity", "map and spearman", "uniformity"):
             both = size < arguments.plain
             found = [
                 measure(name, size, plain=plain)
-                for _ in range(arguments.repeats)
+                for _ in range(arguments.repeats if both else 1)
                 for plain in (False, True)[: 1 + both]
             ]
             sys.stdout.write(line(size, name, found))

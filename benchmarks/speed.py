@@ -70,13 +70,13 @@ def main() -> None:
         given.repeats or (1 if given.quick else 3),
         [one for one in generate_demo() if one.n_speakers > 1],
     )
-    counts = (3, 120) if given.quick else (10, 300) if given.device == "cpu" else (20, 2000)
+    counts = (3, 120) if given.quick else (5, 200) if given.device == "cpu" else (20, 2000)
     encoder = DialogueEncoder.from_pretrained(given.encoder, input="separators", device=given.device)
     found = training(encoder, dialogues[:400], n=counts[0], repeats=repeats)
     encoder = DialogueEncoder.from_pretrained(given.encoder, device=given.device)
     found |= encoding(encoder, given.encoder, dialogues[: counts[1]], repeats=repeats)
     if not given.quick:
-        found |= kernels(encoder, dialogues[: counts[1] // 5], repeats=repeats)
+        found |= kernels(encoder, dialogues[:24], repeats=repeats)
     sys.stdout.write(f"{machine(given.device)}; {repeats} runs\n\n| figure | median (lowest to highest) |\n|---|---|\n")
     sys.stdout.write("".join(f"| {name.replace('_', ' ')} | {figure} |\n" for name, figure in found.items()))
     if given.quick:

@@ -46,16 +46,21 @@ def machine(device: str = "cpu") -> str:
 
 
 def times(works: Works, *, repeats: int, device: str = "cpu") -> Times:
-    """Return the seconds of each run of each work; they take turns, after one run of each that does not count."""
+    """Return the seconds of each run of each work; they take turns.
+
+    Before each run that counts stands one that does not: the first after another work asks the system for memory, of
+    which a training that goes on has its own.
+    """
     taken: Times = {name: [] for name in works}
-    for turn in range(repeats + 1):
+    for _ in range(repeats):
         for name, work in works.items():
-            began = time.perf_counter()
-            work()
-            if device == "cuda":
-                torch.cuda.synchronize()
-            if turn:
-                taken[name].append(time.perf_counter() - began)
+            for counts in (False, True):
+                began = time.perf_counter()
+                work()
+                if device == "cuda":
+                    torch.cuda.synchronize()
+                if counts:
+                    taken[name].append(time.perf_counter() - began)
     return taken
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from conftest import make_dialogue
 from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import Dial2vecError
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -28,6 +30,7 @@ import scaling
 import scoring
 import shortcut
 import speed
+import tables
 import timing
 import together
 
@@ -219,12 +222,12 @@ def test_operations_count_what_is_read_and_what_is_trained(tiny_folder):
     assert speed.operations(encoder, [7, 7], trained=0.5) == 4 * forward
 
 
-def test_what_is_timed_takes_turns_and_the_first_run_does_not_count(monkeypatch):
+def test_what_is_timed_takes_turns_and_is_run_once_before_without_counting(monkeypatch):
     ran, now = [], iter(range(100))
     monkeypatch.setattr(timing.time, "perf_counter", lambda: float(next(now)))
     works = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
     assert timing.seconds(works, repeats=2) == {"a": 1.0, "b": 1.0}
-    assert ran == ["a", "b"] * 3
+    assert ran == ["a", "a", "b", "b"] * 2
 
 
 def test_figures_of_timed_works_are_medians_of_ratios_turn_by_turn():
@@ -265,6 +268,34 @@ def test_a_kernel_that_does_not_run_is_named_and_left_out(small, monkeypatch, ca
     monkeypatch.setattr(speed, "KERNELS", ("eager", "nonsense"))
     assert set(speed.kernels(encoder, talks, repeats=1)) == {"eager_to_sdpa"}
     assert "nonsense does not run here" in capsys.readouterr().out
+
+
+def test_a_table_takes_the_place_of_the_one_before_and_says_what_made_it(tmp_path):
+    page = tmp_path / "benchmarks.md"
+    page.write_text("# Speed\n\n<!-- speed -->\nold\n<!-- end of speed -->\n\nWhat it means.\n")
+    text = tables.section(["speed.py", "--repeats", "3"], "| a |\n|---|\n| 1 |\n", "a machine")
+    for _ in range(2):
+        tables.put(page, "speed", text)
+    assert page.read_text() == f"# Speed\n\n<!-- speed -->\n\n{text}\n<!-- end of speed -->\n\nWhat it means.\n"
+    assert re.fullmatch(
+        r"`benchmarks/speed.py --repeats 3`, 20\d\d-..-..:\n\na machine\n\n\| a \|\n.*\| 1 \|\n", text, re.S
+    )
+    assert "a machine, 2 runs" in tables.section(["x.py"], "a machine, 2 runs\n", "a machine")
+    assert tables.section(["x.py"], "a machine, 2 runs\n", "a machine").count("a machine") == 1
+    with pytest.raises(Dial2vecError, match="has no place for data; expected the lines <!-- data -->"):
+        tables.put(page, "data", text)
+
+
+def test_a_benchmark_that_fails_leaves_the_page_as_it_was(tmp_path):
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "benchmarks" / "x.py").write_text("print('so far')\nraise SystemExit(3)\n")
+    with pytest.raises(SystemExit, match=r"so far\nbenchmarks/x\.py ended with status 3"):
+        tables.printed(tmp_path, ["x.py"])
+
+
+def test_the_page_has_a_place_for_every_table():
+    page = (Path(tables.__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    assert all(f"<!-- {name} -->\n" in page and f"<!-- end of {name} -->\n" in page for name in tables.COMMANDS)
 
 
 def test_both_ways_whose_growth_is_drawn_compute_the_same_loss():

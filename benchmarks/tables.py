@@ -1,0 +1,89 @@
+"""Run the benchmarks and put their tables into docs/benchmarks.md, each between two marks, as soon as it is there.
+
+.venv/bin/python benchmarks/tables.py                  # all; an hour on two idle cores, 3 GB of disk
+.venv/bin/python benchmarks/tables.py speed scaling    # some
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from timing import machine
+
+from dial2vec.artifacts import find_root
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import atomic_path
+
+COMMANDS = {
+    "speed": ["speed.py", "--repeats", "3"],
+    "scaling": ["scaling.py", "--output", "docs/scaling.png"],
+    "scoring": ["scoring.py", "--sizes", "1000", "10000", "100000"],
+    "data": ["data.py", "--sizes", "10000", "100000", "1000000"],
+}
+
+
+def main() -> None:
+    """Run what was asked for, one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(COMMANDS)}; default: all")
+    names = parser.parse_args().names or list(COMMANDS)
+    unknown = [name for name in names if name not in COMMANDS]
+    if unknown:
+        parser.error(f"there is no benchmark {unknown[0]}; expected some of {', '.join(COMMANDS)}")
+    root = find_root()
+    for name in names:
+        sys.stdout.write(f"{name}: benchmarks/{' '.join(COMMANDS[name])}\n")
+        sys.stdout.flush()
+        began = time.perf_counter()
+        table = printed(root, COMMANDS[name])
+        put(root / "docs" / "benchmarks.md", name, section(COMMANDS[name], table, machine()))
+        sys.stdout.write(f"{table}{name}: {time.perf_counter() - began:.0f} s, now in docs/benchmarks.md\n")
+
+
+def printed(root: Path, command: list[str]) -> str:
+    """Run a benchmark in a process of its own, and return what it prints.
+
+    :raises SystemExit: when it fails; it has said why.
+    """
+    script, *options = command
+    done = subprocess.run(
+        [sys.executable, root / "benchmarks" / script, *options], cwd=root, stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode:
+        sys.exit(
+            f"{done.stdout}benchmarks/{script} ended with status {done.returncode}; docs/benchmarks.md is as it was."
+        )
+    return done.stdout
+
+
+def section(command: list[str], table: str, on: str) -> str:
+    """Return a table with what made it, where and when."""
+    where = "" if on in table else f"{on}\n\n"
+    today = datetime.datetime.now(datetime.UTC).date()
+    return f"`benchmarks/{' '.join(command)}`, {today}:\n\n{where}{table.strip()}\n"
+
+
+def put(path: Path, name: str, text: str) -> None:
+    """Replace what stands between the marks of a benchmark.
+
+    :raises Dial2vecError: when they are not there.
+    """
+    begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+    before, found, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, closed, after = rest.partition(end)
+    if not (found and closed):
+        raise Dial2vecError(f"{path} has no place for {name}; expected the lines {begin.strip()} and {end.strip()}")
+    with atomic_path(path) as temporary:
+        temporary.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except Dial2vecError as error:
+        sys.exit(str(error))
