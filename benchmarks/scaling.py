@@ -29,7 +29,7 @@ from dial2vec.files import atomic_path
 from dial2vec.objectives.dial2vec import dial2vec_loss
 
 TURN, WIDTH, TOKENS, DIALOGUES = 16, 384, 166, 8
-LENGTHS, LONGEST_PLAIN = (128, 256, 512, 1024, 2048, 4096), 1024
+LENGTHS, LONGEST_PLAIN = (256, 512, 1024, 2048, 4096), 1024
 NEGATIVES = (1, 4, 9, 19)
 # Layers and width: MiniLM, BERT-base, BERT-large and a small one.
 ENCODERS = ((3, 256), (6, 384), (12, 768), (24, 1024))
@@ -40,7 +40,7 @@ class Row:
     """Seconds at one size.
 
     :param question: "length", "negatives" or "encoder".
-    :param size: tokens of a dialogue, negatives, or GFLOP of a reading.
+    :param size: tokens of a dialogue, dialogues with the negatives of each, or GFLOP of a reading.
     :param way: "ours" or "published".
     """
 
@@ -100,7 +100,7 @@ def negatives(sizes: Sequence[int], *, repeats: int) -> list[Row]:
     for module in (encoder.embeddings, *encoder.encoder.layer[:3]):
         module.requires_grad_(False)
     works: Works = {str(n): lambda n=n: step(encoder, 1 + n) for n in sizes}
-    return [Row("negatives", float(name), "ours", taken) for name, taken in seconds(works, repeats=repeats).items()]
+    return [Row("negatives", 1 + float(name), "ours", taken) for name, taken in seconds(works, repeats=repeats).items()]
 
 
 def step(encoder: nn.Module, copies: int) -> None:
@@ -138,7 +138,7 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     """Draw a panel per question, both axes logarithmic, with a dotted line where cost is proportional to size."""
     from matplotlib.figure import Figure
 
-    titles = {"length": "tokens of a dialogue", "negatives": "negatives", "encoder": "GFLOP of a reading"}
+    titles = {"length": "tokens of a dialogue", "negatives": "1 + negatives", "encoder": "GFLOP of a reading"}
     figure = Figure(figsize=(9, 3), dpi=130, layout="constrained")
     for panel, (question, title) in zip(figure.subplots(1, len(titles)), titles.items(), strict=True):
         for way in ("ours", "published"):
@@ -148,6 +148,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         own = [row for row in rows if (row.question, row.way) == (question, "ours")]
         line = [own[0].seconds * row.size / own[0].size for row in own]
         panel.loglog([row.size for row in own], line, ":", color="gray", label="proportional")
+        panel.set_xticks([row.size for row in own], [f"{row.size:,.0f}" for row in own], fontsize=7)
+        panel.minorticks_off()
         panel.set_xlabel(title)
         panel.set_ylabel("seconds")
         panel.legend(fontsize=7, frameon=False)

@@ -50,7 +50,8 @@ from dial2vec.training_data import NeighbourSet, SelfGuidedSet, training_order
 
 ENCODER, WIDTH, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 512, 10, 0.2, 10
 BATCH_SIZES = (4, 8, 16, 64)
-KERNELS = ("eager", "flex_attention", "flash_attention_2")
+FLASH = ("flash_attention_2",) if importlib.util.find_spec("flash_attn") else ()
+KERNELS = ("eager", "flex_attention", *FLASH)
 RECIPE = Train()
 Found = dict[str, Figure]
 Loss = Callable[[DialogueEncoder, Batch], Tensor]
@@ -294,7 +295,7 @@ def kernels(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, repeats:
             encoder.backbone.set_attn_implementation("sdpa")
 
     def read(name: str) -> None:
-        with attending(name), encoder.autocast("bf16" if name == "flash_attention_2" else "fp32"):
+        with attending(name), encoder.autocast("bf16" if name in FLASH else "fp32"):
             encoder.encode(dialogues)
 
     for name in KERNELS:

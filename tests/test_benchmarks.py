@@ -316,8 +316,8 @@ def test_growth_is_measured_at_every_size_and_drawn(tmp_path, monkeypatch):
         ("length", "ours", 32.0),
         ("length", "published", 32.0),
         ("length", "ours", 64.0),
-        ("negatives", "ours", 1.0),
         ("negatives", "ours", 2.0),
+        ("negatives", "ours", 3.0),
     ]
     per_token = 24 * 32**2 + 4 * 32 * 20
     assert rows[5].size == pytest.approx(scaling.DIALOGUES * 20 * per_token / 1e9)
