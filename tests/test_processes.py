@@ -16,13 +16,17 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertModel
 
 from conftest import make_dialogue
+from dial2vec import training
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import SettingsError
 from dial2vec.methods import METHODS
 from dial2vec.methods.plan import carry_out
 from dial2vec.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
 from dial2vec.sampling import draw_samples
+from dial2vec.training_data import whole_batches
 
+INTERRUPTED = "dial2vec"
 TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)
 SETTINGS = Settings(
     train=replace(TRAIN, checkpoint_steps=2, precision="fp32", frozen_share=0.5),
@@ -40,8 +44,16 @@ def corpus():
     ]
 
 
-def losses_and_weights(folder, work):
-    """Train by every method, and return the loss of each step, the number of tokens, and the sum of the weights."""
+def after_three(self, args, state, control, **_):
+    if state.global_step == 3:
+        raise InterruptedError
+
+
+def losses_and_weights(folder, work, interrupted=""):
+    """Train by every method, and return the loss of each step, the number of tokens, and the sum of the weights.
+
+    :param interrupted: the method that is stopped after three steps, and begun again.
+    """
     found = {}
     for method in METHODS:
         settings = replace(SETTINGS, train=replace(SETTINGS.train, method=method))
@@ -50,7 +62,15 @@ def losses_and_weights(folder, work):
         with the_first_first():
             vectors = Path(work, "vectors", method)
             plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=vectors)
+        if method == interrupted:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(training._Progress, "on_step_begin", after_three, raising=False)
+                with pytest.raises(InterruptedError):
+                    carry_out(plan, encoder, settings, checkpoints=Path(work, method), fingerprint="x")
+            encoder = DialogueEncoder.from_pretrained(folder, device="cpu")
+            plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=vectors)
         done = carry_out(plan, encoder, settings, checkpoints=Path(work, method), fingerprint="x")
+        assert done.resumed_from == (2 if method == interrupted else 0)
         last = [float(weights.detach().double().abs().sum()) for weights in encoder.parameters()]
         found[method] = {"loss": [one["loss"] for one in done.history], "tokens": done.tokens, "weights": last}
     return found
@@ -76,10 +96,22 @@ def test_two_processes_have_the_losses_and_end_with_the_weights_of_one(folder, t
         np.testing.assert_allclose(two[method]["loss"], expected["loss"], rtol=1e-4, err_msg=method)
         # The bias of the keys has no gradient but rounding.
         np.testing.assert_allclose(two[method]["weights"], expected["weights"], rtol=1e-3, atol=1e-2, err_msg=method)
-        assert two[method]["tokens"] == expected["tokens"], method
+        # A run that was resumed counts the tokens of a step from there on.
+        assert two[method]["tokens"] == expected["tokens"] or method == INTERRUPTED
         assert sorted(path.name for path in (tmp_path / "two" / method).glob("weights-*")) == sorted(
             path.name for path in (tmp_path / "one" / method).glob("weights-*")
         )
+
+
+@pytest.mark.parametrize(("n", "batch_size", "refused"), [(2, 6, False), (4, 6, True), (8, 6, True), (3, 6, False)])
+def test_batches_whose_rows_are_gathered_have_to_divide_evenly(monkeypatch, n, batch_size, refused):
+    monkeypatch.setenv("WORLD_SIZE", str(n))
+    settings = replace(TRAIN, method="dse", batch_size=batch_size)
+    if not refused:
+        assert len(whole_batches(np.ones(20, dtype=np.int64), settings=settings, seed=1)[1]) == 18
+        return
+    with pytest.raises(SettingsError, match=rf"{n} processes cannot share a batch of 6 items evenly, which method dse"):
+        whole_batches(np.ones(20, dtype=np.int64), settings=settings, seed=1)
 
 
 class Numbers:
@@ -120,6 +152,6 @@ def test_one_process_needs_nobody():
 
 if __name__ == "__main__":
     meet()
-    outcome = losses_and_weights(*sys.argv[1:])
+    outcome = losses_and_weights(*sys.argv[1:], interrupted=INTERRUPTED)
     if rank() == 0:
         Path(sys.argv[2], "found.json").write_text(json.dumps(outcome))

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import json
 import os
+import secrets
 import shutil
 import signal
 import sys
@@ -28,14 +29,17 @@ REFUSED_WRITES = {
 
 
 @contextlib.contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, *, within: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path` (to be made a file or a folder) and rename it into place on success.
 
-    On an error nothing is left behind and the old content stays.
+    On an error nothing is left behind and the old content stays. A process that is killed leaves the temporary path.
 
+    :param within: folder of the temporary path, on the same file system; None is that of `path`.
     :raises Dial2vecError: when the folder cannot be written to.
     """
-    temporary, old = (path.with_name(f".{path.name}.{os.getpid()}.{end}") for end in ("tmp", "old"))
+    # Several machines may write to one folder, and process numbers come twice among them.
+    own = f"{os.getpid()}-{secrets.token_hex(4)}"
+    temporary, old = ((within or path.parent) / f".{path.name}.{own}.{end}" for end in ("tmp", "old"))
     try:
         with write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)

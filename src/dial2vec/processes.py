@@ -6,14 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 from accelerate import PartialState
 from torch import Tensor, distributed
 from torch.utils.data import Dataset
 
-from dial2vec.training_data import TrainingSet
+if TYPE_CHECKING:
+    from dial2vec.training_data import TrainingSet
 
 T = TypeVar("T")
 # How long the others wait for the first process, which encodes the training dialogues meanwhile.
@@ -81,7 +82,7 @@ class ProcessBatches(Dataset[dict[str, Tensor]]):
 def gathered(own: Tensor) -> Tensor:
     """Return rows [b, ...] of all processes, [n b, ...]: an item's negatives are the whole batch, as with one process.
 
-    Gradients go back to the process that a row is from. Every process has as many rows.
+    Gradients go back to the process that a row is from. Every process has as many rows (`training_data.whole_batches`).
     """
     if n_processes() == 1:
         return own

@@ -8,6 +8,7 @@ import math
 import shutil
 import sys
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,7 +102,8 @@ class _Trainer(Trainer):
             n_processes=n_processes(),
             rank=rank(),
         )
-        return DataLoader(data, batch_size=None, pin_memory=self.args.dataloader_pin_memory)
+        # Batches of one, which are batches already: without a batch size the Trainer cannot skip what is done.
+        return DataLoader(data, batch_size=1, collate_fn=itemgetter(0), pin_memory=self.args.dataloader_pin_memory)
 
 
 class _MarkWhole(TrainerCallback):

@@ -15,8 +15,10 @@ from torch.utils.data import Dataset
 from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import SettingsError
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
+from dial2vec.processes import n_processes
 from dial2vec.sampling import Samples
 from dial2vec.tokens import Batch, DialogueTokenizer, TokenSequence, Utterances
 
@@ -224,7 +226,13 @@ def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tu
     :param words: of each item, as of `training_order`; two at least.
     :param settings: what they say of the batch size is the most.
     :return: the settings with the batch size that holds, and int64 [items, 2].
+    :raises SettingsError: when several processes cannot share such a batch evenly, as gathering its rows wants it.
     """
     n = min(len(words), settings.max_dialogues or len(words))
     fitting = replace(settings, batch_size=min(settings.batch_size, n))
+    if fitting.batch_size % n_processes():
+        raise SettingsError(
+            f"{n_processes()} processes cannot share a batch of {fitting.batch_size} items evenly, which method "
+            f"{settings.method} has to. Make its batch_size a multiple of `processes`, or set processes: 1."
+        )
     return fitting, training_order(words, passes=1, settings=fitting, seed=seed, whole=True)

@@ -2,17 +2,23 @@ from __future__ import annotations
 
 import functools
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.embedding import embed as embedding
 from dial2vec.embedding.embed import embed_file, here
-from dial2vec.embedding.shards import shards_of
+from dial2vec.embedding.parts import Part, _among, _hashes, _hashes_that_repeat
+from dial2vec.embedding.shards import Shard, shards_of
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import CorpusError
+from dial2vec.errors import BusyError, CorpusError
 
 
 @pytest.fixture(scope="module")
@@ -127,3 +133,60 @@ def test_a_folder_gets_a_file_per_shard_with_the_same_vectors(encoder, tmp_path,
     embed_file(path, tmp_path / "vectors", encoder=encoder, progress=False)
     assert len(list((tmp_path / "vectors").iterdir())) == 3
     assert pq.read_table(tmp_path / "vectors").equals(pq.read_table(tmp_path / "v.parquet"))
+
+
+def test_a_worker_that_outlived_its_command_writes_where_nobody_looks(encoder, tiny_folder, tmp_path, small_shards):
+    path, output, late = transcripts(tmp_path), tmp_path / "v.parquet", []
+
+    def killed(parts, *arguments):
+        late.append((parts[:1], *arguments[:2]))
+        raise KeyboardInterrupt
+
+    other = DialogueEncoder.from_pretrained(tiny_folder, pooling="mean")
+    with pytest.raises(KeyboardInterrupt):
+        embed_file(path, output, encoder=other, progress=False, workers=killed)
+
+    def meanwhile(parts, *arguments):
+        here(*late[0], lambda _: None)
+        here([part for part in parts if not part.is_there], *arguments)
+
+    embed_file(path, output, encoder=encoder, progress=False, workers=meanwhile)
+    vectors = np.array(pq.read_table(output)["embedding"].to_pylist(), dtype=np.float32)
+    np.testing.assert_allclose(vectors, encoder.encode(list(read_dialogues(path))), atol=1e-5)
+
+
+def test_a_second_run_to_the_same_output_is_refused_with_a_sentence(encoder, tmp_path):
+    path, output, refused = transcripts(tmp_path), tmp_path / "v.parquet", []
+
+    def twice(parts, *arguments):
+        with pytest.raises(BusyError, match=r"another run is writing .*v\.parquet .*Wait until it ends") as error:
+            embed_file(path, output, encoder=encoder, progress=False)
+        refused.append(error)
+        here(parts, *arguments)
+
+    assert embed_file(path, output, encoder=encoder, progress=False, workers=twice).dialogues == 7
+    assert len(refused) == 1
+
+
+def test_an_output_beside_its_transcripts_does_not_become_one_of_them(encoder, tmp_path):
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    transcripts(folder, extra=["{broken"])
+    found = [embed_file(folder, folder / "v.parquet", encoder=encoder, progress=False) for _ in range(2)]
+    assert [(done.dialogues, done.quarantine) for done in found] == [(7, 1)] * 2
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 5))
+def test_hashes_that_repeat_are_found_among_all_parts(ids, size):
+    with TemporaryDirectory() as folder:
+        parts = []
+        for number in range(0, len(ids), size):
+            part = Part(Shard(number, Path("calls.jsonl"), 0, 1, size, b""), Path(folder))
+            pq.write_table(pa.table({"dialogue_id": [str(one) for one in ids[number : number + size]]}), part.vectors)
+            parts.append(part)
+        names = [str(one) for one in ids]
+        twice = sorted({one for one in names if names.count(one) > 1})
+        suspects = _hashes_that_repeat(parts)
+        assert set(suspects) == set(_hashes(pa.chunked_array([twice], pa.string())))
+        among = _among(_hashes(pa.chunked_array([names], pa.string())), suspects)
+        assert among.tolist() == [one in twice for one in names]

@@ -74,7 +74,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
     there = {}
 
     def n_parts():
-        return len(list(parts.glob("*.parquet")))
+        return len(list(parts.rglob("*.parquet")))
 
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, slow_folder, str(path), str(output)], cwd=Path(__file__).parents[2]
@@ -83,7 +83,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
     driver.kill()
     driver.wait()
     wait_until(lambda: not actors(), 60)
-    there = {one: one.stat().st_mtime_ns for one in parts.glob("*.parquet")}
+    there = {one: one.stat().st_mtime_ns for one in parts.rglob("*.parquet")}
     assert 2 <= len(there) < 21
 
     killed = []
@@ -115,11 +115,86 @@ def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(tiny_folder
     for _ in range(TRIES):
         with pytest.raises(ZeroDivisionError):
             PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
-    with pytest.raises(Dial2vecError, match=rf"calls.jsonl: lines 1 to 7 ended {TRIES} workers"):
-        PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
+    row = PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1})
+    assert (row["lines"], f"calls.jsonl: lines 1 to 7 ended {TRIES} workers" in row["error"]) == (0, True)
     monkeypatch.undo()
     part.vectors.with_suffix(".tries").unlink()
-    assert PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1}) == {"lines": 7}
+    assert PartEmbedder()({"part": part, "model": tiny_folder, "batch_size": 1}) == {"lines": 7, "error": ""}
+
+
+class FakeRay:
+    """As much of Ray as is asked of it, in this process; has one processor and no GPU."""
+
+    data = None
+
+    def __init__(self):
+        self.data, self.exceptions = self, None
+
+    def is_initialized(self):
+        return False
+
+    def init(self, **options):
+        self.options = options
+
+    def shutdown(self):
+        self.down = True
+
+    def cluster_resources(self):
+        return {"CPU": 1.0}
+
+    def from_items(self, rows, override_num_blocks):
+        self.rows = rows
+        return self
+
+    def map(self, worker, **_):
+        self.worker = worker()
+        return self
+
+    def iter_rows(self):
+        return map(self.worker, self.rows)
+
+    def ActorPoolStrategy(self, size):  # noqa: N802
+        return size
+
+    class DataContext:
+        @staticmethod
+        def get_current():
+            return FakeRay.DataContext()
+
+
+def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypatch):
+    ray = FakeRay()
+    monkeypatch.setattr("dial2vec.embedding.on_ray._ray", lambda: ray)
+    path = transcripts(tmp_path)
+
+    def changed(parts, *arguments):
+        path.write_text(path.read_text().replace("w1", "w2"))
+        RayWorkers(1)(parts, *arguments)
+
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    with pytest.raises(Dial2vecError, match=r"calls\.jsonl was changed while it was being embedded: lines 1 to 7"):
+        embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=changed)
+    assert ray.down
+    assert embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1)).dialogues == 7
+
+
+def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(
+    tiny_folder, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr("dial2vec.embedding.on_ray._ray", FakeRay)
+    encoder, path = DialogueEncoder.from_pretrained(tiny_folder), transcripts(tmp_path)
+    with pytest.raises(
+        Dial2vecError, match=r"each worker is to take 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"
+    ):
+        embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, gpus=0.5))
+    embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, address="auto", gpus=0.5))
+    assert "waiting for more" in caplog.text
+
+
+@pytest.mark.parametrize(("count", "address", "expected"), [(2, "local", 4), (16, "local", 1), (2, "auto", 1)])
+def test_workers_share_the_processors_of_this_machine(monkeypatch, count, address, expected):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    assert RayWorkers(count, address=address).processors == expected
 
 
 def test_a_cluster_that_is_not_there_is_said_in_a_sentence(tiny_folder, tmp_path):

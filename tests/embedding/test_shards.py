@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dial2vec.dialogue import Quarantined, read_dialogues
-from dial2vec.embedding.shards import ShardReader, files_of, shards_of
+from dial2vec.embedding.shards import ShardReader, files_of, look_at, passed_over, shards_of
 from dial2vec.errors import CorpusError
 
 
@@ -79,6 +79,42 @@ def test_what_cannot_be_read_is_said_in_a_sentence(tmp_path):
     (tmp_path / "torn.jsonl.gz").write_bytes(gzip.compress(line("a").encode())[:-9])
     with pytest.raises(CorpusError, match="not a whole gzip file"):
         shards_of(tmp_path / "torn.jsonl.gz")
-    (tmp_path / "latin.jsonl").write_bytes(line("a").encode() + b"\xe9\n")
-    with pytest.raises(CorpusError, match="is not UTF-8"):
-        read_all(tmp_path / "latin.jsonl", 1)
+    (tmp_path / "mac.jsonl").write_bytes(line("a").encode() + b"\r" + line("b").encode() + b"\r")
+    with pytest.raises(CorpusError, match="from line 1 on lines end by carriage returns alone"):
+        shards_of(tmp_path / "mac.jsonl")
+    (tmp_path / "unpacked.jsonl.gz").write_text(line("a"))
+    with pytest.raises(CorpusError, match=r"unpacked.jsonl.gz is not a whole gzip file"):
+        look_at(tmp_path)
+
+
+def test_a_line_that_is_not_utf8_is_set_aside_with_its_number(tmp_path):
+    path = tmp_path / "latin.jsonl"
+    latin = line("b", "cafe").encode().replace(b"cafe", b"caf\xe9")
+    path.write_bytes(line("a").encode() + b"\n" + latin + b"\n")
+    found, aside = read_all(path, 2)
+    assert [one.dialogue_id for one in found] == ["a"]
+    assert [(one.origin.line, one.reason[:26]) for one in aside] == [(2, "it is not UTF-8 (byte 61: ")]
+
+
+@pytest.mark.parametrize("change", [lambda text: text[: len(text) // 2], lambda text: f"{line('new')}\n{text}"])
+def test_a_file_that_changes_after_it_was_cut_is_said_and_nothing_of_it_lost_silently(tmp_path, change):
+    path = tmp_path / "calls.jsonl"
+    path.write_text("".join(f"{line(name)}\n" for name in "abcd"))
+    shards, _ = shards_of(path, size=2)
+    path.write_text(change(path.read_text()))
+    with ShardReader() as reader, pytest.raises(CorpusError, match="lines 3 to 4 are not what they were"):
+        reader.read(shards[1], quarantine=[])
+
+
+def test_files_are_known_by_their_names_in_any_case_and_behind_links(tmp_path):
+    source, elsewhere = tmp_path / "calls", tmp_path / "elsewhere"
+    for folder in (source, elsewhere, source / "old.parts", source / ".hidden", source / "a.jsonl"):
+        folder.mkdir()
+        (folder / "B.JSONL").write_text(f"{line('b')}\n")
+    for name in ("._a.jsonl", "v.parquet.quarantine.jsonl", "more.ndjson", "notes.txt"):
+        (source / name).write_text("x")
+    (source / "linked").symlink_to(elsewhere)
+    (source / "linked" / "back").symlink_to(source)
+    assert files_of(source) == [source / "B.JSONL", source / "a.jsonl" / "B.JSONL", source / "linked" / "B.JSONL"]
+    assert [path.name for path in passed_over(source)] == ["more.ndjson", "notes.txt"]
+    assert passed_over(source / "B.JSONL") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,8 @@ import click
 
 from dial2vec.errors import Dial2vecError
 
+# What `dial2vec embed` writes into a folder.
+PART = re.compile(r"part-\d{8}\.parquet")
 PAGES = {"mlflow": 5000, "prefect": 4200}
 
 
@@ -63,16 +66,17 @@ def embed(
     """
     if output.suffix != ".parquet" and (output.suffix or output.is_file()):
         raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
-    if output.is_dir() and not all(path.suffix == ".parquet" for path in output.iterdir()):
-        raise Dial2vecError(f"{output} holds other files than Parquet, and would be replaced. Name another folder.")
+    if output.is_dir() and not all(PART.fullmatch(path.name) for path in output.iterdir()):
+        raise Dial2vecError(f"{output} holds what embedding did not write, and would be replaced. Name another folder.")
     if workers is None and (cluster or gpus):
         raise Dial2vecError("--cluster and --gpus are for several workers. Say how many: --workers N.")
-    from dial2vec.dialogue import read_dialogues
-    from dial2vec.embedding.shards import files_of
+    from dial2vec.embedding.shards import look_at, passed_over
 
     # A wrong path is found before the model is loaded.
-    for path in files_of(transcripts):
-        next(read_dialogues(path, quarantine=[], may_be_empty=True), None)
+    look_at(transcripts)
+    if others := passed_over(transcripts):
+        more = f"{len(others)} files that are no JSON Lines were passed over, such as {others[0]}"
+        click.echo(f"{more}; `dial2vec import` makes some of an export", err=True)
     from dial2vec.embedding.embed import embed_file, here
     from dial2vec.embedding.on_ray import LOCAL, RayWorkers
     from dial2vec.encoder import DialogueEncoder

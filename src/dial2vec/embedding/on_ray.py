@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,10 @@ from dial2vec.embedding.shards import ShardReader
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 
+log = logging.getLogger(__name__)
+
 TRIES = 5
+BLOCKS = 200
 LOCAL = "local"
 
 
@@ -54,19 +58,22 @@ class RayWorkers:
             model = parts[0].folder / "encoder"
             encoder.save_pretrained(model)
             rows = [{"part": part, "model": model, "batch_size": batch_size} for part in parts]
-            embedded = ray.data.from_items(rows, override_num_blocks=len(rows)).map(
+            # Each block costs the command milliseconds and kilobytes, and of each the bar hears once.
+            embedded = ray.data.from_items(rows, override_num_blocks=min(len(rows), max(BLOCKS, 16 * self.count))).map(
                 PartEmbedder,
                 compute=ray.data.ActorPoolStrategy(size=min(self.count, len(parts))),
-                num_cpus=1,
+                num_cpus=self.processors,
                 num_gpus=self.gpus or None,
             )
-            try:
-                for row in embedded.iter_rows():
-                    done(int(row["lines"]))
-            except ray.exceptions.RayTaskError as error:
-                if isinstance(error.cause, Dial2vecError):
-                    raise error.cause from None
-                raise
+            for row in embedded.iter_rows():
+                if row["error"]:
+                    raise Dial2vecError(row["error"])
+                done(int(row["lines"]))
+
+    @property
+    def processors(self) -> int:
+        """Return the processors, and threads, of an actor: together all of this machine's, or one of a cluster's."""
+        return max(1, (os.cpu_count() or 1) // self.count) if self.address == LOCAL else 1
 
 
 class PartEmbedder:
@@ -77,14 +84,20 @@ class PartEmbedder:
         self.reader = ShardReader()
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Embed `row["part"]` by the encoder in the folder `row["model"]`, and return how many `lines` it had."""
+        """Embed `row["part"]` by the encoder in the folder `row["model"]`, and return how many `lines` it had.
+
+        What keeps it from that is returned as `error`, a sentence: raised here, it would reach nobody.
+        """
         part: Part = row["part"]
-        if not part.is_there:
-            _count_try(part)
-            if self.encoder is None:
-                self.encoder = DialogueEncoder.from_pretrained(row["model"])
-            embed_part(part, self.encoder, self.reader, batch_size=int(row["batch_size"]))
-        return {"lines": part.shard.lines}
+        try:
+            if not part.is_there:
+                _count_try(part)
+                if self.encoder is None:
+                    self.encoder = DialogueEncoder.from_pretrained(row["model"])
+                embed_part(part, self.encoder, self.reader, batch_size=int(row["batch_size"]))
+        except Dial2vecError as error:
+            return {"lines": 0, "error": str(error)}
+        return {"lines": part.shard.lines, "error": ""}
 
 
 def _count_try(part: Part) -> None:
@@ -107,8 +120,13 @@ def _tries(part: Part) -> Path:
 
 @contextmanager
 def _cluster(ray: Any, workers: RayWorkers) -> Iterator[None]:
+    if ray.is_initialized():
+        yield
+        return
     own = workers.address == LOCAL
-    options: dict[str, Any] = {"num_cpus": workers.count, "include_dashboard": False} if own else {}
+    options: dict[str, Any] = {}
+    if own:
+        options = {"num_cpus": workers.count * workers.processors, "include_dashboard": False}
     try:
         _knock(workers.address)
         ray.init(address=workers.address, logging_level="ERROR", log_to_driver=False, **options)
@@ -120,9 +138,21 @@ def _cluster(ray: Any, workers: RayWorkers) -> Iterator[None]:
     ray.data.DataContext.get_current().enable_progress_bars = False
     logging.getLogger("ray.data").setLevel(logging.ERROR)
     try:
+        _look_for_gpus(ray, workers)
         yield
     finally:
         ray.shutdown()
+
+
+def _look_for_gpus(ray: Any, workers: RayWorkers) -> None:
+    """Raise where no actor could ever begin on this machine; a cluster may still bring GPUs, so there it is said."""
+    has = ray.cluster_resources().get("GPU", 0)
+    if has >= workers.gpus:
+        return
+    found = f"each worker is to take {workers.gpus:g} GPUs, and the cluster has {has:g}"
+    if workers.address == LOCAL:
+        raise Dial2vecError(f"{found}. Leave --gpus out, or give the address of a cluster that has some (--cluster).")
+    log.warning("%s; waiting for more", found)
 
 
 def _knock(address: str) -> None:

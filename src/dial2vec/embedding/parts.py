@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from dial2vec.dialogue import Origin, Quarantined, write_quarantine
 from dial2vec.embedding.shards import Shard, ShardReader
@@ -21,6 +23,7 @@ from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
 LINE, CUT = "line", "cut"
+Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +72,16 @@ def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, bat
     write_quarantine(part.quarantine, quarantine)
     with atomic_path(part.vectors) as temporary:
         pq.write_table(pa.table(columns, [ID, VECTOR, LINE, CUT]), temporary)
+        # A part counts as written once it has its name, also after a machine went down.
+        with temporary.open("rb+") as handle:
+            os.fsync(handle.fileno())
     return part.shard.lines
 
 
 def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:
     """Yield the table of each part, without dialogues whose id came before in the corpus; these go to `quarantine`.
 
-    Beside a part in memory there are 8 bytes for each dialogue of the corpus.
+    Beside a part there are in memory 9 bytes for each dialogue of the corpus, for a while, and ids that come twice.
     """
     suspects = _hashes_that_repeat(parts)
     seen: set[str] = set()
@@ -83,7 +89,7 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
         table = pq.read_table(part.vectors)
         ids, lines = table[ID].to_pylist(), table[LINE].to_pylist()
         keep = np.ones(len(ids), dtype=bool)
-        for row in np.flatnonzero(np.isin(_hashes(table[ID]), suspects)):
+        for row in np.flatnonzero(_among(_hashes(table[ID]), suspects)):
             if ids[row] in seen:
                 keep[row] = False
                 origin = Origin(str(part.shard.path), lines[row])
@@ -92,13 +98,26 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
         yield table if keep.all() else table.filter(pa.array(keep))
 
 
-def _hashes_that_repeat(parts: Sequence[Part]) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    hashes = [_hashes(pq.read_table(part.vectors, columns=[ID])[ID]) for part in parts]
-    found, counts = np.unique(np.concatenate(hashes), return_counts=True)
-    return found[counts > 1]
+def _hashes_that_repeat(parts: Sequence[Part]) -> Hashes:
+    """Return the hashes of ids that more than one dialogue has, sorted, each once."""
+    hashes, first = np.empty(sum(pq.read_metadata(part.vectors).num_rows for part in parts), dtype=np.uint64), 0
+    for part in parts:
+        found = _hashes(pq.read_table(part.vectors, columns=[ID])[ID])
+        hashes[first : first + len(found)] = found
+        first += len(found)
+    hashes.sort()
+    return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 
 
-def _hashes(ids: pa.ChunkedArray) -> np.ndarray[Any, np.dtype[np.uint64]]:
+def _among(hashes: Hashes, suspects: Hashes) -> NDArray[np.bool_]:
+    """Tell which hashes are suspects. `np.isin` would sort these anew for every part."""
+    if not len(suspects):
+        return np.zeros(len(hashes), dtype=bool)
+    places = np.searchsorted(suspects, hashes).clip(max=len(suspects) - 1)
+    return np.asarray(suspects[places] == hashes)
+
+
+def _hashes(ids: pa.ChunkedArray) -> Hashes:
     return np.asarray(pd.util.hash_array(ids.to_numpy(zero_copy_only=False).astype(object), categorize=False))
 
 
@@ -109,13 +128,14 @@ def quarantined(part: Part) -> list[Quarantined]:
 
 
 @contextmanager
-def vector_writer(output: Path, dimension: int) -> Iterator[Any]:
+def vector_writer(output: Path, dimension: int, *, within: Path) -> Iterator[Any]:
     """Yield the function that writes the table of one part after the other; what it wrote is there in the end.
 
     :param output: a `.parquet` file, or a folder that gets a file per part.
+    :param within: folder on the same file system in which they are until then.
     """
     schema = schema_of(dimension)
-    with atomic_path(output) as temporary:
+    with atomic_path(output, within=within) as temporary:
         if output.suffix == ".parquet":
             with pq.ParquetWriter(temporary, schema) as writer:
                 yield lambda table: writer.write_table(table.select(schema.names).cast(schema))

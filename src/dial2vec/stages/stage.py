@@ -39,7 +39,10 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
     logging.basicConfig(level=logging.INFO if first else logging.ERROR, format="%(message)s")
     for chatty in ("httpx", "great_expectations", "alembic", "mlflow", "matplotlib", "fontTools"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
-    if "DVC_STAGE" in os.environ:
+    if RANK is not None:
+        # Whoever launched this process may be killed, and the checkout is free then.
+        ending_with(os.getppid())()
+    elif "DVC_STAGE" in os.environ:
         _end_with_dvc()
     try:
         root = find_root()
@@ -73,18 +76,33 @@ def _launch(module: str, corpus: str, n: int) -> None:
     """Run a stage by n processes, as `torchrun` does, and wait for them.
 
     :raises Dial2vecError: when one of them fails; it has said why.
+    :raises KeyboardInterrupt: when this process is told to stop, by Ctrl-C or otherwise.
     """
+    import torch
+    from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+    if torch.cuda.is_available() and n > torch.cuda.device_count():
+        found = torch.cuda.device_count()
+        raise Dial2vecError(f"`processes` is {n}, and this machine has {found} GPUs. Set it to {found} at most.")
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     config = LaunchConfig(
-        min_nodes=1, max_nodes=1, nproc_per_node=n, run_id=str(os.getpid()), rdzv_backend="c10d", max_restarts=0
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=n,
+        run_id=str(os.getpid()),
+        rdzv_backend="c10d",
+        # Any free port: another training may have taken the usual one.
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
     )
     try:
         elastic_launch(config, sys.executable)("-m", module, corpus)
     except ChildFailedError as error:
         raise Dial2vecError(f"one of {n} processes failed, as said above. `processes: 1` does without.") from error
+    except SignalException as error:
+        raise KeyboardInterrupt from error
 
 
 def _end_with_dvc() -> None:
