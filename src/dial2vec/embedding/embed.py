@@ -79,7 +79,7 @@ def embed_file(
     :raises BusyError: when another run writes to the same output.
     """
     shards, content = shards_of(transcripts)
-    output = output.resolve()
+    output = output if output.name else output.resolve()
     # A name of its own: a worker that outlived its command must not write where another encoder's parts are.
     name = hashlib.sha256(f"{encoder_fingerprint(encoder)} {content}".encode()).hexdigest()[:16]
     with _alone(output) as kept:
