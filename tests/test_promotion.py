@@ -4,15 +4,17 @@ import math
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.config import Promote
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
-from dial2vec.promotion import Contender, describe, judge
+from dial2vec.evaluation.intervals import Contributions
+from dial2vec.promotion import Contender, Verdict, describe, judge, summary
 
-MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5)
+MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)
 POINTS = st.floats(0, 100)
 FIGURES = st.fixed_dictionaries(dict.fromkeys(TASKS, POINTS))
 
@@ -89,7 +91,7 @@ def test_a_missing_figure_or_nan_never_promotes(figures: dict[str, float]):
 
 def test_a_gain_of_exactly_the_margin_passes_in_spite_of_binary_fractions():
     assert 40.3 - 40.0 < 0.3
-    margins = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.3)
+    margins = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.3, confidence=0.0)
     assert judge(
         contender("3", 69.0, 39.0, 40.3), START, contender("2", 69.0, 39.0, 40.0), margins=margins
     ).reasons == ["map 40.30 on dev is 12.70 below the start's 53.00; needed +0.30"]
@@ -120,12 +122,68 @@ def test_promoted_means_above_both_rivals_by_the_margin_as_printed(candidate, st
     assert verdict.promoted == (verdict.reasons == [])
 
 
-def test_better_and_worse_figures_are_described_alike():
-    said = describe({"purity": 70.0, "spearman": 38.0}, {"purity": 69.0, "spearman": 38.5}, split="dev")
-    assert said == "On dev: purity 70.00 (start 69.00, +1.00), spearman 38.00 (start 38.50, -0.50)."
-    assert describe(None, None, split="test") == f"There are no figures on test: {NOTHING_TO_SCORE}."
+def test_figures_are_described_or_their_absence():
+    assert describe({"purity": 70.0, "spearman": 38.0}, split="dev") == "On dev: purity 70.00, spearman 38.00."
+    assert describe(None, split="test") == f"There are no figures on test: {NOTHING_TO_SCORE}."
 
 
 def test_the_gate_needs_no_mlflow():
     asked = "import sys, dial2vec.promotion; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked]).returncode == 0
+
+
+def measured(version: str, *, precisions: np.ndarray) -> Contender:
+    """A contender of 40 dialogues, equal to all others but in MAP."""
+    same = np.full(40, 0.5)
+    scores = {"purity": 50.0, "spearman": 50.0, "map": round(100 * float(precisions.mean()), 4)}
+    return Contender(version, scores, Contributions(same, same, precisions))
+
+
+SURE = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.95)
+BEFORE = measured("1", precisions=np.full(40, 0.5))
+
+
+def test_a_gain_that_all_dialogues_share_is_sure():
+    verdict = judge(measured("2", precisions=np.full(40, 0.52)), BEFORE, BEFORE, margins=SURE)
+    assert verdict.promoted
+    assert str(verdict.gains["champion"]["map"]) == "+2.00 [+2.00, +2.00]"
+
+
+def test_a_gain_that_hangs_on_single_dialogues_may_be_chance():
+    few = np.full(40, 0.49)
+    few[:2] = 1.0
+    verdict = judge(measured("2", precisions=few), BEFORE, BEFORE, margins=SURE)
+    assert not verdict.promoted
+    [reason] = verdict.reasons
+    assert reason.startswith(
+        "map on dev is 1.55 above the champion's, which may be chance: with 95 % confidence the gain"
+    )
+    assert reason.endswith("needed above 0")
+    assert judge(measured("2", precisions=few), BEFORE, BEFORE, margins=MARGINS).promoted
+
+
+def test_without_the_dialogues_no_gain_is_sure():
+    other = Contender("2", {"purity": 50.0, "spearman": 50.0, "map": 60.0})
+    verdict = judge(other, BEFORE, BEFORE, margins=SURE)
+    assert verdict.reasons == [
+        "whether map on dev is above the champion's with 95 % confidence needs the dialogues, and they are not here"
+    ]
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 1000), st.sampled_from([0.5, 0.8, 0.95, 0.99]))
+def test_more_confidence_never_lets_more_through(seed: int, confidence: float):
+    ours, theirs = np.random.default_rng(seed).random((2, 40))
+    contenders = measured("2", precisions=ours), measured("1", precisions=theirs)
+    sure, surer = (
+        judge(contenders[0], contenders[1], contenders[1], margins=Promote(confidence=level))
+        for level in (confidence, 0.999)
+    )
+    assert sure.promoted or not surer.promoted
+
+
+def test_a_verdict_is_summed_up_in_a_sentence():
+    verdict = judge(measured("2", precisions=np.full(40, 0.52)), BEFORE, BEFORE, margins=SURE)
+    assert summary(verdict).startswith("On dev it gains over the champion: purity +0.00 [+0.00, +0.00], spearman")
+    assert summary(Verdict(False, ["one", "two"])) == "one; two"
+    assert summary(Verdict(True, [], ground="it was")) == "It was."

@@ -122,6 +122,16 @@ class Artifacts:
         return self._of("dev_metrics.json")
 
     @property
+    def intervals(self) -> Path:
+        """How far the figures of dev and test may be trusted (stage evaluate)."""
+        return self._of("intervals.json")
+
+    @property
+    def on_dev(self) -> Path:
+        """What each dialogue of dev adds to the figures of an encoder, kept for the promotion gate; not an output."""
+        return self._of("on_dev")
+
+    @property
     def comparison(self) -> Path:
         """The three tasks as a table for plots (stage evaluate)."""
         return self._of("comparison.csv")

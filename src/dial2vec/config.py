@@ -207,11 +207,12 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """The gate in front of the alias `champion`: least gain on dev, in points (block `promote`)."""
+    """The gate in front of the alias `champion`: least gain on dev, in points, and how sure (block `promote`)."""
 
     min_purity_gain: float = 0.0
     min_spearman_gain: float = 0.0
     min_map_gain: float = 0.5
+    confidence: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)

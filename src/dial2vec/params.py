@@ -101,6 +101,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "promote.min_purity_gain": (-100, 100),
     "promote.min_spearman_gain": (-100, 100),
     "promote.min_map_gain": (-100, 100),
+    "promote.confidence": (0, 0.999),
 }
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dial2vec.config import Promote
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation.intervals import Contributions, Gain, gains
 
 Scores = Mapping[str, float]
 
@@ -19,10 +20,14 @@ class Contender:
     :param version: number in the registry.
     :param scores: at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None where labels leave nothing to
         score.
+    :param contributions: what each dialogue of dev adds to them; None where dev is not at hand.
+    :param measured: False when its figures are of another dev split than the others'.
     """
 
     version: str
     scores: Scores | None
+    contributions: Contributions | None = None
+    measured: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,53 +36,103 @@ class Verdict:
 
     :param promoted: True when the candidate is the new champion.
     :param reasons: one sentence per figure that fell short; empty when promoted.
+    :param gains: "start" and "champion" -> figure -> by how much the candidate is above it on dev; empty where they
+        were not compared dialogue by dialogue.
+    :param ground: what it was decided by.
     """
 
     promoted: bool
     reasons: list[str]
+    gains: dict[str, dict[str, Gain]] = field(default_factory=dict)
+    ground: str = "its figures on dev are above those of the start and of the champion"
 
 
-def judge(candidate: Contender, start: Contender, champion: Contender, *, margins: Promote) -> Verdict:
+def judge(candidate: Contender, start: Contender, champion: Contender, *, margins: Promote, seed: int = 0) -> Verdict:
     """Decide whether `candidate` becomes champion.
 
-    It must beat the starting encoder *and* the present champion in every one of `TASKS`, by at least the margins.
-    Figures are compared as they are printed, to two decimals, so that every reason can be checked by eye. A missing
-    figure or NaN never promotes.
+    It must beat the starting encoder *and* the present champion in every one of `TASKS`, by at least the margins; and
+    where a margin is above 0, the interval of the gain, by the paired bootstrap over the dialogues of dev, must be
+    above 0 as well. Figures are compared as they are printed, to two decimals, so that every reason can be checked by
+    eye. A missing figure or NaN never promotes.
 
     :param start: the untrained encoder that the candidate was trained from; often the champion itself.
-    :param margins: least gain in points; negative allows a loss.
+    :param margins: least gain in points, where a negative one allows a loss, and the confidence of the interval.
+    :param seed: of the bootstrap.
     """
     if candidate.version == champion.version:
-        return Verdict(False, [f"version {candidate.version} is the champion already"])
+        return Verdict(False, [already_champion(candidate.version)])
     rivals = {"champion": champion} if start.version == champion.version else {"start": start, "champion": champion}
     everyone = {"candidate": candidate, **rivals}
     reasons = [_without_figures(who, one) for who, one in everyone.items() if one.scores is None]
-    if not reasons:
-        reasons = [
-            reason
-            for metric in TASKS
-            for who, rival in rivals.items()
-            if (reason := _shortfall(metric, candidate, rival, who, getattr(margins, f"min_{metric}_gain")))
-        ]
-    return Verdict(not reasons, reasons)
+    if reasons:
+        return Verdict(False, reasons)
+    found = {who: _gains(candidate, rival, margins, seed) for who, rival in rivals.items()}
+    reasons = [
+        reason
+        for metric in TASKS
+        for who, rival in rivals.items()
+        if (
+            reason := _shortfall(metric, candidate, rival, who, getattr(margins, f"min_{metric}_gain"))
+            or _doubt(metric, who, found[who], margins)
+        )
+    ]
+    return Verdict(not reasons, reasons, {who: one for who, one in found.items() if one})
 
 
-def describe(scores: Scores | None, start: Scores | None, *, split: str) -> str:
-    """Return one plain sentence with the figures of a split, better and worse alike.
+def already_champion(version: str) -> str:
+    """Return the reason that a candidate is not promoted when it need not be."""
+    return f"version {version} is the champion already"
 
-    >>> describe({"purity": 70.0, "map": 56.0}, {"purity": 69.0, "map": 56.5}, split="dev")
-    'On dev: purity 70.00 (start 69.00, +1.00), map 56.00 (start 56.50, -0.50).'
+
+def summary(verdict: Verdict) -> str:
+    """Return why it was decided so, in a sentence.
+
+    >>> summary(Verdict(True, [], {"champion": {"map": Gain(1.2, 0.3, 2.1)}}))
+    'On dev it gains over the champion: map +1.20 [+0.30, +2.10].'
+    """
+    if not verdict.promoted:
+        return "; ".join(verdict.reasons)
+    said = [
+        f"over the {who}: {', '.join(f'{metric} {gain}' for metric, gain in found.items())}"
+        for who, found in verdict.gains.items()
+    ]
+    return f"On dev it gains {'; '.join(said)}." if said else f"{verdict.ground[:1].upper()}{verdict.ground[1:]}."
+
+
+def describe(scores: Scores | None, *, split: str) -> str:
+    """Return one plain sentence with the figures of a split.
+
+    >>> describe({"purity": 70.0, "map": 56.0}, split="dev")
+    'On dev: purity 70.00, map 56.00.'
     """
     if scores is None:
         return f"There are no figures on {split}: {NOTHING_TO_SCORE}."
-    found = [metric for metric in TASKS if metric in scores]
-    return f"On {split}: {', '.join(_figure(metric, scores, start) for metric in found)}."
+    return f"On {split}: {', '.join(f'{metric} {scores[metric]:.2f}' for metric in TASKS if metric in scores)}."
 
 
-def _figure(metric: str, scores: Scores, start: Scores | None) -> str:
-    if start is None or metric not in start:
-        return f"{metric} {scores[metric]:.2f}"
-    return f"{metric} {scores[metric]:.2f} (start {start[metric]:.2f}, {_gain(scores[metric], start[metric]):+.2f})"
+def _gains(candidate: Contender, rival: Contender, margins: Promote, seed: int) -> dict[str, Gain]:
+    if candidate.contributions is None or rival.contributions is None:
+        return {}
+    # Without a confidence to reach, the usual interval is shown.
+    return gains(candidate.contributions, rival.contributions, seed=seed, coverage=margins.confidence or 0.95)
+
+
+def _doubt(metric: str, who: str, found: Mapping[str, Gain], margins: Promote) -> str | None:
+    """Return why a gain that is large enough may be chance, or None."""
+    if not margins.confidence or getattr(margins, f"min_{metric}_gain") <= 0:
+        return None
+    confidence = f"{100 * margins.confidence:g} % confidence"
+    if metric not in found:
+        return (
+            f"whether {metric} on dev is above the {who}'s with {confidence} needs the dialogues, and they are not here"
+        )
+    gain = found[metric]
+    if gain.low > 0:
+        return None
+    return (
+        f"{metric} on dev is {gain.points:.2f} above the {who}'s, which may be chance: with {confidence} the gain lies "
+        f"between {gain.low:+.2f} and {gain.high:+.2f}; needed above 0"
+    )
 
 
 def _gain(figure: float, rival: float) -> float:

@@ -5,11 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from dial2vec import promotion
 from dial2vec.dialogue import Dialogue
+from dial2vec.evaluation.intervals import Contributions, Gain, Interval
 
 Scores = dict[str, float]
+# The versions of a model that have a part to play.
+CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What an encoder reached on dev.
+
+    :param scores: in points; None where labels leave nothing to score.
+    :param contributions: what each dialogue adds to them; None where there are none.
+    """
+
+    scores: Scores | None
+    contributions: Contributions | None = None
 
 
 @dataclass(frozen=True)
@@ -23,6 +39,8 @@ class TrainingRecord:
     :param history: what training logged, each with "step" and any of "loss", "learning_rate", "grad_norm".
     :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
     :param dev_scores: the same on dev: the only figures that the gate looks at.
+    :param intervals: "dev" and "test" -> "start" and "trained" -> figure -> its 95 % interval; none without labels.
+    :param gains: "dev" and "test" -> figure -> by how much "trained" is above "start"; none without labels.
     :param dev_hash: identifies the dev split and how it is measured; figures are comparable only where it is equal.
     :param split_sizes: dialogues per split.
     :param model: folder of the trained encoder.
@@ -31,6 +49,9 @@ class TrainingRecord:
     :param report: the evaluation report, a file.
     :param selection: every candidate of the training, its criteria and the choice, a file.
     :param choice: the choice in a sentence.
+    :param max_length: tokens of a dialogue that the encoder reads.
+    :param dimension: length of a vector.
+    :param languages: share of each language (ISO 639-1) in the data.
     :param example: a dialogue for the model's input example.
     :param seconds: wall-clock seconds per stage.
     :param fingerprint: equal for two trainings with equal weights, settings and dev split.
@@ -43,6 +64,8 @@ class TrainingRecord:
     history: list[dict[str, float]]
     scores: dict[str, Scores | None]
     dev_scores: dict[str, Scores | None]
+    intervals: dict[str, dict[str, dict[str, Interval]]]
+    gains: dict[str, dict[str, Gain]]
     dev_hash: str
     split_sizes: dict[str, int]
     model: Path
@@ -51,6 +74,9 @@ class TrainingRecord:
     report: Path
     selection: Path
     choice: str
+    max_length: int
+    dimension: int
+    languages: dict[str, float]
     example: Dialogue
     seconds: dict[str, float]
     fingerprint: str
@@ -80,6 +106,33 @@ class RegisteredVersion:
     def __str__(self) -> str:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
         aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
-        return (
-            f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.describe(self.dev_scores, None, split='dev')}"
-        )
+        return f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.describe(self.dev_scores, split='dev')}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Something that was decided about the champion of a corpus.
+
+    :param kind: "first" for the starting encoder, which is champion until something is better.
+    :param version: the version that it was about.
+    :param before: champion until then; "" before the first.
+    :param after: champion from then on.
+    :param reason: why, in a sentence or more.
+    :param when: seconds since 1970.
+    """
+
+    kind: Literal["first", "promoted", "refused", "rolled back"]
+    version: str
+    before: str
+    after: str
+    reason: str
+    when: float
+
+    def __str__(self) -> str:
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when))
+        champion = f"champion is version {self.after}"
+        if self.kind in ("promoted", "rolled back"):
+            champion += f" (before: {self.before})"
+        elif self.kind == "refused":
+            champion = f"champion stays version {self.after}"
+        return f"{when}  version {self.version} {self.kind}; {champion}. {self.reason}"

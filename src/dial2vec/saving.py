@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -69,6 +70,20 @@ def chosen(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, A
     :param settings: those saved with the model.
     """
     return {key: settings.get(key, DEFAULTS[key]) if value is None else value for key, value in asked.items()}
+
+
+def folder_hash(folder: Path) -> str:
+    """Return a SHA-256 over what decides the vectors of a saved encoder: weights, vocabulary, our settings.
+
+    The other files also carry versions of libraries, and an upgrade makes no new encoder.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if path.name not in ("config.json", "tokenizer_config.json"):
+            digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
+            with path.open("rb") as handle:
+                digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
 
 
 @contextmanager

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
+import shutil
 import sqlite3
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -93,6 +96,11 @@ def locked(path: Path) -> Iterator[None]:
     with handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
+
+
+def registry_lock(root: Path) -> contextlib.AbstractContextManager[None]:
+    """Hold the registry of a project: versions are made and aliases moved by one process at a time."""
+    return locked(database_path(root).with_name(".register.lock"))
 
 
 @contextlib.contextmanager
@@ -232,3 +240,50 @@ def _downloaded(version: ModelVersion, location: str) -> Path:
             address = f"models:/{version.name}/{version.version}"
             mlflow.artifacts.download_artifacts(address, dst_path=str(temporary), tracking_uri=server)
     return model
+
+
+def store_figures(client: MlflowClient, version: ModelVersion, scores: dict[str, float] | None, dev_hash: str) -> None:
+    """Note what a version reached on the dev split of that hash."""
+    for key, value in (("dev_scores", json.dumps(scores)), ("dev_hash", dev_hash)):
+        client.set_model_version_tag(version.name, version.version, key, value)
+        version.tags[key] = value
+
+
+def dev_scores(version: ModelVersion) -> dict[str, float] | None:
+    """Return what was noted about a version, in points; None for nothing."""
+    scores: Any = json.loads(version.tags.get("dev_scores", "null"))
+    return scores
+
+
+def keep_files(root: Path) -> None:
+    """Give registered versions files of their own, which no clean-up of MLflow removes.
+
+    `mlflow gc` deletes the files of a logged model without asking whether a version stands on them. Theirs are hard
+    links to the same content, so they take no room. A server keeps its files itself.
+    """
+    if os.environ.get(SERVER):
+        return
+    database = database_path(root)
+    kept = _artifacts(database) / "registered"
+    with contextlib.closing(sqlite3.connect(database, timeout=20)) as connection:
+        rows = connection.execute("SELECT name, version, storage_location FROM model_versions").fetchall()
+        for name, number, location in rows:
+            if location is None or not location.startswith(f"{_artifacts(database) / 'models'}/"):
+                continue
+            # .../models/m-<id>/artifacts
+            own = kept / Path(location).parent.name
+            if Path(location).is_dir() and not own.is_dir():
+                with atomic_path(own) as temporary:
+                    shutil.copytree(location, temporary, copy_function=_link)
+            with connection:
+                connection.execute(
+                    "UPDATE model_versions SET storage_location = ? WHERE name = ? AND version = ?",
+                    (str(own), name, number),
+                )
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)

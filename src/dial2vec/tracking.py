@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
-from typing import Any
 
-from dial2vec import promotion
+from dial2vec import decisions
 from dial2vec.artifacts import find_root
-from dial2vec.config import Promote
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import write_json
-from dial2vec.promotion import Contender, Verdict
-from dial2vec.records import RegisteredVersion, Registration, Scores, TrainingRecord
+from dial2vec.model_card import model_card, start_card
+from dial2vec.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
+from dial2vec.saving import folder_hash
 from dial2vec.store import (
     SERVER,
     aliases_of,
     as_default,
-    database_path,
+    dev_scores,
     encoder_folder,
     experiment,
-    locked,
+    keep_files,
     model_name,
     newest_first,
     one_sentence,
+    registry_lock,
+    store_figures,
 )
 from dial2vec.store import open_store as open_store
 from dial2vec.store import store_uri as store_uri
@@ -45,7 +45,6 @@ from mlflow.entities import LoggedModelOutput, Metric, Param
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.models import Model
 
-CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 PACKAGE = Path(__file__).parent
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 # What one call of `log_batch` may carry.
@@ -61,11 +60,14 @@ def register(root: Path, record: TrainingRecord) -> Registration:
     :raises ModelError: when the store cannot be used.
     """
     client, name = open_store(root), model_name(record.corpus)
-    with one_sentence(store_uri(root)), locked(database_path(root).with_name(".register.lock")):
+    with one_sentence(store_uri(root)), registry_lock(root):
         experiment_id = experiment(client, root, record.corpus)
         start = _start_version(client, experiment_id, record)
+        decisions.settle(client, experiment_id, record.corpus)
         if CHAMPION not in client.get_registered_model(name).aliases:
-            client.set_registered_model_alias(name, CHAMPION, start)
+            reason = "The starting encoder, until something is better."
+            first = Decision("first", start, before="", after=start, reason=reason, when=time.time())
+            decisions.record(client, experiment_id, record.corpus, first)
         known = [one for one in newest_first(client, name) if one.tags.get("fingerprint") == record.fingerprint]
         found = known[0] if known else None
         for run in client.search_runs(experiment_id, f"tags.fingerprint = '{record.fingerprint}'"):
@@ -73,6 +75,7 @@ def register(root: Path, record: TrainingRecord) -> Registration:
                 whole = found is not None and found.run_id == run.info.run_id
                 client.set_terminated(run.info.run_id, "FINISHED" if whole else "FAILED")
         version = found or _trained_version(client, experiment_id, record, start)
+        keep_files(root)
         client.set_registered_model_alias(name, CANDIDATE, version.version)
         champion = client.get_registered_model(name).aliases[CHAMPION]
     return Registration(str(version.version), version.run_id, start, str(champion), created=found is None)
@@ -80,23 +83,18 @@ def register(root: Path, record: TrainingRecord) -> Registration:
 
 def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRecord) -> str:
     """Return the version of the starting encoder, registered if it is new, with its present figures on dev."""
-    name, digest = model_name(record.corpus), _encoder_hash(record.start_model)
+    name, digest = model_name(record.corpus), folder_hash(record.start_model)
     if not client.search_registered_models(f"name = '{name}'"):
         client.create_registered_model(name, description=f"One vector per dialogue, for the corpus '{record.corpus}'.")
     figures = {"dev_scores": json.dumps(record.dev_scores.get("start")), "dev_hash": record.dev_hash}
     for known in newest_first(client, name):
         if known.tags.get("encoder_hash") == digest:
-            _store_figures(client, known, record.dev_scores.get("start"), record.dev_hash)
+            store_figures(client, known, record.dev_scores.get("start"), record.dev_hash)
             return str(known.version)
     tags = {"kind": "start", "encoder": record.start_name, "encoder_hash": digest}
     origin = {"data_hash": record.data_hash, "git_commit": record.git_commit}
     model_id = _log_model(client, experiment_id, record.start_model, record.example, run_id=None)
-    description = (
-        f"The starting encoder {record.start_name}, untrained. "
-        + promotion.describe(record.dev_scores.get("start"), None, split="dev")
-        + f" {promotion.describe(record.scores.get('start'), None, split='test')}"
-    )
-    created = _new_version(client, name, model_id, tags | figures | origin, description, run_id=None)
+    created = _new_version(client, name, model_id, tags | figures | origin, start_card(record), run_id=None)
     return str(created.version)
 
 
@@ -104,14 +102,7 @@ def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingR
     """Log the run and make the version."""
     origin = {"data_hash": record.data_hash, "git_commit": record.git_commit, "dev_hash": record.dev_hash}
     origin["fingerprint"] = record.fingerprint
-    description = " ".join(
-        [
-            f"Trained on the corpus '{record.corpus}' from {record.start_name}.",
-            record.choice,
-            promotion.describe(record.dev_scores.get("trained"), record.dev_scores.get("start"), split="dev"),
-            promotion.describe(record.scores.get("trained"), record.scores.get("start"), split="test"),
-        ]
-    )
+    description = model_card(record)
     tags = {**origin, "mlflow.source.git.commit": record.git_commit, "mlflow.note.content": description}
     run_id = client.create_run(
         experiment_id, tags=tags, run_name=f"{record.corpus} {record.fingerprint[:8]}"
@@ -198,83 +189,6 @@ def _log_model(
     return str(own_id)
 
 
-def _encoder_hash(folder: Path) -> str:
-    """Return a SHA-256 over what decides the vectors: weights, vocabulary, our settings.
-
-    The other files also carry versions of libraries, and an upgrade makes no new encoder.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.name not in ("config.json", "tokenizer_config.json"):
-            digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
-            with path.open("rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()
-
-
-def promote(
-    root: Path,
-    corpus: str,
-    margins: Promote,
-    *,
-    rescore: Callable[[Path], Scores | None] | None = None,
-    compare: Callable[[Path, Path], str | None] | None = None,
-    dev_hash: str | None = None,
-) -> Verdict:
-    """Put the candidate through the gate; if it passes, it becomes `champion` and the old one `previous`.
-
-    :param margins: block `promote` of the settings.
-    :param rescore: measures an encoder folder on the present dev split, in points; called for each contender whose
-        figures come from another split, and the new figures are stored. Without it such a candidate is refused.
-    :param compare: judges without labels, where dev has none: from a rival's folder and the candidate's it returns
-        why the candidate is not better, or None when it is.
-    :param dev_hash: identifies the present dev split; None means the candidate's.
-    :raises ModelError: when nothing is registered, or the store cannot be used.
-    """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
-        aliases = aliases_of(client, name)
-        if CANDIDATE not in aliases:
-            raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `make run` first.")
-        candidate = client.get_model_version(name, aliases[CANDIDATE])
-        if aliases[CANDIDATE] == aliases.get(CHAMPION):
-            return Verdict(False, [f"version {candidate.version} is the champion already"])
-        start = candidate.tags.get("start_version", aliases[CANDIDATE])
-        champion = aliases.get(CHAMPION, start)
-        split = dev_hash or candidate.tags.get("dev_hash", "")
-        contenders, elsewhere = {}, []
-        for number in dict.fromkeys((aliases[CANDIDATE], start, champion)):
-            version = client.get_model_version(name, number)
-            if version.tags.get("dev_hash") != split and rescore is not None:
-                _store_figures(client, version, rescore(encoder_folder(client, version)), split)
-            elif version.tags.get("dev_hash") != split:
-                elsewhere.append(f"version {number} was measured on another dev split; measure it on the present one")
-            contenders[number] = Contender(number, _dev_scores(version))
-        rivals = [contenders[number] for number in (aliases[CANDIDATE], start, champion)]
-        if compare is not None and all(rival.scores is None for rival in rivals):
-            verdict = _judge_without_labels(client, name, list(contenders), compare)
-        else:
-            verdict = Verdict(False, elsewhere) if elsewhere else promotion.judge(*rivals, margins=margins)
-        if verdict.promoted:
-            client.set_registered_model_alias(name, PREVIOUS, champion)
-            client.set_registered_model_alias(name, CHAMPION, candidate.version)
-        outcome = "promoted" if verdict.promoted else "; ".join(verdict.reasons)
-        client.set_model_version_tag(name, candidate.version, "promotion", outcome)
-    return verdict
-
-
-def _judge_without_labels(
-    client: MlflowClient, name: str, versions: list[str], compare: Callable[[Path, Path], str | None]
-) -> Verdict:
-    """Let the label-free criteria judge the first of `versions` against the others."""
-    candidate, *rivals = (encoder_folder(client, client.get_model_version(name, number)) for number in versions)
-    found = {number: compare(rival, candidate) for number, rival in zip(versions[1:], rivals, strict=True)}
-    return Verdict(
-        not any(found.values()),
-        [f"without labels, against version {number}: {reason}" for number, reason in found.items() if reason],
-    )
-
-
 def log_run(
     root: Path,
     *,
@@ -355,19 +269,8 @@ def versions(root: Path, corpus: str) -> list[RegisteredVersion]:
                 version=str(one.version),
                 aliases=tuple(sorted(alias for alias, number in aliases.items() if number == str(one.version))),
                 kind=one.tags.get("kind", ""),
-                dev_scores=_dev_scores(one),
+                dev_scores=dev_scores(one),
                 created=one.creation_timestamp / 1000,
             )
             for one in reversed(newest_first(client, name))
         ]
-
-
-def _store_figures(client: MlflowClient, version: ModelVersion, scores: Scores | None, dev_hash: str) -> None:
-    for key, value in (("dev_scores", json.dumps(scores)), ("dev_hash", dev_hash)):
-        client.set_model_version_tag(version.name, version.version, key, value)
-        version.tags[key] = value
-
-
-def _dev_scores(version: ModelVersion) -> Scores | None:
-    scores: Any = json.loads(version.tags.get("dev_scores", "null"))
-    return scores

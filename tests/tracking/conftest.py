@@ -12,6 +12,7 @@ import torch
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation.intervals import Gain
 from dial2vec.records import TrainingRecord
 from dial2vec.tracking import open_store, register
 
@@ -56,6 +57,8 @@ def record(encoders: Path) -> TrainingRecord:
         history=[{"step": step, "loss": 1 / step, "learning_rate": 1e-5} for step in range(1, 701)],
         scores={"start": points(69, 38, 55), "trained": points(70, 37.5, 57)},
         dev_scores={"start": points(68, 38, 54), "trained": points(69, 39, 55)},
+        intervals={"dev": {"start": {"map": (50.0, 58.0)}, "trained": {"map": (51.0, 59.0)}}, "test": {}},
+        gains={"dev": {"map": Gain(1.0, 0.2, 1.8)}, "test": {}},
         dev_hash="dev-1",
         split_sizes={"train": 300, "dev": 30, "test": 30},
         model=encoders / "trained",
@@ -64,6 +67,9 @@ def record(encoders: Path) -> TrainingRecord:
         report=report,
         selection=selection,
         choice="The map was chosen.",
+        max_length=64,
+        dimension=8,
+        languages={"en": 0.9, "de": 0.1},
         example=Dialogue("d1", (Turn("guest", "w1 w2"), Turn("desk", "w3"))),
         seconds={"train": 12.5},
         fingerprint="f1",

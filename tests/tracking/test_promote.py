@@ -4,14 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from dial2vec.champions import promote
 from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
-from dial2vec.records import Registration, TrainingRecord
-from dial2vec.tracking import local_model, open_store, promote, register, versions
+from dial2vec.records import Figures, Registration, TrainingRecord
+from dial2vec.tracking import local_model, open_store, register, versions
 from tracking.conftest import MakeRecord, points
 
-MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5)
+MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)
 
 
 def test_a_better_candidate_becomes_champion_and_the_old_one_previous(registered):
@@ -99,20 +100,27 @@ def test_a_champion_from_another_dev_split_is_measured_again(registered, make_re
     on_a_new_split(registered, make_record)
     measured: list[Path] = []
 
-    def rescore(folder: Path) -> dict[str, float]:
+    by_place = [points(60, 30, 40), points(50, 20, 30), points(55, 25, 35)]
+
+    def rescore(folder: Path) -> Figures:
         measured.append(folder)
-        return points(55, 25, 35)
+        return Figures(by_place[len(measured) - 1])
 
     assert promote(registered, "demo", MARGINS, rescore=rescore, dev_hash="dev-2").promoted
-    assert [folder.is_dir() for folder in measured] == [True]
-    assert DialogueEncoder.from_pretrained(measured[0])
+    assert [folder.is_dir() for folder in measured] == [True, True, True]
+    assert DialogueEncoder.from_pretrained(measured[2])
     assert [one.dev_scores["map"] for one in versions(registered, "demo")] == [30, 35, 40]
     assert [one.aliases for one in versions(registered, "demo")] == [(), ("previous",), ("candidate", "champion")]
 
 
 def test_everybody_is_measured_again_when_dev_has_changed_since(registered):
     measured: list[Path] = []
-    promote(registered, "demo", MARGINS, rescore=lambda folder: measured.append(folder), dev_hash="dev-9")
+
+    def rescore(folder: Path) -> Figures:
+        measured.append(folder)
+        return Figures(None)
+
+    promote(registered, "demo", MARGINS, rescore=rescore, dev_hash="dev-9")
     assert len(measured) == 2
     assert [one.dev_scores for one in versions(registered, "demo")] == [None, None]
 

@@ -12,16 +12,18 @@ import mlflow
 import pytest
 
 from dial2vec import store
+from dial2vec.champions import promote
 from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.tracking import local_model, open_store, promote, register, versions
+from dial2vec.tracking import local_model, open_store, register, versions
 from tracking.conftest import points
 
 
 def runs(root: Path) -> list[tuple[str, str]]:
     """(fingerprint, status) of every run, oldest first."""
     client = open_store(root)
-    found = client.search_runs([client.get_experiment_by_name("dial2vec-demo").experiment_id])
+    experiment_id = client.get_experiment_by_name("dial2vec-demo").experiment_id
+    found = client.search_runs([experiment_id], "tags.fingerprint LIKE '%'")
     return [(run.data.tags["fingerprint"], run.info.status) for run in reversed(found)]
 
 
@@ -59,13 +61,18 @@ def test_the_run_keeps_settings_curves_figures_and_the_report(root, make_record)
 
 def test_the_version_says_what_got_better_and_what_got_worse(registered):
     version = open_store(registered).get_model_version("dial2vec-demo", "2")
-    assert version.description == (
-        "Trained on the corpus 'demo' from tiny. The map was chosen. "
-        "On dev: purity 69.00 (start 68.00, +1.00), spearman 39.00 (start 38.00, +1.00), "
-        "map 55.00 (start 54.00, +1.00). "
-        "On test: purity 70.00 (start 69.00, +1.00), spearman 37.50 (start 38.00, -0.50), "
-        "map 57.00 (start 55.00, +2.00)."
-    )
+    for line in (
+        "One vector of 8 numbers per dialogue of the corpus 'demo', trained from tiny on",
+        "- version d41d8.dir (DVC), code c0ffee",
+        "- dialogues: train 300, dev 30, test 30; languages: en 90 %, de 10 %",
+        "| purity | 68.00 | 69.00 | +1.00 |",
+        "| MAP | 54.00 [50.00, 58.00] | 55.00 [51.00, 59.00] | +1.00 [+0.20, +1.80] |",
+        "| Spearman | 38.00 | 37.50 | -0.50 |",
+        "Choice: The map was chosen.",
+        "## Intended use",
+        "- It reads 64 tokens of a dialogue",
+    ):
+        assert line in version.description
     assert json.loads(version.tags["dev_scores"]) == points(69, 39, 55)
 
 
@@ -79,7 +86,7 @@ def test_registering_leaves_no_trace_outside_the_project(root, make_record, tmp_
 
 def test_mlflow_is_silent(root, make_record, capfd):
     register(root, make_record())
-    promote(root, "demo", Promote())
+    promote(root, "demo", Promote(confidence=0.0))
     assert capfd.readouterr() == ("", "")
 
 
@@ -91,6 +98,8 @@ def test_the_same_training_is_registered_once(root, make_record):
 
 
 def test_a_kill_before_the_version_is_made_good(root, make_record, monkeypatch):
+    register(root, make_record(fingerprint="f0"))
+
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -100,14 +109,16 @@ def test_a_kill_before_the_version_is_made_good(root, make_record, monkeypatch):
         patch.setattr(mlflow.MlflowClient, "log_outputs", killed)
         with pytest.raises(KeyboardInterrupt):
             register(root, make_record())
-    assert runs(root) == [("f1", "RUNNING")]
+    assert runs(root) == [("f0", "FINISHED"), ("f1", "RUNNING")]
     done = register(root, make_record())
-    assert (done.version, done.created) == ("2", True)
-    assert runs(root) == [("f1", "FAILED"), ("f1", "FINISHED")]
-    assert [one.kind for one in versions(root, "demo")] == ["start", "trained"]
+    assert (done.version, done.created) == ("3", True)
+    assert runs(root) == [("f0", "FINISHED"), ("f1", "FAILED"), ("f1", "FINISHED")]
+    assert [one.kind for one in versions(root, "demo")] == ["start", "trained", "trained"]
 
 
 def test_a_kill_after_the_version_is_finished_not_repeated(root, make_record, monkeypatch):
+    register(root, make_record(fingerprint="f0"))
+
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -116,9 +127,9 @@ def test_a_kill_after_the_version_is_finished_not_repeated(root, make_record, mo
         with pytest.raises(KeyboardInterrupt):
             register(root, make_record())
     done = register(root, make_record())
-    assert (done.version, done.created) == ("2", False)
-    assert runs(root) == [("f1", "FINISHED")]
-    assert versions(root, "demo")[1].aliases == ("candidate",)
+    assert (done.version, done.created) == ("3", False)
+    assert runs(root) == [("f0", "FINISHED"), ("f1", "FINISHED")]
+    assert versions(root, "demo")[2].aliases == ("candidate",)
 
 
 def test_a_failing_registration_marks_its_run(root, make_record, tmp_path):

@@ -19,7 +19,7 @@ from dial2vec.benchmark.utterances import Records, TaskData, score_utterances
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.errors import ArtifactError, CorpusError, ModelError
-from dial2vec.evaluation.intervals import Interval, intervals
+from dial2vec.evaluation.intervals import Interval, contributions, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
 from dial2vec.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
@@ -197,7 +197,7 @@ def _scored(
         clusters = vectors.argmax(axis=1) if topics else None
         found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
         scores[name] = figures(found, vectors, labels)
-        ranges[name] = intervals(found, labels, seed=settings.seed)
+        ranges[name] = intervals(contributions(found, labels), seed=settings.seed)
     return scores, ranges
 
 

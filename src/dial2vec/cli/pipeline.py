@@ -1,4 +1,4 @@
-"""Commands around the pipeline and its models: run it, use what it trained, promote, look at versions and pages."""
+"""Commands around the pipeline and its models: run it, use what it trained, look at pages."""
 
 from __future__ import annotations
 
@@ -89,37 +89,6 @@ def embed(
         click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
-
-
-@click.command()
-@click.argument("corpus")
-def promote(corpus: str) -> None:
-    """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""
-    from dial2vec.artifacts import find_root
-    from dial2vec.files import checkout_lock
-    from dial2vec.params import load_settings
-    from dial2vec.stages.promote import promote_candidate
-
-    root = find_root()
-    with checkout_lock(root, f"promotion of {corpus}"):
-        verdict = promote_candidate(root, corpus, load_settings(root / "params.yaml"))
-    if verdict.promoted:
-        click.echo(f"dial2vec-{corpus}: the candidate is the champion now.")
-    else:
-        click.echo(f"dial2vec-{corpus}: the champion stays.")
-    for reason in verdict.reasons:
-        click.echo(f"  {reason}")
-
-
-@click.command()
-@click.argument("corpus")
-def versions(corpus: str) -> None:
-    """List the registered versions of CORPUS."""
-    from dial2vec.artifacts import find_root
-    from dial2vec.tracking import versions as registered
-
-    for version in registered(find_root(), corpus):
-        click.echo(str(version))
 
 
 @click.command()

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.evaluation.scores import score
+from dial2vec.evaluation.intervals import Contributions, contributions
+from dial2vec.evaluation.scores import figures, judge, score
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
@@ -25,11 +26,13 @@ class Measured:
         two different ones, or none that occurs twice.
     :param vectors: float32 [n, d] of the labelled dialogues.
     :param labels: their labels, n.
+    :param contributions: what each of them adds to the scores; None where there are none.
     """
 
     scores: dict[str, float] | None
     vectors: NDArray[np.float32]
     labels: list[str]
+    contributions: Contributions | None
 
 
 def measure(
@@ -49,9 +52,10 @@ def measure(
     labelled = [dialogue for dialogue in dialogues if dialogue.label is not None]
     labels = [str(dialogue.label) for dialogue in labelled]
     if not 2 <= len(set(labels)) < len(labels):
-        return Measured(None, np.zeros((0, encoder.dimension), np.float32), [])
+        return Measured(None, np.zeros((0, encoder.dimension), np.float32), [], None)
     vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
-    return Measured(score(vectors, labels, runs=runs, seed=seed), vectors, labels)
+    judged = judge(vectors, labels, runs=runs, seed=seed)
+    return Measured(figures(judged, vectors, labels), vectors, labels, contributions(judged, labels))
 
 
 def measure_vectors(

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import csv
+import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation.intervals import gains, intervals
+from dial2vec.evaluation.kept import keep
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
 from dial2vec.evaluation.report import Report, render_report
 from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.saving import folder_hash
 from dial2vec.stages import stage
 
 
@@ -32,6 +39,9 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     dev_scores = {name: measured.scores for name, measured in on_dev.items()}
     dev_hash = measurement_hash(dev, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
     write_json(artifacts.dev_metrics, {"dev_hash": dev_hash} | dev_scores)
+    _keep_for_the_gate(artifacts, encoders, on_dev, dev_hash)
+    spreads = {name: _spreads(measured, settings.seed) for name, measured in (("dev", on_dev), ("test", on_test))}
+    write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
     cut, limit = encoders["start"].count_cut([*dev, *test]), encoders["start"].max_length
     notes = [f"{cut} dialogues of dev and test are longer than {limit} tokens and were cut."] if cut else []
@@ -47,6 +57,25 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
 def _measure(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], settings: Settings) -> Measured:
     options = settings.evaluate
     return measure(encoder, dialogues, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
+
+
+def _keep_for_the_gate(
+    artifacts: Artifacts, encoders: dict[str, DialogueEncoder], on_dev: dict[str, Measured], dev_hash: str
+) -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = {"start": Path(temporary) / "start", "trained": artifacts.model}
+        encoders["start"].save_pretrained(folders["start"])
+        for name, folder in folders.items():
+            keep(artifacts.on_dev, folder_hash(folder), dev_hash, on_dev[name])
+
+
+def _spreads(measured: dict[str, Measured], seed: int) -> dict[str, Any]:
+    """Return the intervals of start and trained, and of the gain; empty where there are no figures."""
+    start, trained = measured["start"].contributions, measured["trained"].contributions
+    if start is None or trained is None:
+        return {}
+    found = {"start": intervals(start, seed=seed), "trained": intervals(trained, seed=seed)}
+    return {**found, "gain": {name: asdict(gain) for name, gain in gains(trained, start, seed=seed).items()}}
 
 
 def _write_comparison(artifacts: Artifacts, scores: dict[str, dict[str, float] | None]) -> None:

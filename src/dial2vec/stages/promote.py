@@ -5,31 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 from dial2vec.artifacts import Artifacts
+from dial2vec.champions import promote
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation.kept import keep, kept
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.promotion import Verdict
+from dial2vec.records import Figures
+from dial2vec.saving import folder_hash
 from dial2vec.selection.choice import Candidate, choose_label_free
 from dial2vec.stages.select import some, views
-from dial2vec.tracking import promote
 
 
 def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
-    """Judge the candidate and move the alias `champion` if it wins; otherwise tag it with what fell short.
+    """Judge the candidate and move the alias `champion` if it wins; otherwise note what fell short.
 
-    A rival that was measured on another dev split than today's is measured again. Where dev has no labels, the
+    Every contender is measured on today's dev split, unless that was done before. Where dev has no labels, the
     label-free criteria of stage `select` judge the candidate against the start and the champion.
     """
-    path = Artifacts(root, corpus).split("dev")
+    artifacts = Artifacts(root, corpus)
+    path = artifacts.split("dev")
     dev = list(read_dialogues(path, may_be_empty=True)) if path.is_file() else []
-
     options = settings.evaluate
+    today = measurement_hash(dev, runs=options.kmeans_runs, seed=settings.seed)
 
-    def rescore(model: Path) -> dict[str, float] | None:
+    def rescore(model: Path) -> Figures:
+        digest = folder_hash(model)
+        if known := kept(artifacts.on_dev, digest, today):
+            return Figures(*known)
         encoder = DialogueEncoder.from_pretrained(model)
         found = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
-        return found.scores
+        keep(artifacts.on_dev, digest, today, found)
+        return Figures(found.scores, found.contributions)
 
     def compare(rival: Path, model: Path) -> str | None:
         rivals = [DialogueEncoder.from_pretrained(folder) for folder in (rival, model)]
@@ -39,6 +47,13 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
         return None if choice.chosen == 1 else choice.judged[1].verdict.replace("the start", "it")
 
     if not dev:
-        return promote(root, corpus, settings.promote)
-    today = measurement_hash(dev, runs=options.kmeans_runs, seed=settings.seed)
-    return promote(root, corpus, settings.promote, rescore=rescore, compare=compare, dev_hash=today)
+        return promote(root, corpus, settings.promote, seed=settings.seed)
+    return promote(
+        root,
+        corpus,
+        settings.promote,
+        rescore=rescore,
+        compare=compare,
+        dev_hash=today,
+        seed=settings.seed,
+    )

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -15,6 +16,7 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import read_json, write_json
 from dial2vec.records import TrainingRecord
 from dial2vec.stages import stage
@@ -27,8 +29,9 @@ def register(artifacts: Artifacts, settings: Settings) -> str:
     """Log the training to MLflow and register it as `candidate`; the starting encoder is the first `champion`."""
     with tempfile.TemporaryDirectory() as folder:
         start_model = Path(folder) / "start"
-        DialogueEncoder.start(settings.encoder).save_pretrained(start_model)
-        done = register_training(artifacts.root, _record(artifacts, settings, start_model))
+        start = DialogueEncoder.start(settings.encoder)
+        start.save_pretrained(start_model)
+        done = register_training(artifacts.root, _record(artifacts, settings, start_model, start))
     write_json(artifacts.registration, asdict(done))
     known = "" if done.created else " (was there already)"
     return (
@@ -37,8 +40,9 @@ def register(artifacts: Artifacts, settings: Settings) -> str:
     )
 
 
-def _record(artifacts: Artifacts, settings: Settings, start_model: Path) -> TrainingRecord:
+def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: DialogueEncoder) -> TrainingRecord:
     metrics, dev = read_json(artifacts.metrics), read_json(artifacts.dev_metrics)
+    spreads = read_json(artifacts.intervals)
     seconds = {name: artifacts.seconds(name) for name in STAGES}
     return TrainingRecord(
         corpus=artifacts.corpus,
@@ -48,6 +52,8 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path) -> Trai
         history=read_json(artifacts.training)["history"],
         scores={name: metrics[name] for name in ("start", "trained")},
         dev_scores={name: dev[name] for name in ("start", "trained")},
+        intervals={split: {name: found[name] for name in found if name != "gain"} for split, found in spreads.items()},
+        gains={split: _gains(found) for split, found in spreads.items()},
         dev_hash=dev["dev_hash"],
         split_sizes=metrics["split_sizes"],
         model=artifacts.model,
@@ -56,15 +62,22 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path) -> Trai
         report=artifacts.report,
         selection=artifacts.selection,
         choice=read_json(artifacts.selection)["sentence"],
+        max_length=start.max_length,
+        dimension=start.dimension,
+        languages=read_json(artifacts.profile)["this"]["languages"],
         example=next(iter(read_dialogues(artifacts.split("train")))),
         seconds={name: read_json(path) for name, path in seconds.items() if path.is_file()},
         fingerprint=_fingerprint(artifacts, settings),
     )
 
 
+def _gains(spreads: dict[str, Any]) -> dict[str, Gain]:
+    return {metric: Gain(**gain) for metric, gain in spreads.get("gain", {}).items()}
+
+
 def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
     """Identify this training: the weights that came out, and the settings and dev split they were judged by."""
-    left_out = ("corpora", "processes", "promote")
+    left_out = ("corpora", "processes", "promote", "schedule", "drift", "serve")
     made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in left_out}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
     digest.update(read_json(artifacts.dev_metrics)["dev_hash"].encode())

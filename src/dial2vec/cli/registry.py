@@ -1,0 +1,72 @@
+"""Commands around the registry: who is champion, who was, and why."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import click
+
+
+@click.command()
+@click.argument("corpus")
+def promote(corpus: str) -> None:
+    """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.files import checkout_lock
+    from dial2vec.params import load_settings
+    from dial2vec.promotion import summary
+    from dial2vec.stages.promote import promote_candidate
+
+    root = find_root()
+    with checkout_lock(root, f"promotion of {corpus}"):
+        verdict = promote_candidate(root, corpus, load_settings(root / "params.yaml"))
+    if verdict.promoted:
+        click.echo(f"dial2vec-{corpus}: the candidate is the champion now.")
+    else:
+        click.echo(f"dial2vec-{corpus}: the champion stays.")
+    for line in verdict.reasons or [summary(verdict)]:
+        click.echo(f"  {line}")
+    if verdict.promoted:
+        click.echo(f"  To take it back: dial2vec rollback {corpus}")
+
+
+@click.command()
+@click.argument("corpus")
+def versions(corpus: str) -> None:
+    """List the registered versions of CORPUS."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.tracking import versions as registered
+
+    for version in registered(find_root(), corpus):
+        click.echo(str(version))
+
+
+@click.command()
+@click.argument("corpus")
+@click.option("--to", metavar="VERSION", help="Any registered version; without it, the champion before this one.")
+@click.option("--because", default="", metavar="REASON", help="Why, for those who read the history.")
+def rollback(corpus: str, to: str | None, because: str) -> None:
+    """Make an earlier version of CORPUS champion again; the present one is not promoted again by itself."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.champions import rollback as roll_back
+
+    done = roll_back(find_root(), corpus, to=to, because=because)
+    click.echo(f"dial2vec-{corpus}: version {done.after} is champion again, in place of version {done.before}.")
+    click.echo(f"  To undo this: dial2vec rollback {corpus} --to {done.before}")
+
+
+@click.command()
+@click.argument("corpus")
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
+def history(corpus: str, as_json: bool) -> None:
+    """List who was champion of CORPUS when, and why."""
+    from dial2vec.artifacts import find_root
+    from dial2vec.champions import history as decided
+
+    found = decided(find_root(), corpus)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=2))
+        return
+    for decision in found:
+        click.echo(str(decision))

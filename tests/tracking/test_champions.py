@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pytest
+
+from dial2vec import decisions, store
+from dial2vec.champions import history, promote, rollback
+from dial2vec.config import Promote
+from dial2vec.errors import BusyError, ModelError
+from dial2vec.evaluation.intervals import Contributions
+from dial2vec.records import Decision, Figures
+from dial2vec.store import open_store
+from dial2vec.tracking import local_model, register, versions
+from tracking.conftest import points
+
+MARGINS = Promote(confidence=0.0)
+
+
+def aliases(root: Path) -> dict[str, str]:
+    return {alias: one.version for one in versions(root, "demo") for alias in one.aliases}
+
+
+def third(root: Path, make_record) -> None:
+    """Version 2 is champion, version 3 too, after it."""
+    promote(root, "demo", MARGINS)
+    better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
+    register(root, make_record(fingerprint="f2", dev_scores=better))
+    assert promote(root, "demo", MARGINS).promoted
+
+
+def test_a_champion_that_is_rolled_back_gives_way_to_the_one_before(registered, make_record):
+    third(registered, make_record)
+    done = rollback(registered, "demo", because="answers were odd")
+    assert (done.kind, done.version, done.before, done.after) == ("rolled back", "3", "3", "2")
+    # The one before version 2 is version 1, and version 3 is no place to go back to.
+    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
+    rollback(registered, "demo")
+    assert aliases(registered) == {"candidate": "3", "champion": "1"}
+    with pytest.raises(ModelError, match=r"no earlier champion\. Name a version: dial2vec rollback demo --to N"):
+        rollback(registered, "demo")
+
+
+def test_what_was_rolled_back_is_not_promoted_again_by_itself(registered, make_record):
+    third(registered, make_record)
+    rollback(registered, "demo", because="answers were odd")
+    [reason] = promote(registered, "demo", MARGINS).reasons
+    assert reason.startswith("version 3 was rolled back (")
+    assert "answers were odd" in reason
+    assert aliases(registered)["champion"] == "2"
+
+
+def test_what_was_rolled_back_can_be_brought_back_by_hand(registered, make_record):
+    third(registered, make_record)
+    rollback(registered, "demo")
+    rollback(registered, "demo", to="3")
+    assert aliases(registered) == {"candidate": "3", "champion": "3", "previous": "2"}
+    assert "rolled_back" not in open_store(registered).get_model_version("dial2vec-demo", "3").tags
+
+
+def test_rolling_back_to_nothing_is_one_sentence(registered):
+    with pytest.raises(ModelError, match=r"dial2vec-demo has no version 9\. It has: 1, 2\."):
+        rollback(registered, "demo", to="9")
+    with pytest.raises(ModelError, match="version 1 of dial2vec-demo is the champion already"):
+        rollback(registered, "demo", to="1")
+
+
+def test_history_tells_who_was_champion_and_why(registered, make_record):
+    third(registered, make_record)
+    worse = {"start": points(68, 38, 54), "trained": points(60, 30, 50)}
+    register(registered, make_record(fingerprint="f3", dev_scores=worse))
+    promote(registered, "demo", MARGINS)
+    rollback(registered, "demo", because="answers were odd")
+    told = history(registered, "demo")
+    assert [(one.kind, one.version, one.before, one.after) for one in told] == [
+        ("first", "1", "", "1"),
+        ("promoted", "2", "1", "2"),
+        ("promoted", "3", "2", "3"),
+        ("refused", "4", "3", "3"),
+        ("rolled back", "3", "3", "2"),
+    ]
+    assert told[3].reason.startswith("purity 60.00 on dev is 8.00 below the start's 68.00")
+    assert str(told[4]).endswith("version 3 rolled back; champion is version 2 (before: 3). answers were odd")
+
+
+def test_the_same_refusal_is_remembered_once(root, make_record):
+    worse = {"start": points(68, 38, 54), "trained": points(69, 39, 53)}
+    register(root, make_record(dev_scores=worse))
+    for _ in range(3):
+        promote(root, "demo", MARGINS)
+    assert [one.kind for one in history(root, "demo")] == ["first", "refused"]
+
+
+def test_the_page_of_the_model_says_who_is_champion_and_the_version_why(registered):
+    promote(registered, "demo", MARGINS)
+    client = open_store(registered)
+    assert client.get_registered_model("dial2vec-demo").description.startswith("Champion: version 2, since 20")
+    card, verdict = client.get_model_version("dial2vec-demo", "2").description.split("## Verdict")
+    assert "## Intended use" in card
+    assert "**Promoted**: version 2 is champion in place of version 1." in verdict
+    assert "| MAP | 55.00 | 54.00 | not compared |" in verdict
+
+
+def test_a_verdict_with_the_dialogues_at_hand_shows_its_intervals(registered):
+    def rescore(folder: Path) -> Figures:
+        trained = folder == local_model("models:/dial2vec-demo/2", root=registered)
+        share = 0.6 if trained else 0.5
+        rows = np.full((3, 30), share) + np.linspace(-0.1, 0.1, 30)
+        return Figures(points(*[100 * share] * 3), Contributions(*rows))
+
+    assert promote(registered, "demo", Promote(), rescore=rescore, dev_hash="dev-1").promoted
+    text = open_store(registered).get_model_version("dial2vec-demo", "2").description
+    assert "| MAP | 60.00 | 50.00 | +10.00 [+10.00, +10.00] |" in text
+    experiment = open_store(registered).get_experiment_by_name("dial2vec-demo").experiment_id
+    [run] = open_store(registered).search_runs([experiment], "tags.`decision.kind` = 'promoted'")
+    assert run.data.metrics["gain_over_champion_map_low"] == pytest.approx(10)
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_kill_while_the_alias_moves_is_settled_by_the_next(registered, monkeypatch, moved: bool):
+    move = mlflow.MlflowClient.set_registered_model_alias
+
+    def die(client: mlflow.MlflowClient, name: str, alias: str, version: str) -> None:
+        if moved and alias == "champion":
+            return move(client, name, alias, version)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", die)
+        with pytest.raises(KeyboardInterrupt):
+            promote(registered, "demo", MARGINS)
+    kinds = [one.kind for one in history(registered, "demo")]
+    assert kinds == (["first", "promoted"] if moved else ["first"])
+    assert aliases(registered).get("previous") == ("1" if moved else None)
+    assert promote(registered, "demo", MARGINS).promoted != moved
+    assert aliases(registered) == {"candidate": "2", "champion": "2", "previous": "1"}
+
+
+def test_decisions_keep_their_order_when_the_clock_is_set_back(registered):
+    client = open_store(registered)
+    experiment = client.get_experiment_by_name("dial2vec-demo").experiment_id
+    for when, after in ((2000.0, "2"), (1000.0, "1")):
+        decision = Decision("rolled back", "1", "1" if after == "2" else "2", after, "why not", when)
+        decisions.record(client, experiment, "demo", decision)
+    assert [one.when for one in history(registered, "demo")][1:] == [2000.0, 1000.0]
+
+
+def test_a_champion_that_moved_while_the_candidate_was_measured_is_not_overruled(registered, make_record):
+    third(registered, make_record)
+    better = {"start": points(68, 38, 54), "trained": points(80, 45, 70)}
+    register(registered, make_record(fingerprint="f3", dev_scores=better))
+
+    def rescore(folder: Path) -> Figures:
+        if aliases(registered)["champion"] == "3":
+            rollback(registered, "demo")
+        return Figures(points(80, 45, 70))
+
+    with pytest.raises(BusyError, match="has changed meanwhile; run `dial2vec promote demo` again"):
+        promote(registered, "demo", MARGINS, rescore=rescore)
+
+
+def test_cleaning_up_mlflow_leaves_registered_files_alone(registered):
+    client = open_store(registered)
+    for one in client.search_logged_models([client.get_experiment_by_name("dial2vec-demo").experiment_id]):
+        client.delete_logged_model(one.model_id)
+    uri = store.store_uri(registered)
+    clean = ["-m", "mlflow", "gc", "--backend-store-uri", uri, "--tracking-uri", uri]
+    assert subprocess.run([sys.executable, *clean], env=os.environ, capture_output=True, check=True)
+    assert not list((registered / "mlruns" / "artifacts" / "models").glob("*/artifacts/MLmodel"))
+    for number in (1, 2):
+        assert (local_model(f"models:/dial2vec-demo/{number}", root=registered) / "config.json").is_file()
