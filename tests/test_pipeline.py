@@ -72,6 +72,7 @@ def project(tmp_path_factory, tiny_folder):
     params["select"]["bootstraps"] = 3
     params["evaluate"]["kmeans_runs"] = 2
     params["promote"] = {"min_purity_gain": -100.0, "min_spearman_gain": -100.0, "min_map_gain": -100.0}
+    params["promote"]["confidence"] = 0.0
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     assert call(folder, "dvc", "init", "--no-scm", "--quiet").returncode == 0
     for name in ("calls", "chats"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -72,4 +74,19 @@ def test_too_few_dialogues_promote_nothing(monkeypatch, tmp_path, encoders):
 
 
 def test_without_a_dev_split_nothing_can_be_measured_or_compared(monkeypatch, tmp_path):
-    assert handed_over(monkeypatch, tmp_path, []) == {}
+    assert handed_over(monkeypatch, tmp_path, []) == {"seed": SETTINGS.seed}
+
+
+def test_an_encoder_is_measured_on_a_dev_split_once(monkeypatch, tmp_path, encoders):
+    dev = [replace(one, labels=(f"topic {n % 3}",)) for n, one in enumerate(dev_of(30))]
+    rescore = handed_over(monkeypatch, tmp_path, dev)["rescore"]
+    first = rescore(encoders / "start")
+    monkeypatch.setattr("dial2vec.stages.promote.measure", None)
+    again = rescore(encoders / "start")
+    assert again.scores == first.scores
+    assert (again.contributions.map == first.contributions.map).all()
+    [kept] = Artifacts(tmp_path, "calls").on_dev.iterdir()
+    kept.write_bytes(kept.read_bytes()[:200])
+    # What is not whole is measured anew, and that is none here.
+    with pytest.raises(TypeError):
+        rescore(encoders / "start")
