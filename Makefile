@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain benchmark mlflow prefect bench bench-quick lint clean
+.PHONY: help run test install retrain schedule benchmark mlflow prefect bench bench-quick lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -31,6 +31,9 @@ test: .venv/installed  ## run the tests, on every core
 
 retrain: .venv/installed  ## the same as a Prefect flow, then promotion
 	@$(BIN)/python flows/retrain.py
+
+schedule: .venv/installed  ## retrain every night: Prefect's server and a worker, until Ctrl-C (docs/schedule.md)
+	@$(BIN)/dial2vec schedule
 
 benchmark: .venv/installed  ## the paper's tables as a Prefect flow (docs/benchmark.md)
 	@$(BIN)/python flows/benchmark.py

@@ -1,21 +1,30 @@
-"""Prefect flow: every stage of every corpus in order, then promotion. Run it by `make retrain`."""
+"""Prefect flow: new data, every stage of every corpus that is worth it, promotion. `make retrain`, or on a schedule."""
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 from dial2vec import telemetry
-from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation import TASKS
-from dial2vec.files import checkout_lock, read_json
+from dial2vec.artifacts import find_root
+from dial2vec.config import Schedule
+from dial2vec.errors import BusyError, Dial2vecError
+from dial2vec.files import checkout_lock
 from dial2vec.pages import prefect_environment
 from dial2vec.params import load_settings
-from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data
+from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data, pull_data
+from dial2vec.pipeline import push as push_versions
+from dial2vec.promotion import Verdict, summary
+from dial2vec.schedule.embedding import embed_folder
+from dial2vec.schedule.inbox import Arrival, take_in
+from dial2vec.schedule.notify import notify
+from dial2vec.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
+from dial2vec.schedule.reasons import Reason, reason_to_train
+from dial2vec.schedule.runs import alive, mark_dead
 from dial2vec.stages.promote import promote_candidate
+from dial2vec.stages.register import data_hash
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.
@@ -23,8 +32,36 @@ telemetry.switch_off()
 for name, value in prefect_environment(ROOT).items():
     os.environ.setdefault(name, value)
 
-from prefect import flow, get_run_logger, task  # noqa: E402
-from prefect.artifacts import create_table_artifact  # noqa: E402
+from prefect import flow, get_run_logger, runtime, task  # noqa: E402
+from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact  # noqa: E402
+from prefect.client.orchestration import get_client  # noqa: E402
+from prefect.states import Cancelled, State  # noqa: E402
+
+# A tracking server can fail for a passing reason, and training that was killed resumes; bad data stays bad.
+RETRIES = {"train": 1, "register": 2}
+# Longer than any retraining: until the one that is at work has ended, or its process was killed.
+PATIENCE = {"wait": 7 * 24 * 3600.0, "refuse": 0.0}
+
+
+@task
+def bring_data(corpora: list[str], schedule: Schedule) -> list[Arrival]:
+    """Pull what others have versioned, import what lies in the inbox, and version the result."""
+    logger = get_run_logger()
+    ensure_data(ROOT, corpora)
+    if problem := pull_data(ROOT):
+        logger.info(problem)
+    arrivals = take_in(ROOT, ROOT / schedule.inbox, corpora, redact=schedule.redact, say=logger.info)
+    # Single stages do not look whether the raw data has changed.
+    add_data(ROOT)
+    return arrivals
+
+
+@task(task_run_name="decide-{corpus}")
+def decide(corpus: str) -> Reason:
+    """Find out whether a corpus is worth training again."""
+    reason = reason_to_train(ROOT, corpus, load_settings(ROOT / "params.yaml"))
+    get_run_logger().info("%s: %s, for %s", corpus, "training" if reason.train else "no training", reason.words)
+    return reason
 
 
 @task(task_run_name="{stage}-{corpus}")
@@ -35,63 +72,108 @@ def run_stage(stage: str, corpus: str) -> None:
         logger.info(line)
 
 
-# A tracking server can fail for a passing reason, and training that was killed resumes; bad data stays bad.
-RETRIES = {"train": 1, "register": 2}
+@task(task_run_name="promote-{corpus}")
+def promote(corpus: str) -> Verdict:
+    """Promote the candidate if it passes the gate."""
+    verdict = promote_candidate(ROOT, corpus, load_settings(ROOT / "params.yaml"))
+    get_run_logger().info("%s: %s, %s", corpus, "promoted" if verdict.promoted else "champion stays", summary(verdict))
+    return verdict
 
 
 @task
-def promote(corpus: str) -> str:
-    """Promote the candidate if it passes the gate, and return the verdict in words."""
-    verdict = promote_candidate(ROOT, corpus, load_settings(ROOT / "params.yaml"))
-    words = "promoted" if verdict.promoted else "champion stays: " + "; ".join(verdict.reasons)
-    get_run_logger().info("%s: %s", corpus, words)
-    return words
+def embed(corpus: str, folder: str) -> None:
+    """Embed the folder of `schedule.embed` by the champion."""
+    batch_size = load_settings(ROOT / "params.yaml").evaluate.batch_size
+    get_run_logger().info(embed_folder(ROOT, ROOT / folder, corpus, batch_size=batch_size))
+
+
+@task
+def push(what: str) -> str:
+    """Bring data, or everything, to DVC's remote; what went wrong is returned."""
+    return push_versions(ROOT, ["data.dvc"] if what == "data" else [])
 
 
 @flow(name="retrain")
-def retrain(corpora: list[str] | None = None) -> dict[str, str]:
-    """Retrain the listed corpora (default: those of params.yaml) and return each one's verdict.
+def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, str] | State[None]:
+    """Retrain the listed corpora (default: those of params.yaml) and return what came of each.
 
-    One retraining at a time, also against a `dvc repro` in another shell: the second one ends at once and says so.
+    One retraining at a time, also against a `dvc repro` in another shell; a second one waits or is cancelled, by
+    `schedule.overlap`. A lock of a killed process is free at once.
+
+    :param force: trains also where there is too little new data, or all was done before.
     """
     settings = load_settings(ROOT / "params.yaml")
     names = corpora or list(settings.corpora)
     unknown = sorted(set(names) - set(settings.corpora))
     if unknown:
         raise Dial2vecError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
-    verdicts: dict[str, str] = {}
-    failed: list[str] = []
-    with checkout_lock(ROOT, "flow retrain"):
-        ensure_data(ROOT, names)
-        # Single stages do not look whether the raw data has changed.
-        add_data(ROOT)
-        for corpus in names:
-            try:
-                for stage in STAGES:
-                    retries = RETRIES.get(stage, 0)
-                    run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
-                verdicts[corpus] = promote(corpus)
-            except Dial2vecError as error:
-                failed.append(corpus)
-                verdicts[corpus] = f"failed: {error}"
-        create_table_artifact(
-            key="results", table=_results(names, verdicts), description="Start against trained, on the test split"
-        )
-    if failed:
-        raise Dial2vecError("; ".join(f"{corpus} {verdicts[corpus]}" for corpus in failed))
-    return verdicts
+    run_id = runtime.flow_run.id
+    with alive(ROOT, str(run_id)) if run_id else nullcontext():
+        with get_client(sync_client=True) as client:
+            for name in mark_dead(ROOT, client):
+                get_run_logger().warning("the run %s was killed before it ended; it is marked so", name)
+        try:
+            with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[settings.schedule.overlap]):
+                done = _retrain(names, settings.schedule, force=force)
+        except BusyError as error:
+            return Cancelled(message=str(error))
+    if done.failed:
+        raise Dial2vecError(done.failed)
+    return {one.corpus: str(one) for one in done.corpora}
 
 
-def _results(corpora: list[str], verdicts: dict[str, str]) -> list[dict[str, Any]]:
-    rows = []
-    for corpus in corpora:
-        path = Artifacts(ROOT, corpus).metrics
-        metrics = read_json(path) if path.is_file() else {"start": None, "trained": None}
-        for which in ("start", "trained"):
-            scores = metrics[which] or {}
-            verdict = verdicts[corpus] if which == "trained" else ""
-            rows.append({"corpus": corpus, "encoder": which} | {t: scores.get(t) for t in TASKS} | {"verdict": verdict})
-    return rows
+def _retrain(corpora: list[str], schedule: Schedule, *, force: bool) -> Retraining:
+    done = Retraining()
+    try:
+        done.arrived(bring_data(corpora, schedule))
+        key = work_key(ROOT, data_hash(ROOT))
+        before = None if force or done.imported else done_before(ROOT, key, corpora)
+        if before is not None:
+            done.corpora, done.before = before.corpora, before.before
+        else:
+            for corpus in corpora:
+                outcome = Outcome(corpus)
+                done.corpora.append(outcome)
+                _retrain_corpus(corpus, outcome, force=force)
+        if schedule.embed and not done.failed:
+            embed(corpora[0], schedule.embed)
+        if schedule.push != "nothing" and before is None and (problem := push(schedule.push)):
+            done.notes.append(problem)
+        remember(ROOT, key, done)
+    except Dial2vecError as error:
+        done.corpora.append(Outcome("all corpora", failed=str(error)))
+    _tell(done, schedule)
+    return done
+
+
+def _retrain_corpus(corpus: str, outcome: Outcome, *, force: bool) -> None:
+    """Train one corpus if it is worth it; what goes wrong with it leaves the others alone."""
+    try:
+        reason = Reason(True, "it was asked for") if force else decide(corpus)
+        outcome.why = reason.words
+        if reason.train:
+            for stage in STAGES:
+                retries = RETRIES.get(stage, 0)
+                run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
+            outcome.trained = True
+        outcome.judged(promote(corpus))
+    except Dial2vecError as error:
+        outcome.failed = str(error)
+
+
+def _tell(done: Retraining, schedule: Schedule) -> None:
+    """Leave the verdict on the run's page, and tell whoever is to be told."""
+    server = os.environ.get("MLFLOW_TRACKING_URI")
+    page = server if server and server.startswith("http") else "http://127.0.0.1:5000"
+    if problem := notify(schedule.notify, done.to_record(), root=ROOT):
+        done.notes.append(problem)
+        get_run_logger().warning(problem)
+    create_table_artifact(
+        key="results", table=results(ROOT, done.corpora), description="Start against trained, on the test split"
+    )
+    how = page if server else f"{page} after `make mlflow`"
+    create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=how), description="What came of it, and why")
+    create_link_artifact(key="mlflow", link=page, link_text="runs, figures and versions", description="MLflow")
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ def test_only_the_registrys_rooms_import_mlflow():
         for path in PACKAGE.rglob("*.py")
         if any(line.strip().startswith(("import mlflow", "from mlflow")) for line in path.read_text().splitlines())
     }
-    assert users == {"store.py", "tracking.py", "registered_model.py"}
+    assert users == {"store.py", "tracking.py", "decisions.py", "champions.py", "registered_model.py"}
 
 
 def test_no_file_is_over_four_hundred_lines():

@@ -216,6 +216,21 @@ class Promote:
 
 
 @dataclass(frozen=True, slots=True)
+class Schedule:
+    """Retraining by itself (block `schedule`; docs/schedule.md)."""
+
+    cron: str = "0 3 * * *"
+    timezone: str = "UTC"
+    overlap: Literal["wait", "refuse"] = "wait"
+    inbox: str = "inbox"
+    redact: bool = False
+    min_new_share: float = 0.05
+    push: Literal["data", "everything", "nothing"] = "data"
+    embed: str | None = None
+    notify: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of `params.yaml`.
 
@@ -240,6 +255,7 @@ class Settings:
     select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)
+    schedule: Schedule = field(default_factory=Schedule)
 
 
 def flat(settings: Settings) -> dict[str, object]:

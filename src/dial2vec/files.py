@@ -115,7 +115,7 @@ def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator
     A lock left by a killed process is free at once, because the kernel drops it with the process.
 
     :param doing: what the others are told, such as "train of demo".
-    :param patience: seconds to wait for a holder that is just ending.
+    :param patience: seconds to wait for a holder to end; by default, for one that is just ending.
     :raises BusyError: naming the holder, its pid and what it does.
     """
     path = root / "artifacts" / ".lock"

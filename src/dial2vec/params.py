@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import types
 import typing
+import zoneinfo
 from collections.abc import Iterator
 from math import inf
 from pathlib import Path
@@ -102,6 +103,7 @@ RANGES: dict[str, tuple[float, float]] = {
     "promote.min_spearman_gain": (-100, 100),
     "promote.min_map_gain": (-100, 100),
     "promote.confidence": (0, 0.999),
+    "schedule.min_new_share": (0, 1),
 }
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.
@@ -142,7 +144,7 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         raise SettingsError(
             f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
         )
-    for refused in (*_general(settings), *_of_methods(settings), *_of_training(settings)):
+    for refused in (*_general(settings), *_of_schedule(settings), *_of_methods(settings), *_of_training(settings)):
         raise SettingsError(f"{source}: {refused}")
     return settings
 
@@ -152,6 +154,21 @@ def _general(settings: Settings) -> Iterator[str]:
         yield "encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2."
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         yield "prepare: dev_share + test_share leave nothing to train on; lower one of them."
+
+
+def _of_schedule(settings: Settings) -> Iterator[str]:
+    """Yield what no schedule can be made of."""
+    schedule = settings.schedule
+    if len(schedule.cron.split()) != 5:
+        yield (
+            f"schedule.cron: found {schedule.cron!r}; expected minute, hour, day, month and weekday, such as "
+            "'0 3 * * *' for every night at three."
+        )
+    if schedule.timezone not in zoneinfo.available_timezones():
+        known = sorted(zoneinfo.available_timezones())
+        yield f"schedule.timezone: found {schedule.timezone!r}.{did_you_mean(schedule.timezone, known)} Such as UTC."
+    if not schedule.inbox.strip():
+        yield "schedule.inbox is blank; give a folder, such as inbox."
 
 
 def _of_methods(settings: Settings) -> Iterator[str]:

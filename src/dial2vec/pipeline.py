@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -111,10 +112,54 @@ def add_data(root: Path) -> None:
         )
     added = _quiet_dvc(root, "add", "data")
     if added.returncode:
-        reason = next(
-            (line.strip() for line in reversed(added.stderr.splitlines()) if line.strip()), "it gave no reason"
-        )
-        raise Dial2vecError(_ending("add", added.returncode, reason.removeprefix("ERROR: ").rstrip(".")))
+        raise Dial2vecError(_ending("add", added.returncode, _last_words(added)))
+
+
+def pull_data(root: Path) -> str:
+    """Bring the version of `data/` that data.dvc names from DVC's storage, and return why not, "" for nothing.
+
+    Somebody else may have versioned new data, and data.dvc came by git. Files that no version holds are never removed:
+    then nothing is pulled.
+    """
+    if not (root / "data.dvc").is_file():
+        return ""
+    done = _quiet_dvc(root, "pull", "data.dvc")
+    return "" if done.returncode == 0 else f"nothing was pulled: {_last_words(done)}"
+
+
+def push(root: Path, what: Sequence[str]) -> str:
+    """Bring versions to DVC's storage, and return why not, "" for nothing.
+
+    :param what: targets of DVC, such as data.dvc; none is everything.
+    """
+    done = _quiet_dvc(root, "push", *what)
+    return "" if done.returncode == 0 else f"nothing was pushed: {_last_words(done)}"
+
+
+def dvc_status(root: Path, stages: Sequence[str]) -> set[str]:
+    """Return what has changed, of inputs, outputs and settings of some stages, since they ran.
+
+    :raises Dial2vecError: when DVC fails.
+    """
+    done = _quiet_dvc(root, "status", "--json", *stages)
+    if done.returncode:
+        raise Dial2vecError(_ending("status", done.returncode, _last_words(done)))
+    found: set[str] = set()
+    for changes in json.loads(done.stdout or "{}").values():
+        for change in changes:
+            if not isinstance(change, dict):
+                # Such as "changed command".
+                found.add(str(change))
+                continue
+            for entries in change.values():
+                for path, state in entries.items():
+                    found |= set(state) if isinstance(state, dict) else {path}
+    return found
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    return lines[-1].removeprefix("ERROR: ").rstrip(".") if lines else "it gave no reason"
 
 
 def _recorded(root: Path) -> set[str] | None:

@@ -12,6 +12,7 @@ from dial2vec.cli.data import add, fetch, import_, stats
 from dial2vec.cli.pipeline import embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, benchmark, evaluate
+from dial2vec.cli.schedule import schedule
 from dial2vec.errors import Dial2vecError
 
 
@@ -30,7 +31,7 @@ class Group(click.Group):
 
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(run, results, embed, page),
+    *(run, results, embed, page, schedule),
     *(promote, rollback, history, versions),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate),

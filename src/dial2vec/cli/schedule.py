@@ -1,0 +1,29 @@
+"""The command that keeps retraining going."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--port", default=4200, show_default=True, type=click.IntRange(1, 65535), help="Of the page.")
+@click.option("--now", is_flag=True, help="Retrain at once, too, not only when the time has come.")
+def schedule(port: int, now: bool) -> None:
+    """Retrain by itself, at the times of `schedule.cron` in params.yaml; Ctrl-C ends it.
+
+    Starts Prefect's server on this machine's own address and a worker, and starts them again when they end. Where
+    PREFECT_API_URL names a server, that one is used.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.pages import check_port
+    from dial2vec.params import load_settings
+    from dial2vec.schedule.deployment import write_deployment
+    from dial2vec.schedule.supervisor import supervise
+
+    root = find_root()
+    options = load_settings(root / "params.yaml").schedule
+    write_deployment(root, options)
+    click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting the server and a worker, a minute or so")
+    check_port(port, "schedule")
+    supervise(root, port, now=now, say=click.echo)
+    click.echo("Stopped: nothing is retrained until `make schedule` is run again.")

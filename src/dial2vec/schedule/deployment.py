@@ -1,0 +1,51 @@
+"""`prefect.yaml`: what Prefect runs when, written from `params.yaml` for the checkout at hand."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import yaml
+
+from dial2vec.config import Schedule
+from dial2vec.errors import SettingsError
+from dial2vec.files import atomic_path
+
+FLOW, NAME, POOL = "retrain", "nightly", "dial2vec"
+HEAD = "# Written by `dial2vec schedule` from params.yaml for this folder: change the block `schedule` there.\n"
+
+
+def write_deployment(root: Path, schedule: Schedule) -> Path:
+    """Write `prefect.yaml`, and return its path.
+
+    :raises SettingsError: when the cron expression names no time.
+    """
+    from cronsim import CronSim, CronSimError
+    from prefect import __version__
+
+    try:
+        CronSim(schedule.cron, datetime(2000, 1, 1, tzinfo=UTC))
+    except CronSimError as error:
+        raise SettingsError(
+            f"params.yaml: schedule.cron: found {schedule.cron!r} ({error}); expected minute, hour, day, month and "
+            "weekday, such as '0 3 * * *' for every night at three."
+        ) from error
+    content = {
+        "name": "dial2vec",
+        "prefect-version": __version__,
+        "pull": [{"prefect.deployments.steps.set_working_directory": {"directory": str(root)}}],
+        "deployments": [
+            {
+                "name": NAME,
+                "description": "Takes in new dialogues, retrains what changed, and promotes what is better.",
+                "entrypoint": "flows/retrain.py:retrain",
+                "parameters": {},
+                "work_pool": {"name": POOL},
+                "schedules": [{"cron": schedule.cron, "timezone": schedule.timezone, "active": True}],
+            }
+        ],
+    }
+    path = root / "prefect.yaml"
+    with atomic_path(path) as temporary:
+        temporary.write_text(HEAD + yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return path

@@ -1,0 +1,40 @@
+"""A folder of dialogues embedded by the champion after each retraining, when either is new."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from dial2vec.embedding.embed import embed_file, here
+from dial2vec.embedding.shards import look_at
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+from dial2vec.files import read_json, write_json
+from dial2vec.tracking import local_model
+
+
+def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> str:
+    """Embed a folder of JSON Lines by the champion of a corpus into `<folder>.vectors`, and say what was done.
+
+    :raises Dial2vecError: when there is no such folder, or no champion.
+    """
+    model = local_model(f"models:/dial2vec-{corpus}@champion", root=root)
+    look_at(folder)
+    states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(folder.glob("*"))]
+    key = hashlib.sha256(repr((str(model), states)).encode()).hexdigest()
+    output, memory = folder.with_name(f"{folder.name}.vectors"), root / "artifacts" / "embedded.json"
+    if output.exists() and _known(memory).get(str(folder)) == key:
+        return f"{output} is up to date"
+    done = embed_file(
+        folder, output, encoder=DialogueEncoder.from_pretrained(model), batch_size=batch_size, workers=here
+    )
+    write_json(memory, _known(memory) | {str(folder): key})
+    return f"{output}: {done.dialogues} vectors of length {done.dimension}"
+
+
+def _known(memory: Path) -> dict[str, str]:
+    try:
+        found: dict[str, str] = read_json(memory)
+    except ArtifactError:
+        return {}
+    return found

@@ -1,0 +1,163 @@
+"""The processes behind the schedule, Prefect's server and a worker: started, watched, started again, ended together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import ending_with
+from dial2vec.pages import PREFECT_SERVER, as_scheduled_server, prefect_environment
+from dial2vec.schedule.deployment import FLOW, NAME, POOL
+from dial2vec.schedule.runs import mark_dead
+
+# A server makes its database when it first starts, on a busy machine.
+READY_SECONDS = 240
+STOP_SECONDS = 15
+# A process that ends so often within so many seconds is not started again.
+MOST_STARTS, WITHIN_SECONDS = 5, 120
+
+
+@dataclass
+class Process:
+    """A child that is started again when it ends.
+
+    :param name: of the process and its log.
+    :param command: arguments after `python`.
+    :param environment: its variables.
+    :param log: file that gets what it says.
+    """
+
+    name: str
+    command: Sequence[str]
+    environment: dict[str, str]
+    log: Path
+    child: subprocess.Popen[bytes] | None = None
+    starts: list[float] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Start it, in a group of its own, to be ended with this process.
+
+        :raises Dial2vecError: when it has ended too often.
+        """
+        now = time.monotonic()
+        self.starts = [at for at in self.starts if now - at < WITHIN_SECONDS] + [now]
+        if len(self.starts) > MOST_STARTS:
+            raise Dial2vecError(f"{self.name} ended {MOST_STARTS} times in {WITHIN_SECONDS} seconds; see {self.log}.")
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        with self.log.open("ab") as log:
+            self.child = subprocess.Popen(
+                [sys.executable, *self.command],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=ending_with(os.getpid()),
+            )
+
+    def stop(self) -> None:
+        """End it: by request, and by force where that is not heard."""
+        if self.child is None or self.child.poll() is not None:
+            return
+        self.child.terminate()
+        try:
+            self.child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            self.child.wait()
+
+
+def environment_for(root: Path, address: str) -> dict[str, str]:
+    """Return the variables of everything that talks to the server at this address."""
+    return os.environ | prefect_environment(root) | {PREFECT_SERVER: address}
+
+
+def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -> None:
+    """Keep a server, unless the environment names one, and a worker at work until this process is told to stop.
+
+    :param port: of the server, on this machine's own address.
+    :param now: whether a retraining is started at once, beside the schedule.
+    :param say: shows lines to the user.
+    :raises Dial2vecError: when one of them cannot be started.
+    """
+    remote = os.environ.get(PREFECT_SERVER)
+    address = remote or f"http://127.0.0.1:{port}/api"
+    environment, logs = environment_for(root, address), root / ".prefect" / "logs"
+    serve = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
+    work = ("-m", "prefect", "worker", "start", "--pool", POOL, "--name", f"{os.uname().nodename} {root}")
+    server = Process("Prefect's server", serve, environment, logs / "server.log")
+    worker = Process("Prefect's worker", work, environment, logs / "worker.log")
+    processes = [worker] if remote else [worker, server]
+    with as_scheduled_server(root, address), _stopped_together(processes):
+        if not remote:
+            server.start()
+        _wait_until_ready(address, server)
+        _prefect(root, environment, "work-pool", "create", POOL, "--type", "process", "--overwrite")
+        _prefect(root, environment, "deploy", "--all", "--prefect-file", str(root / "prefect.yaml"))
+        for name in _mark_dead(root, address, strangers=not remote):
+            say(f"the run {name} was killed before it ended; it is marked so")
+        worker.start()
+        if now:
+            _prefect(root, environment, "deployment", "run", f"{FLOW}/{NAME}")
+        say(f"Ready. Page: {address.removesuffix('/api')}    Ctrl-C ends it; logs are in {logs}")
+        while True:
+            time.sleep(1)
+            for process in reversed(processes):
+                if process.child is not None and process.child.poll() is not None:
+                    say(f"{process.name} ended with status {process.child.returncode}, and is started again")
+                    process.start()
+                    if process is server:
+                        _wait_until_ready(address, server)
+
+
+@contextlib.contextmanager
+def _stopped_together(processes: Sequence[Process]) -> Iterator[None]:
+    """End the processes with the `with`, also when this one is told to end."""
+
+    def told(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, told)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        for process in processes:
+            process.stop()
+
+
+def _wait_until_ready(address: str, server: Process) -> None:
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health", timeout=5):
+            return
+        if server.child is not None and server.child.poll() is not None:
+            raise Dial2vecError(f"{server.name} ended with status {server.child.returncode}; see {server.log}.")
+        if time.monotonic() > deadline:
+            raise Dial2vecError(f"{address} did not answer within {READY_SECONDS} seconds. Is the address right?")
+        time.sleep(0.5)
+
+
+def _mark_dead(root: Path, address: str, *, strangers: bool) -> list[str]:
+    os.environ[PREFECT_SERVER] = address
+    from prefect.client.orchestration import get_client
+
+    with get_client(sync_client=True) as client:
+        return mark_dead(root, client, strangers=strangers)
+
+
+def _prefect(root: Path, environment: dict[str, str], *arguments: str) -> None:
+    command = [sys.executable, "-m", "prefect", "--no-prompt", *arguments]
+    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        lines = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        raise Dial2vecError(f"`prefect {arguments[0]}` failed: {lines[-1] if lines else 'it gave no reason'}.")
