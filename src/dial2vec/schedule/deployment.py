@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import yaml
@@ -21,7 +22,6 @@ def write_deployment(root: Path, schedule: Schedule) -> Path:
     :raises SettingsError: when the cron expression names no time.
     """
     from cronsim import CronSim, CronSimError
-    from prefect import __version__
 
     try:
         CronSim(schedule.cron, datetime(2000, 1, 1, tzinfo=UTC))
@@ -32,7 +32,7 @@ def write_deployment(root: Path, schedule: Schedule) -> Path:
         ) from error
     content = {
         "name": "dial2vec",
-        "prefect-version": __version__,
+        "prefect-version": version("prefect"),
         "pull": [{"prefect.deployments.steps.set_working_directory": {"directory": str(root)}}],
         "deployments": [
             {

@@ -92,7 +92,7 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
     address = remote or f"http://127.0.0.1:{port}/api"
     environment, logs = environment_for(root, address), root / ".prefect" / "logs"
     serve = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
-    work = ("-m", "prefect", "worker", "start", "--pool", POOL, "--name", f"{os.uname().nodename} {root}")
+    work = ("-m", "prefect", "worker", "start", "--pool", POOL, "--name", f"{os.uname().nodename} {root.name}")
     server = Process("Prefect's server", serve, environment, logs / "server.log")
     worker = Process("Prefect's worker", work, environment, logs / "worker.log")
     processes = [worker] if remote else [worker, server]
@@ -148,10 +148,9 @@ def _wait_until_ready(address: str, server: Process) -> None:
 
 
 def _mark_dead(root: Path, address: str, *, strangers: bool) -> list[str]:
-    os.environ[PREFECT_SERVER] = address
-    from prefect.client.orchestration import get_client
+    from prefect.client.orchestration import SyncPrefectClient
 
-    with get_client(sync_client=True) as client:
+    with SyncPrefectClient(address) as client:
         return mark_dead(root, client, strangers=strangers)
 
 

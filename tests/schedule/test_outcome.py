@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dial2vec.artifacts import Artifacts
+from dial2vec.evaluation.intervals import Gain
+from dial2vec.files import write_json
+from dial2vec.promotion import Verdict
+from dial2vec.schedule.inbox import Arrival
+from dial2vec.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "params.yaml").write_text("seed: 1")
+    write_json(Artifacts(tmp_path, "calls").registration, {})
+    return tmp_path
+
+
+def done(**changes: object) -> Retraining:
+    return Retraining(
+        corpora=[Outcome("calls", why="enough new data", trained=True, verdict="Promoted: x.", **changes)]
+    )
+
+
+def test_the_same_work_is_remembered(root):
+    remember(root, "key", done(promoted=True))
+    found = done_before(root, "key", ["calls"])
+    assert found is not None
+    assert found.before is not None
+    [outcome] = found.corpora
+    # It was not trained or promoted this time.
+    assert (outcome.trained, outcome.promoted, outcome.verdict) == (False, False, "Promoted: x.")
+
+
+def test_other_work_is_not(root):
+    remember(root, "key", done())
+    assert done_before(root, "other", ["calls"]) is None
+    assert done_before(root, "key", ["calls", "chats"]) is None
+
+
+def test_a_failure_is_tried_again(root):
+    remember(root, "key", done(failed="no space"))
+    assert done_before(root, "key", ["calls"]) is None
+
+
+def test_without_its_registration_the_work_is_not_done(root):
+    remember(root, "key", done())
+    Artifacts(root, "calls").registration.unlink()
+    assert done_before(root, "key", ["calls"]) is None
+
+
+def test_a_damaged_memory_is_no_memory(root):
+    (root / "artifacts").mkdir()
+    (root / "artifacts" / "retrained.json").write_text('{"key": "key", "corp')
+    assert done_before(root, "key", ["calls"]) is None
+
+
+def test_data_and_settings_make_the_key(root):
+    first = work_key(root, "a")
+    assert first == work_key(root, "a")
+    assert first != work_key(root, "b")
+    (root / "params.yaml").write_text("seed: 2")
+    assert first != work_key(root, "a")
+
+
+def test_the_verdict_reads_well_on_the_page():
+    retraining = Retraining(before=0.0, notes=["nothing was pushed: no remote"])
+    retraining.arrived([Arrival("calls", "a.csv"), Arrival("calls", "b.csv", "no dialogue in it")])
+    promoted = Outcome("calls", why="enough new data: 30 new dialogues", trained=True)
+    promoted.judged(Verdict(True, [], {"champion": {"map": Gain(2.0, 0.5, 3.5)}}))
+    refused = Outcome("chats", why="nothing has changed")
+    refused.judged(Verdict(False, ["map 1.00 on dev equals the champion's"]))
+    retraining.corpora = [promoted, refused, Outcome("mails", failed="the disk is full")]
+    said = retraining.to_markdown(page="http://here")
+    for line in (
+        "## calls: new champion",
+        "trained: enough new data: 30 new dialogues. Promoted: On dev it gains over the champion: map +2.00 [+0.50, +3.50].",
+        "## chats: champion stays",
+        "not trained: nothing has changed. Champion stays: map 1.00 on dev equals the champion's.",
+        "## mails: failed",
+        "failed: the disk is full",
+        "Imported from the inbox: calls/a.csv.",
+        "Refused from the inbox: calls/b.csv: no dialogue in it",
+        "Note: nothing was pushed: no remote",
+        "MLflow: http://here",
+    ):
+        assert line in said
+    assert retraining.failed == "mails: the disk is full"
+    assert json.loads(json.dumps(retraining.to_record()))["corpora"][0]["promoted"] is True
+
+
+def test_the_table_has_a_row_for_start_and_trained(root):
+    write_json(Artifacts(root, "calls").metrics, {"start": {"map": 50.0}, "trained": {"map": 60.0}})
+    rows = results(root, [Outcome("calls", why="asked", trained=True), Outcome("chats", failed="no data")])
+    assert [(row["corpus"], row["encoder"], row["map"]) for row in rows] == [
+        ("calls", "start", 50.0),
+        ("calls", "trained", 60.0),
+        ("chats", "start", None),
+        ("chats", "trained", None),
+    ]
+    assert rows[3]["verdict"] == "failed: no data"
