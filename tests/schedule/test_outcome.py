@@ -78,7 +78,7 @@ def test_the_verdict_reads_well_on_the_page():
     said = retraining.to_markdown(page="http://here")
     for line in (
         "## calls: new champion",
-        "trained: enough new data: 30 new dialogues. Promoted: On dev it gains over the champion: map +2.00 [+0.50, +3.50].",
+        "trained: enough new data: 30 new dialogues. Promoted: On dev it gains over the champion: map +2.00 [+0.50,",
         "## chats: champion stays",
         "not trained: nothing has changed. Champion stays: map 1.00 on dev equals the champion's.",
         "## mails: failed",
