@@ -13,7 +13,7 @@ import numpy as np
 from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue
 from dial2vec.drift.shape import Shape, shape_of
-from dial2vec.drift.two_samples import Difference, FarAway, distances, energy_test, far_away
+from dial2vec.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.excerpts import excerpt
 from dial2vec.tasks.draws import lot
@@ -75,8 +75,8 @@ def compare(
 
     Of each side `options.max_dialogues` are drawn by their ids, so their order makes no difference, and encoded. There
     is an alarm when the two-sample test has a p-value below `options.p_value` and an effect of at least
-    `options.min_effect`, or when the share of far-away dialogues is at least `options.max_far_share` and chance makes
-    so many with a probability below `options.p_value`.
+    `options.min_effect`, or when the share of far-away dialogues is above `options.max_far_share` and chance makes so
+    many with a probability below `options.p_value`.
 
     :param reference: dialogues of the training data, streamed once.
     :param new: likewise; fewer than `options.min_dialogues` on either side are not judged, and no alarm.
@@ -93,19 +93,40 @@ def compare(
                 "(drift.min_dialogues). Collect more."
             )
             return Comparison(False, verdict, **shapes)
-    between = distances(encoder.encode(old), encoder.encode(fresh))
-    difference, far = energy_test(between, len(old), seed=seed), far_away(between, len(old))
-    reasons = [*_as_a_whole(difference, options), *_by_far_ones(far, options)]
+    judged = judge(distances(encoder.encode(old), encoder.encode(fresh)), len(old), options=options, seed=seed)
+    far = judged.far
     return Comparison(
-        alarm=bool(reasons),
-        verdict=_verdict(reasons, difference, far),
+        alarm=bool(judged.reasons),
+        verdict=_verdict(judged),
         **shapes,
-        difference=difference,
+        difference=judged.difference,
         far_share=far.share,
         far_expected=far.expected,
         far_p_value=far.p_value,
         farthest=_farthest(fresh, far),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Two sets of vectors, judged.
+
+    :param reasons: for an alarm, as clauses; empty where there is none.
+    """
+
+    difference: Difference
+    far: FarAway
+    reasons: tuple[str, ...]
+
+
+def judge(between: Floats, n: int, *, options: Drift, seed: int) -> Judged:
+    """Judge distances by the rule of `compare`.
+
+    :param between: of `two_samples.distances`, [n + m, n + m].
+    :param n: how many of them are old.
+    """
+    difference, far = energy_test(between, n, seed=seed), far_away(between, n)
+    return Judged(difference, far, (*_as_a_whole(difference, options), *_by_far_ones(far, options)))
 
 
 def _drawn(dialogues: Iterable[Dialogue], most: int, seed: int) -> tuple[list[Dialogue], int]:
@@ -127,7 +148,7 @@ def _as_a_whole(found: Difference, options: Drift) -> list[str]:
 
 
 def _by_far_ones(found: FarAway, options: Drift) -> list[str]:
-    if found.p_value >= options.p_value or found.share < options.max_far_share:
+    if found.p_value >= options.p_value or found.share <= options.max_far_share:
         return []
     return [
         f"{_percent(found.share)} of them are far away from all training data ({_percent(found.expected)} is usual, "
@@ -135,13 +156,14 @@ def _by_far_ones(found: FarAway, options: Drift) -> list[str]:
     ]
 
 
-def _verdict(reasons: Sequence[str], difference: Difference, far: FarAway) -> str:
-    if reasons:
-        return f"Drift: the new dialogues are not like the training data: {', and '.join(reasons)}."
+def _verdict(judged: Judged) -> str:
+    if judged.reasons:
+        return f"Drift: the new dialogues are not like the training data: {', and '.join(judged.reasons)}."
+    difference, far = judged.difference, judged.far
     return (
-        f"No drift: the new dialogues are like the training data. They differ by {difference.effect:.3f}, which chance "
-        f"does in {_percent(difference.p_value)} of all cases, and {_percent(far.share)} of them are far away "
-        f"({_percent(far.expected)} is usual)."
+        f"No drift: the new dialogues are like the training data. As a whole they differ by {difference.effect:.3f}, "
+        f"which chance does in {_percent(difference.p_value)} of all cases, and {_percent(far.share)} of them are far "
+        f"away ({_percent(far.expected)} is usual)."
     )
 
 
