@@ -159,10 +159,9 @@ def test_too_few_dialogues_are_not_judged_and_not_read():
     found = compare(calls(200), calls(19), encoder=encoder, options=OPTIONS, seed=1)
     assert (found.alarm, found.difference, encoder.read) == (False, None, [])
     assert found.verdict == (
-        "Too few to judge: found 19 dialogues in the new dialogues, expected at least 20 (drift.min_dialogues). "
-        "Collect more."
+        "Too few to judge: found 19 new dialogues, expected at least 20 (drift.min_dialogues). Collect more."
     )
-    assert "0 dialogues in the training data" in compared([], calls(50)).verdict
+    assert "found 0 dialogues of training data, expected" in compared([], calls(50)).verdict
 
 
 def test_the_order_of_the_dialogues_makes_no_difference():
@@ -260,7 +259,7 @@ def test_too_few_dialogues_end_with_status_0_and_no_verdict(run, tmp_path):
     write_dialogues(tmp_path / "few.jsonl", spoken(3, words=range(20, 30), seed=1))
     done = run("few.jsonl")
     assert done.exit_code == 0, done.output
-    assert "Too few to judge: found 3 dialogues in the new dialogues, expected at least 20" in done.output
+    assert "Too few to judge: found 3 new dialogues, expected at least 20" in done.output
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.drift.comparison import Comparison, compare
 from dial2vec.drift.shape import Quartiles, Shape
-from dial2vec.embedding.shards import ShardReader, shards_of
+from dial2vec.embedding.shards import ShardReader, look_at, shards_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.tasks.sources import require_split
@@ -32,13 +32,15 @@ def compare_files(
     """
     train = Artifacts(root, corpus).split("train")
     require_split(corpus, train)
-    new = list(_read(transcripts, quarantine))
-    if not new:
+    # A wrong path is found before the model is loaded.
+    look_at(transcripts)
+    encoder = DialogueEncoder.start(settings.encoder) if model is None else DialogueEncoder.from_pretrained(model)
+    reference, new = read_dialogues(train, may_be_empty=True), _read(transcripts, quarantine)
+    found = compare(reference, new, encoder=encoder, options=settings.drift, seed=settings.seed)
+    if not found.new.dialogues:
         reasons = "; ".join(map(str, quarantine[:3])) or "it is empty"
         raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend it and try again.")
-    encoder = DialogueEncoder.start(settings.encoder) if model is None else DialogueEncoder.from_pretrained(model)
-    reference = read_dialogues(train, may_be_empty=True)
-    return compare(reference, new, encoder=encoder, options=settings.drift, seed=settings.seed)
+    return found
 
 
 def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:

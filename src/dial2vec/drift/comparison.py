@@ -68,6 +68,18 @@ class Comparison:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Two sets of vectors, judged.
+
+    :param reasons: for an alarm, as clauses; empty where there is none.
+    """
+
+    difference: Difference
+    far: FarAway
+    reasons: tuple[str, ...]
+
+
 def compare(
     reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: DialogueEncoder, options: Drift, seed: int
 ) -> Comparison:
@@ -85,38 +97,27 @@ def compare(
     :param seed: of the draw, and of the permutations.
     """
     (old, n_old), (fresh, n_new) = (_drawn(side, options.max_dialogues, seed) for side in (reference, new))
-    shapes = {"reference": shape_of(old, of=n_old), "new": shape_of(fresh, of=n_new)}
-    for side, found in (("training data", n_old), ("new dialogues", n_new)):
+    was, now = shape_of(old, of=n_old), shape_of(fresh, of=n_new)
+    for what, found in (("dialogues of training data", n_old), ("new dialogues", n_new)):
         if found < options.min_dialogues:
             verdict = (
-                f"Too few to judge: found {found} dialogues in the {side}, expected at least {options.min_dialogues} "
+                f"Too few to judge: found {found} {what}, expected at least {options.min_dialogues} "
                 "(drift.min_dialogues). Collect more."
             )
-            return Comparison(False, verdict, **shapes)
+            return Comparison(alarm=False, verdict=verdict, reference=was, new=now)
     judged = judge(distances(encoder.encode(old), encoder.encode(fresh)), len(old), options=options, seed=seed)
     far = judged.far
     return Comparison(
         alarm=bool(judged.reasons),
         verdict=_verdict(judged),
-        **shapes,
+        reference=was,
+        new=now,
         difference=judged.difference,
         far_share=far.share,
         far_expected=far.expected,
         far_p_value=far.p_value,
         farthest=_farthest(fresh, far),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Two sets of vectors, judged.
-
-    :param reasons: for an alarm, as clauses; empty where there is none.
-    """
-
-    difference: Difference
-    far: FarAway
-    reasons: tuple[str, ...]
 
 
 def judge(between: Floats, n: int, *, options: Drift, seed: int) -> Judged:
