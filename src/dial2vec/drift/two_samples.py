@@ -68,7 +68,7 @@ def energy_test(between: Floats, n: int, *, seed: int) -> Difference:
     The energy distance is twice the mean distance between the sets less the mean distances within each; for points of
     a Euclidean space it is 0 only where the distributions are the same. The effect is its square root after division
     by twice the mean distance between the sets, so that it grows as the share of other dialogues does. Source: Székely
-    and Rizzo 2013, "Energy statistics", sections 5 and 6.
+    and Rizzo 2013, "Energy statistics: a class of statistics based on distances".
 
     :param between: of `distances`, [n + m, n + m].
     :param n: how many of them are old, from 2 to all but 2.
