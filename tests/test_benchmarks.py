@@ -344,7 +344,8 @@ def test_a_trial_of_drift_draws_nobody_twice_and_a_new_label_is_new():
 
 def test_alarms_of_drift_are_counted_by_what_raised_them():
     points = np.random.default_rng(0).normal(size=(1200, 8))
-    points[1100:] += 40
+    points[:1100, 0] += 40
+    points[1100:, 1] += 40
     between = drift.distances(points[:1100], points[1100:])
     pool = drift.Pool(between, [()] * 1100)
     row = drift.line("other", 0.2, [drift.another_corpus(pool, 100, 20)], pool, drift.Drift(), 2)

@@ -56,9 +56,9 @@ def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue
 def describe(found: Comparison, corpus: str) -> str:
     """Return the comparison as a table, the farthest dialogues and the verdict, with what to do next."""
     lines = _table(found.reference, found.new)
-    if found.difference is not None and found.far_share is not None:
-        lines += ["", f"difference {found.difference.effect:.3f}, p-value {found.difference.p_value:.3f}"]
-        lines += [f"far away {100 * found.far_share:.1f} %, p-value {found.far_p_value:.3f}"]
+    if found.difference is not None and found.far_share is not None and found.far_p_value is not None:
+        lines += ["", f"difference {found.difference.effect:.3f}, p-value {_chance(found.difference.p_value)}"]
+        lines += [f"far away {100 * found.far_share:.1f} %, p-value {_chance(found.far_p_value)}"]
     if found.farthest:
         lines += ["", "Farthest from the training data (1.0 is where far away begins):"]
         lines += [f"  {one.distance:4.1f}  {one.dialogue_id}  {one.begins}  ({one.origin})" for one in found.farthest]
@@ -84,6 +84,10 @@ def _table(reference: Shape, new: Shape) -> list[str]:
     }
     widths = [max(map(len, column)) for column in zip(*rows.values(), strict=True)]
     return [f"{name:<18}{old:>{widths[0]}}  {fresh:>{widths[1]}}" for name, (old, fresh) in rows.items()]
+
+
+def _chance(p_value: float) -> str:
+    return f"{p_value:.3f}" if p_value >= 0.001 else "below 0.001"
 
 
 def _spread(quartiles: Quartiles) -> str:
