@@ -24,6 +24,7 @@ import base_size
 import combined
 import criteria
 import data
+import drift
 import fuzz_import
 import recipe
 import scaling
@@ -325,3 +326,27 @@ def test_growth_is_measured_at_every_size_and_drawn(tmp_path, monkeypatch):
     scaling.draw(rows, tmp_path / "scaling.png")
     assert (tmp_path / "scaling.png").read_bytes()[1:4] == b"PNG"
     assert scaling.line(scaling.Row("length", 128.0, "ours", 0.256)) == "| length | 128 | ours | 0.256 | 2.00e-03 |\n"
+
+
+def test_a_trial_of_drift_draws_nobody_twice_and_a_new_label_is_new():
+    labels = [("bank", "hotel") if place % 4 == 0 else ("hotel",) for place in range(1500)]
+    pool = drift.Pool(np.zeros((1600, 1600)), labels)
+    for draws in (drift.another_corpus, drift.new_label):
+        old, new = draws(pool, 300, 60)(np.random.default_rng(0))
+        assert (len(old), len(new), len({*old, *new})) == (500, 300, 800)
+        strange = [place >= 1500 or "bank" in labels[place] for place in new]
+        if draws is drift.new_label:
+            assert not any("bank" in labels[place] for place in old)
+            assert sum(strange) == 60
+        else:
+            assert sum(place >= 1500 for place in new) == 60
+
+
+def test_alarms_of_drift_are_counted_by_what_raised_them():
+    points = np.random.default_rng(0).normal(size=(1200, 8))
+    points[:1100, 0] += 40
+    points[1100:, 1] += 40
+    between = drift.distances(points[:1100], points[1100:])
+    pool = drift.Pool(between, [()] * 1100)
+    row = drift.line("other", 0.2, [drift.another_corpus(pool, 100, 20)], pool, drift.Drift(), 2)
+    assert row == "| other | 20 % | 2 of 2 (2, 2) |\n"

@@ -231,6 +231,17 @@ class Schedule:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """What `dial2vec drift` compares, and what it lets pass (block `drift`; docs/drift.md)."""
+
+    max_dialogues: int = 500
+    min_dialogues: int = 20
+    p_value: float = 0.01
+    min_effect: float = 0.02
+    max_far_share: float = 0.03
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of `params.yaml`.
 
@@ -256,6 +267,7 @@ class Settings:
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)
     schedule: Schedule = field(default_factory=Schedule)
+    drift: Drift = field(default_factory=Drift)
 
 
 def flat(settings: Settings) -> dict[str, object]:

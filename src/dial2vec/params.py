@@ -104,6 +104,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "promote.min_map_gain": (-100, 100),
     "promote.confidence": (0, 0.999),
     "schedule.min_new_share": (0, 1),
+    # All pairs of two sides are compared: with 5,000 of each these are 800 MB.
+    "drift.max_dialogues": (20, 5000),
+    "drift.min_dialogues": (5, 5000),
+    # A thousand permutations tell no smaller ones.
+    "drift.p_value": (0.002, 0.5),
+    "drift.min_effect": (0, 1),
+    "drift.max_far_share": (0, 1),
 }
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.
@@ -154,6 +161,11 @@ def _general(settings: Settings) -> Iterator[str]:
         yield "encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2."
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         yield "prepare: dev_share + test_share leave nothing to train on; lower one of them."
+    if settings.drift.min_dialogues > settings.drift.max_dialogues:
+        yield (
+            f"drift.min_dialogues: found {settings.drift.min_dialogues}, more than drift.max_dialogues "
+            f"({settings.drift.max_dialogues}); lower it."
+        )
 
 
 def _of_schedule(settings: Settings) -> Iterator[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -82,3 +83,24 @@ def test_what_was_set_aside_before_is_not_new(root):
 def test_the_same_file_under_another_name_is_nothing_new(root):
     (Artifacts(root, "calls").data / "a.jsonl").rename(Artifacts(root, "calls").data / "c.jsonl")
     assert "0 new dialogues" in reason_to_train(root, "calls", SETTINGS).words
+
+
+@pytest.mark.parametrize("alarm", [False, True])
+def test_few_new_dialogues_are_a_reason_when_they_differ(root, monkeypatch, alarm):
+    compared = []
+
+    def drift(new: list, artifacts: Artifacts, settings: object) -> SimpleNamespace:
+        compared.append([dialogue.dialogue_id for dialogue in new])
+        return SimpleNamespace(alarm=alarm, verdict="far away 30 %.")
+
+    monkeypatch.setattr(reasons, "_drift", drift)
+    few = settings_from_dict({"schedule": {"min_new_share": 0.5}, "drift": {"min_dialogues": 10}})
+    add(root, DIALOGUES[40:49])
+    assert "and fewer than 50 %" in reason_to_train(root, "calls", few).words
+    assert compared == []
+    add(root, DIALOGUES[40:50])
+    reason = reason_to_train(root, "calls", few)
+    assert compared == [[f"d{n}" for n in range(40, 50)]]
+    assert reason.train == alarm
+    assert ("drift: 10 new dialogues" in reason.words) == alarm
+    assert ("which are like those" in reason.words) != alarm

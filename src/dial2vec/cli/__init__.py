@@ -9,7 +9,7 @@ import click
 
 from dial2vec import telemetry
 from dial2vec.cli.data import add, fetch, import_, stats
-from dial2vec.cli.pipeline import embed, page, results, run
+from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, benchmark, evaluate
 from dial2vec.cli.schedule import schedule
@@ -31,7 +31,7 @@ class Group(click.Group):
 
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(run, results, embed, page, schedule),
+    *(run, results, embed, drift, page, schedule),
     *(promote, rollback, history, versions),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -14,6 +15,8 @@ from dial2vec.errors import Dial2vecError
 
 # What `dial2vec embed` writes into a folder.
 PART = re.compile(r"part-\d{8}\.parquet")
+# Exit status of `dial2vec drift`: 1 is an error, 2 a wrong option.
+DRIFT = 3
 PAGES = {"mlflow": 5000, "prefect": 4200}
 
 
@@ -89,6 +92,37 @@ def embed(
         click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
+
+
+@click.command()
+@click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option("--corpus", help="Whose training data they are compared with; default: the one of params.yaml.")
+@click.option("--model", help="Encoder that both are read by; default: the starting encoder.")
+@click.option("--json", "as_json", is_flag=True, help="Print a record instead of a table.")
+def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
+    """Compare new dialogues, TRANSCRIPTS, with the training data of a corpus.
+
+    TRANSCRIPTS is a JSON Lines file, or a folder of them. Ends with status 0 where nothing has changed or there are too
+    few to judge, 3 on drift, 1 on an error.
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.dialogue import Quarantined
+    from dial2vec.params import load_settings
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml")
+    if corpus is None and len(settings.corpora) > 1:
+        found = f"params.yaml names {len(settings.corpora)} corpora ({', '.join(settings.corpora)})"
+        raise Dial2vecError(f"{found}; expected one to compare with. Say which: --corpus {settings.corpora[0]}.")
+    from dial2vec.drift.command import compare_files, describe
+
+    name, quarantine = corpus or settings.corpora[0], list[Quarantined]()
+    done = compare_files(root, name, transcripts, model=model, settings=settings, quarantine=quarantine)
+    click.echo(json.dumps(done.to_dict(), ensure_ascii=False, indent=2) if as_json else describe(done, name))
+    if quarantine:
+        click.echo(f"{len(quarantine)} records could not be used, such as {quarantine[0]}", err=True)
+    if done.alarm:
+        sys.exit(DRIFT)
 
 
 @click.command()

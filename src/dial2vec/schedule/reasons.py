@@ -7,13 +7,16 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.pipeline import dvc_status, targets
+
+if TYPE_CHECKING:
+    from dial2vec.drift import Comparison
 
 NAMED = 3
 
@@ -61,7 +64,21 @@ def _about(new: list[Dialogue], trained: list[Dialogue], artifacts: Artifacts, s
     least = settings.schedule.min_new_share
     if new and share >= least:
         return Reason(True, f"enough new data: {said}")
+    if len(new) >= settings.drift.min_dialogues:
+        found = _drift(new, artifacts, settings)
+        if found.alarm:
+            return Reason(True, f"drift: {said}, and they are not like those: {found.verdict}")
+        said += ", which are like those"
     return Reason(False, f"too little new data: {said}, and fewer than {100 * least:g} %")
+
+
+def _drift(new: list[Dialogue], artifacts: Artifacts, settings: Settings) -> Comparison:
+    from dial2vec.drift import compare
+    from dial2vec.encoder import DialogueEncoder
+
+    reference = list(read_dialogues(artifacts.split("train"), quarantine=[]))
+    encoder = DialogueEncoder.start(settings.encoder)
+    return compare(reference, new, encoder=encoder, options=settings.drift, seed=settings.seed)
 
 
 def _all_dialogues(root: Path, corpus: str, settings: Settings) -> Iterable[Dialogue]:
