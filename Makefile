@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain schedule benchmark mlflow prefect bench bench-quick lint clean
+.PHONY: help run test install retrain schedule benchmark mlflow prefect faults bench bench-quick lint clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -43,6 +43,10 @@ mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 
 prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 	@$(BIN)/dial2vec page prefect
+
+faults: .venv/installed  ## kill everything at random moments and see whether it recovers; hours (docs/reliability.md)
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 200 --output docs/faults.json
 
 bench: .venv/installed  ## all benchmarks, into the tables of docs/benchmarks.md; over an hour on an idle machine, 3 GB
 	@$(BIN)/python benchmarks/tables.py

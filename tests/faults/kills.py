@@ -1,0 +1,185 @@
+"""Kill -9 at random moments, again and again: does the champion always load, and does the next run succeed?
+
+    .venv/bin/python tests/faults/kills.py --kills 200 --output docs/faults.json
+
+Each round brings new dialogues or new settings, starts one of the commands, and kills a random process of its tree at a
+random moment of its usual duration: the command itself, DVC, a stage, the flow. Then the champion is loaded, every
+version's files and aliases are looked at, and the same command is run again to its end. Goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import psutil
+import yaml
+
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+
+from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
+
+HOW = ".venv/bin/python tests/faults/kills.py --kills {kills}"
+
+
+def new_dialogues(project: Path, number: int) -> None:
+    """Data changes: every stage runs again."""
+    drop(project, f"night{number}.jsonl", dialogues(12, first=10_000 + 100 * number, seed=number))
+
+
+def new_rate(project: Path, number: int) -> None:
+    """A setting of training changes: train and what follows."""
+    _set(project, "train", "learning_rate", 1e-4 * (1 + number / 1000))
+
+
+def new_selection(project: Path, number: int) -> None:
+    """A setting of evaluation changes: evaluate and register."""
+    _set(project, "evaluate", "batch_size", 8 + number)
+
+
+def _set(project: Path, block: str, key: str, value: object) -> None:
+    path = project / "params.yaml"
+    params = yaml.safe_load(path.read_text())
+    params[block][key] = value
+    path.write_text(yaml.safe_dump(params))
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A command, what changes before it, and how often it is drawn."""
+
+    name: str
+    command: tuple[str, ...]
+    change: Callable[[Path, int], None] | None
+    weight: float
+
+
+KINDS = (
+    Kind("nightly flow, new data", ("python", "flows/retrain.py"), new_dialogues, 0.25),
+    Kind("training", ("dial2vec", "run"), new_rate, 0.35),
+    Kind("evaluation", ("dial2vec", "run"), new_selection, 0.25),
+    Kind("promotion", ("dial2vec", "promote", CORPUS), new_rate, 0.15),
+)
+
+
+@dataclass(frozen=True)
+class Round:
+    """One kill and what came of it."""
+
+    number: int
+    kind: str
+    after_seconds: float
+    killed: str
+    faults: list[str]
+    recovered: bool
+    seconds: float
+
+
+def one_round(project: Path, number: int, usual: dict[str, float]) -> Round:
+    """Start a command, kill a process of its tree, look at the registry, and run the command to its end."""
+    rng = np.random.default_rng([7, number])
+    kind = KINDS[rng.choice(len(KINDS), p=[one.weight for one in KINDS])]
+    began = time.monotonic()
+    if kind.change is not None:
+        kind.change(project, number)
+    if kind.name == "promotion":
+        assert call(project, "dial2vec", "run").returncode == 0
+    process = start(project, *kind.command)
+    wait = float(rng.uniform(0, usual.get(kind.name, 40.0)))
+    deadline = time.monotonic() + wait
+    while process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    killed = _kill(process.pid, rng)
+    with contextlib.suppress(Exception):
+        process.wait(60)
+    _end_group(process.pid)
+    faults = registry_faults(project)
+    again = time.monotonic()
+    done = call(project, *kind.command)
+    usual[kind.name] = 0.7 * usual.get(kind.name, 40.0) + 0.3 * (time.monotonic() - again)
+    recovered = done.returncode == 0
+    if not recovered:
+        faults = [*faults, (done.stdout + done.stderr).strip().splitlines()[-1]]
+    faults = [*faults, *registry_faults(project)]
+    seconds = time.monotonic() - began
+    return Round(number, kind.name, round(wait, 2), killed, faults, recovered, round(seconds, 1))
+
+
+def _kill(pid: int, rng: np.random.Generator) -> str:
+    """Kill one of the processes of a tree, and return its command."""
+    with contextlib.suppress(psutil.Error):
+        tree = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+        chosen = tree[int(rng.integers(len(tree)))]
+        said = " ".join(chosen.cmdline()[1:4])
+        os.kill(chosen.pid, signal.SIGKILL)
+        return said
+    return "nothing: it had ended"
+
+
+def _end_group(pid: int) -> None:
+    """End what is left of a command, as the end of a session would."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(pid, signal.SIGTERM if time.monotonic() < deadline - 5 else signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        time.sleep(0.5)
+
+
+def main() -> None:
+    """Do the rounds that are not in the record yet, and write the summary."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--work", type=Path, default=Path("artifacts/faults"), help="folder of the project")
+    parser.add_argument("--output", type=Path, help="such as docs/faults.json")
+    arguments = parser.parse_args()
+    project, record = (arguments.work / "project").resolve(), arguments.work / "rounds.jsonl"
+    if not record.is_file():
+        shutil.rmtree(project, ignore_errors=True)
+        project.mkdir(parents=True)
+        make_project(project)
+        done = call(project, "dial2vec", "run")
+        assert done.returncode == 0, done.stdout + done.stderr
+        record.touch()
+    rounds = [json.loads(line) for line in record.read_text().splitlines()]
+    usual: dict[str, float] = {}
+    for number in range(len(rounds), arguments.kills):
+        found = one_round(project, number, usual)
+        with record.open("a") as handle:
+            handle.write(json.dumps(asdict(found)) + "\n")
+        rounds.append(asdict(found))
+        sys.stdout.write(f"{number + 1}/{arguments.kills} {found.kind}: killed {found.killed} after "
+                         f"{found.after_seconds} s; {found.faults or 'well'} ({found.seconds} s)\n")  # fmt: skip
+        sys.stdout.flush()
+    summary = summed_up(rounds, arguments.kills)
+    sys.stdout.write(json.dumps(summary, indent=2) + "\n")
+    if arguments.output:
+        arguments.output.write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def summed_up(rounds: list[dict], kills: int) -> dict[str, object]:
+    """Return the record for docs/faults.json."""
+    by_kind = {kind.name: sum(one["kind"] == kind.name for one in rounds) for kind in KINDS}
+    hit = sum(not one["killed"].startswith("nothing") for one in rounds)
+    return {
+        "kills": hit,
+        "champion_lost": sum(bool(one["faults"]) for one in rounds),
+        "runs_not_recovered": sum(not one["recovered"] for one in rounds),
+        "by_kind": by_kind,
+        "command": HOW.format(kills=kills),
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""A small project of its own for the faults: real DVC, MLflow and Prefect, a tiny encoder, three topics."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from tiny_models import bert
+
+ROOT = Path(__file__).parents[2]
+CORPUS = "calls"
+WORDS = np.arange(40).reshape(4, 10)
+
+
+def dialogues(n: int, *, first: int = 0, seed: int = 0) -> str:
+    """Lines of n dialogues of three topics: ten words of their own, ten that all share."""
+    rng = np.random.default_rng([seed, first])
+    lines = []
+    for number in range(first, first + n):
+        own = WORDS[[number % 3, 3]].ravel()
+        turns = [{"speaker": "ab"[t % 2], "text": " ".join(f"w{w}" for w in rng.choice(own, 3))} for t in range(5)]
+        lines.append(json.dumps({"dialogue_id": f"d{number}", "turns": turns, "labels": [f"topic{number % 3}"]}))
+    return "\n".join(lines) + "\n"
+
+
+def make_project(folder: Path, *, n: int = 240, cron: str = "0 3 1 1 *") -> Path:
+    """Make a checkout with one corpus whose gate lets everything through, so that every training moves the champion."""
+    for name in ("dvc.yaml", "src", "flows"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    (folder / "tiny").mkdir()
+    bert(folder / "tiny", *(f"w{number}" for number in range(10, 40)))
+    (folder / "data" / CORPUS).mkdir(parents=True)
+    (folder / "data" / CORPUS / "a.jsonl").write_text(dialogues(n))
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params["corpora"] = [CORPUS]
+    params["prepare"] |= {"dev_share": 0.2, "test_share": 0.2}
+    params["sample"]["negatives"] = 2
+    params["encoder"]["name"] = str(folder / "tiny")
+    params["train"] |= {"max_dialogues": 20, "batch_size": 2, "log_steps": 1, "checkpoint_steps": 2}
+    params["select"] |= {"selection": "last", "bootstraps": 1}
+    params["evaluate"]["kmeans_runs"] = 1
+    params["promote"] = {f"min_{name}_gain": -100.0 for name in ("purity", "spearman", "map")} | {"confidence": 0.0}
+    params["schedule"] |= {"cron": cron, "min_new_share": 0.0, "push": "nothing"}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params))
+    for command in (("dvc", "init", "--no-scm", "--quiet"), ("dial2vec", "add", CORPUS)):
+        done = call(folder, *command)
+        assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def environment(project: Path) -> dict[str, str]:
+    """Return the variables of a command in the project; its own code is what runs."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_"))}
+    return clean | {"PYTHONPATH": str(project / "src"), "PATH": "/usr/bin:/bin"}
+
+
+def call(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command of .venv/bin to its end."""
+    return subprocess.run(
+        [f".venv/bin/{command[0]}", *command[1:]],
+        cwd=project, env=environment(project), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def start(project: Path, *command: str) -> subprocess.Popen[bytes]:
+    """Start a command of .venv/bin in a group of its own; what it says goes to `said.log`."""
+    with (project / "said.log").open("ab") as log:
+        return subprocess.Popen(
+            [f".venv/bin/{command[0]}", *command[1:]],
+            cwd=project, env=environment(project), stdout=log, stderr=log, start_new_session=True,
+        )  # fmt: skip
+
+
+def drop(project: Path, name: str, text: str) -> None:
+    """Put a whole file into the inbox, old enough to be taken."""
+    path = project / "inbox" / CORPUS / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    long_ago = time.time() - 600
+    os.utime(path, (long_ago, long_ago))
+
+
+def registry_faults(project: Path) -> list[str]:
+    """Return what is wrong with the registry, in sentences: every alias loads, every version has its files."""
+    script = (
+        "import sys, json; from pathlib import Path; from dial2vec.champions import history; "
+        "from dial2vec.tracking import local_model, versions; from dial2vec.encoder import DialogueEncoder; "
+        "from dial2vec.dialogue import Dialogue, Turn; root = Path.cwd(); faults = []\n"
+        "found = versions(root, 'calls'); aliases = [alias for one in found for alias in one.aliases]\n"
+        "for alias in ('champion', 'candidate'):\n"
+        "    if aliases.count(alias) != 1: faults.append(f'{aliases.count(alias)} versions are {alias}')\n"
+        "for one in found:\n"
+        "    if not (local_model(f'models:/dial2vec-calls/{one.version}', root=root) / 'config.json').is_file():\n"
+        "        faults.append(f'version {one.version} has no files')\n"
+        "encoder = DialogueEncoder.from_pretrained('models:/dial2vec-calls@champion')\n"
+        "vector = encoder.encode([Dialogue('x', (Turn('a', 'w1'), Turn('b', 'w2')))])\n"
+        "if vector.shape != (1, 16): faults.append('the champion encodes nothing')\n"
+        "told = history(root, 'calls'); champion = next(o.version for o in found if 'champion' in o.aliases)\n"
+        "if told[-1].after != champion: faults.append(f'history says {told[-1].after}, the alias {champion}')\n"
+        "print(json.dumps(faults))"
+    )
+    done = call(project, "python", "-c", script)
+    if done.returncode:
+        lines = (done.stdout + done.stderr).strip().splitlines()
+        return [lines[-1] if lines else "no reason given"]
+    faults: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
+    return faults

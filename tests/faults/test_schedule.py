@@ -1,0 +1,98 @@
+"""A real server, worker and schedule: runs are created and run, and go on after everything was killed."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
+
+# On a busy machine; on an idle one it takes a tenth.
+PATIENCE = 900
+
+
+def wait_for(what: str, found: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + PATIENCE
+    while not found():
+        assert time.monotonic() < deadline, f"waited {PATIENCE} seconds for {what}"
+        time.sleep(1)
+
+
+def runs(project: Path, state: str) -> int:
+    """How many runs that the schedule made are in a state."""
+    with sqlite3.connect(f"file:{project / '.prefect' / 'prefect.db'}?mode=ro", uri=True) as database:
+        asked = "select count(*) from flow_run where auto_scheduled and state_name = ?"
+        return int(database.execute(asked, (state,)).fetchone()[0])
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def processes(project: Path, words: str) -> list[psutil.Process]:
+    """Processes of this project whose command has these words."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ"]):
+        command = " ".join(process.info["cmdline"] or ())
+        if re.search(words, command) and (process.info["environ"] or {}).get("PYTHONPATH") == str(project / "src"):
+            found.append(process)
+    return found
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A project whose schedule comes every minute, at work."""
+    folder = make_project(tmp_path_factory.mktemp("nightly"), cron="* * * * *")
+    supervisor = start(folder, "dial2vec", "schedule", "--port", str(free_port()))
+    yield folder
+    supervisor.send_signal(signal.SIGTERM)
+    supervisor.wait(60)
+    assert not processes(folder, "prefect"), "the server or the worker outlived the schedule"
+
+
+def test_the_schedule_creates_a_run_that_trains_and_promotes(project):
+    wait_for(
+        "a scheduled run", lambda: (project / ".prefect" / "prefect.db").is_file() and runs(project, "Completed") > 0
+    )
+    assert "promoted; champion is version 2" in call(project, "dial2vec", "history", CORPUS).stdout
+    assert registry_faults(project) == []
+
+
+def test_after_a_kill_of_server_worker_and_flow_the_next_scheduled_run_succeeds(project):
+    drop(project, "tuesday.jsonl", dialogues(60, first=5000))
+    wait_for("training", lambda: bool(processes(project, "dial2vec.stages.train")))
+    for words in ("prefect server", "prefect worker", "prefect.engine"):
+        for process in processes(project, words):
+            os.kill(process.pid, signal.SIGKILL)
+    assert registry_faults(project) == []
+    before = runs(project, "Completed")
+    wait_for("the next run", lambda: runs(project, "Completed") > before)
+    assert runs(project, "Crashed") >= 1
+    assert "version 3 promoted" in call(project, "dial2vec", "history", CORPUS).stdout
+    assert registry_faults(project) == []
+
+
+def test_a_champion_is_taken_back_and_the_next_run_leaves_it_so(project):
+    before = runs(project, "Completed")
+    done = call(project, "dial2vec", "rollback", CORPUS, "--because", "a test")
+    assert "version 2 is champion again, in place of version 3" in done.stdout
+    wait_for("the next run", lambda: runs(project, "Completed") > before + 1)
+    assert (
+        "version 3 rolled back; champion is version 2"
+        in call(project, "dial2vec", "history", CORPUS).stdout.splitlines()[-1]
+    )

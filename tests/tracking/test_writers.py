@@ -1,0 +1,44 @@
+"""Several processes write to one store at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from dial2vec.store import open_store
+
+WRITERS, RUNS, STEPS = 6, 2, 50
+SCRIPT = """
+import sys
+from pathlib import Path
+from dial2vec.tracking import log_run
+root, writer = Path(sys.argv[1]), sys.argv[2]
+for number in range(int(sys.argv[3])):
+    course = [{"step": step, "loss": float(step)} for step in range(int(sys.argv[4]))]
+    params = {f"setting.{n}": n for n in range(30)}
+    log_run(root, area="benchmark", name=f"{writer} {number}", params=params, metrics={"map": float(writer)},
+            tags={"writer": writer}, record={"writer": writer}, course=course)
+"""
+
+
+def test_six_writers_at_once_lose_nothing(root):
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", SCRIPT, str(root), str(writer), str(RUNS), str(STEPS)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for writer in range(WRITERS)
+    ]
+    outcomes = [(process.communicate()[1], process.returncode) for process in started]
+    assert outcomes == [("", 0)] * WRITERS
+    client = open_store(root)
+    experiment = client.get_experiment_by_name("dial2vec-benchmark").experiment_id
+    runs = client.search_runs([experiment])
+    assert len(runs) == WRITERS * RUNS
+    for run in runs:
+        assert run.info.status == "FINISHED"
+        assert len(run.data.params) == 30
+        assert run.data.metrics["map"] == float(run.data.tags["writer"])
+        assert len(client.get_metric_history(run.info.run_id, "course.loss")) == STEPS
+        assert [entry.path for entry in client.list_artifacts(run.info.run_id)] == ["record.json"]
