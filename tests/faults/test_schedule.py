@@ -33,7 +33,10 @@ def wait_for(what: str, found: Callable[[], bool]) -> None:
 
 def runs(project: Path, state: str) -> int:
     """How many runs that the schedule made are in a state."""
-    with sqlite3.connect(f"file:{project / '.prefect' / 'prefect.db'}?mode=ro", uri=True) as database:
+    path = project / ".prefect" / "prefect.db"
+    if not path.is_file():
+        return 0
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         asked = "select count(*) from flow_run where auto_scheduled and state_name = ?"
         return int(database.execute(asked, (state,)).fetchone()[0])
 
@@ -66,9 +69,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_the_schedule_creates_a_run_that_trains_and_promotes(project):
-    wait_for(
-        "a scheduled run", lambda: (project / ".prefect" / "prefect.db").is_file() and runs(project, "Completed") > 0
-    )
+    wait_for("a scheduled run", lambda: runs(project, "Completed") > 0)
     assert "promoted; champion is version 2" in call(project, "dial2vec", "history", CORPUS).stdout
     assert registry_faults(project) == []
 
@@ -92,7 +93,5 @@ def test_a_champion_is_taken_back_and_the_next_run_leaves_it_so(project):
     done = call(project, "dial2vec", "rollback", CORPUS, "--because", "a test")
     assert "version 2 is champion again, in place of version 3" in done.stdout
     wait_for("the next run", lambda: runs(project, "Completed") > before + 1)
-    assert (
-        "version 3 rolled back; champion is version 2"
-        in call(project, "dial2vec", "history", CORPUS).stdout.splitlines()[-1]
-    )
+    told = call(project, "dial2vec", "history", CORPUS).stdout.splitlines()
+    assert "version 3 rolled back; champion is version 2" in told[-1]

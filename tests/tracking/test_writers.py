@@ -22,12 +22,9 @@ for number in range(int(sys.argv[3])):
 
 
 def test_six_writers_at_once_lose_nothing(root):
+    command = [sys.executable, "-c", SCRIPT, str(root)]
     started = [
-        subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(root), str(writer), str(RUNS), str(STEPS)],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        subprocess.Popen([*command, str(writer), str(RUNS), str(STEPS)], stderr=subprocess.PIPE, text=True)
         for writer in range(WRITERS)
     ]
     outcomes = [(process.communicate()[1], process.returncode) for process in started]
