@@ -8,11 +8,17 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import yaml
 
+from dial2vec.champions import history
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import Dial2vecError
+from dial2vec.tracking import local_model, versions
 from tiny_models import bert
 
 ROOT = Path(__file__).parents[2]
@@ -92,26 +98,24 @@ def drop(project: Path, name: str, text: str) -> None:
 
 def registry_faults(project: Path) -> list[str]:
     """Return what is wrong with the registry, in sentences: every alias loads, every version has its files."""
-    script = (
-        "import sys, json; from pathlib import Path; from dial2vec.champions import history; "
-        "from dial2vec.tracking import local_model, versions; from dial2vec.encoder import DialogueEncoder; "
-        "from dial2vec.dialogue import Dialogue, Turn; root = Path.cwd(); faults = []\n"
-        "found = versions(root, 'calls'); aliases = [alias for one in found for alias in one.aliases]\n"
-        "for alias in ('champion', 'candidate'):\n"
-        "    if aliases.count(alias) != 1: faults.append(f'{aliases.count(alias)} versions are {alias}')\n"
-        "for one in found:\n"
-        "    if not (local_model(f'models:/dial2vec-calls/{one.version}', root=root) / 'config.json').is_file():\n"
-        "        faults.append(f'version {one.version} has no files')\n"
-        "encoder = DialogueEncoder.from_pretrained('models:/dial2vec-calls@champion')\n"
-        "vector = encoder.encode([Dialogue('x', (Turn('a', 'w1'), Turn('b', 'w2')))])\n"
-        "if vector.shape != (1, 16): faults.append('the champion encodes nothing')\n"
-        "told = history(root, 'calls'); champion = next(o.version for o in found if 'champion' in o.aliases)\n"
-        "if told[-1].after != champion: faults.append(f'history says {told[-1].after}, the alias {champion}')\n"
-        "print(json.dumps(faults))"
-    )
-    done = call(project, "python", "-c", script)
-    if done.returncode:
-        lines = (done.stdout + done.stderr).strip().splitlines()
-        return [lines[-1] if lines else "no reason given"]
-    faults: list[str] = json.loads(done.stdout.strip().splitlines()[-1])
-    return faults
+    try:
+        return list(_faults(project))
+    except Dial2vecError as error:
+        return [str(error)]
+
+
+def _faults(project: Path) -> Iterator[str]:
+    found = versions(project, CORPUS)
+    aliases = [alias for one in found for alias in one.aliases]
+    for alias in ("champion", "candidate"):
+        if aliases.count(alias) != 1:
+            yield f"{aliases.count(alias)} versions are {alias}"
+    for one in found:
+        if not (local_model(f"models:/dial2vec-{CORPUS}/{one.version}", root=project) / "config.json").is_file():
+            yield f"version {one.version} has no files"
+    encoder = DialogueEncoder.from_pretrained(local_model(f"models:/dial2vec-{CORPUS}@champion", root=project))
+    if encoder.encode([Dialogue("x", (Turn("a", "w1"), Turn("b", "w2")))]).shape != (1, 16):
+        yield "the champion encodes nothing"
+    champion = next((one.version for one in found if "champion" in one.aliases), "nobody")
+    if (told := history(project, CORPUS)[-1].after) != champion:
+        yield f"history says {told} is champion, and the alias says {champion}"
