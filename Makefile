@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain schedule benchmark mlflow prefect faults bench bench-quick lint clean
+.PHONY: help run test install retrain schedule benchmark mlflow prefect faults bench bench-quick lint audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -54,10 +54,21 @@ bench: .venv/installed  ## all benchmarks, into the tables of docs/benchmarks.md
 bench-quick: .venv/installed  ## training and encoding beside their peers, on an idle machine; 2 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick
 
-lint: .venv/installed  ## ruff and mypy
+lint: .venv/installed  ## ruff, mypy, and known vulnerabilities of what is installed
 	@$(BIN)/ruff check src flows tests benchmarks
 	@$(BIN)/ruff format --check src flows tests benchmarks
 	@$(BIN)/mypy
+	@$(MAKE) --no-print-directory audit
+
+# In a folder of its own: what pip-audit needs is none of the project's business. It asks the package index about every
+# package; where that does not answer, they are counted as skipped.
+audit: .audit/bin/pip-audit
+	@.audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --progress-spinner off \
+		--output .audit/found.txt || { cat .audit/found.txt; exit 1; }
+
+.audit/bin/pip-audit:
+	@$(PYTHON) -m venv .audit
+	@.audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit
 
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf .venv .audit .mypy_cache .ruff_cache .hypothesis src/*.egg-info
