@@ -65,6 +65,7 @@ lint: .venv/installed  ## ruff, mypy, and known vulnerabilities of what is insta
 audit: .audit/bin/pip-audit
 	@.audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --progress-spinner off \
 		--output .audit/found.txt || { cat .audit/found.txt; exit 1; }
+	@echo "$$(grep -c 'could not be audited' .audit/found.txt) of $$(grep -c == requirements.lock) packages were skipped"
 
 .audit/bin/pip-audit:
 	@$(PYTHON) -m venv .audit

@@ -168,16 +168,29 @@ def test_gate_that_is_not_passed_names_the_figure(project):
 
 
 def test_flow_runs_every_stage_as_a_task_leaves_a_table_and_promotes(project):
-    done = call(project, "python", "flows/retrain.py")
+    forced = "import sys; sys.path.insert(0, 'flows'); from retrain import retrain; retrain(force=True)"
+    done = call(project, "python", "-c", forced)
     assert done.returncode == 0, done.stdout + done.stderr
     with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
         tasks = [name for (name,) in database.execute("select name from task_run where state_type = 'COMPLETED'")]
         [[table]] = database.execute("select data from artifact where key = 'results'").fetchall()
+        [[verdict]] = database.execute("select data from artifact where key = 'verdict'").fetchall()
         lines = [message for (message,) in database.execute("select message from log")]
     assert {f"{stage}-{corpus}" for corpus in ("calls", "chats") for stage in STAGES} <= set(tasks)
     assert [row["encoder"] for row in json.loads(json.loads(table))] == ["start", "trained"] * 2
+    assert "## chats: new champion" in verdict
     assert any("didn't change, skipping" in line for line in lines)
     assert open_store(project).get_model_version_by_alias("dial2vec-chats", "champion").version == 2
+
+
+def test_a_second_retraining_of_the_same_does_nothing_and_says_so(project):
+    done = call(project, "python", "flows/retrain.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
+        verdicts = [text for (text,) in database.execute("select data from artifact where key = 'verdict'")]
+        tasks = [name for (name,) in database.execute("select name from task_run")]
+    assert "Nothing has changed since 20" in verdicts[-1]
+    assert not any(name.startswith("decide") for name in tasks)
 
 
 def test_the_benchmark_flow_has_a_task_and_a_row_per_cell_and_the_command_finds_them(project):
