@@ -26,7 +26,7 @@ def run(tmp_path, monkeypatch):
 def test_help_lists_every_command():
     done = CliRunner().invoke(main, ["--help"])
     for command in [
-        *("run", "results", "embed", "promote", "versions", "page"),
+        *("run", "results", "embed", "promote", "versions", "page", "serve"),
         *("fetch", "add", "import", "stats"),
         *("benchmark", "augment", "evaluate"),
     ]:

@@ -215,6 +215,19 @@ class Promote:
 
 
 @dataclass(frozen=True, slots=True)
+class Serve:
+    """The server (block `serve`; docs/serving.md)."""
+
+    port: int = 5601
+    check_seconds: float = 10.0
+    max_dialogues: int = 64
+    max_body_bytes: int = 4_000_000
+    receive_seconds: float = 30.0
+    max_waiting: int = 32
+    max_connections: int = 512
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of `params.yaml`.
 
@@ -239,6 +252,7 @@ class Settings:
     select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)
+    serve: Serve = field(default_factory=Serve)
 
 
 def flat(settings: Settings) -> dict[str, object]:

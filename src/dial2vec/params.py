@@ -101,6 +101,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "promote.min_purity_gain": (-100, 100),
     "promote.min_spearman_gain": (-100, 100),
     "promote.min_map_gain": (-100, 100),
+    "serve.port": (0, 65535),
+    "serve.check_seconds": (0.1, inf),
+    "serve.max_dialogues": (1, inf),
+    "serve.max_body_bytes": (1, inf),
+    "serve.receive_seconds": (0.1, inf),
+    "serve.max_waiting": (1, inf),
+    "serve.max_connections": (1, inf),
 }
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.

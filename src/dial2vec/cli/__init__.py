@@ -11,6 +11,7 @@ from dial2vec import telemetry
 from dial2vec.cli.data import add, fetch, import_, stats
 from dial2vec.cli.pipeline import embed, page, promote, results, run, versions
 from dial2vec.cli.research import augment, benchmark, evaluate
+from dial2vec.cli.serving import serve
 from dial2vec.errors import Dial2vecError
 
 
@@ -29,7 +30,7 @@ class Group(click.Group):
 
 
 COMMANDS: tuple[click.Command, ...] = (
-    *(run, results, embed, promote, versions, page),
+    *(run, results, embed, promote, versions, page, serve),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate),
 )

@@ -64,7 +64,7 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path) -> Trai
 
 def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
     """Identify this training: the weights that came out, and the settings and dev split they were judged by."""
-    left_out = ("corpora", "processes", "promote")
+    left_out = ("corpora", "processes", "promote", "serve")
     made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in left_out}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
     digest.update(read_json(artifacts.dev_metrics)["dev_hash"].encode())
