@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-LOOPBACK = "127.0.0.1"
-
 
 @click.command()
 @click.argument("model")
-@click.option("--host", default=LOOPBACK, show_default=True, help="Address to listen at; the default is this machine.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; the default is this machine."
+)
 @click.option("--port", type=click.IntRange(0, 65535), help="Default: serve.port of params.yaml. 0 is any free one.")
 def serve(model: str, host: str, port: int | None) -> None:
     """Answer HTTP requests with the vectors of MODEL, and change to its next champion without losing one.
@@ -18,7 +18,8 @@ def serve(model: str, host: str, port: int | None) -> None:
     """
     from dial2vec.artifacts import find_root
     from dial2vec.params import load_settings
-    from dial2vec.serving.keeper import Address, Keeper, listen, warning
+    from dial2vec.serving.address import Address
+    from dial2vec.serving.keeper import Keeper, listen, warning
     from dial2vec.store import model_name
 
     root = find_root()

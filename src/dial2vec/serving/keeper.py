@@ -14,59 +14,21 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError
 from dial2vec.serving.job import EXAMPLE, Job
-from dial2vec.store import aliases_of, one_sentence, open_store, store_uri
-from dial2vec.tracking import local_model
+
+if TYPE_CHECKING:
+    from dial2vec.serving.address import Address
 
 # A worker that is not ready after so many seconds, or still there so long after it was asked to leave, is killed. The
 # second is time for a request under way: its body, and what MLflow allows for its answer.
 START_SECONDS, LEAVE_SECONDS = 300.0, 120.0
 COMMAND = (sys.executable, "-m", "dial2vec.serving.worker")
 Event = tuple[str, Any]
-
-
-@dataclass(frozen=True)
-class Address:
-    """A registered model: of an alias, whose version may change, or of one version.
-
-    :param alias: an empty string for a fixed version.
-    :param version: an empty string with an alias.
-    """
-
-    model: str
-    alias: str
-    version: str
-
-    @classmethod
-    def of(cls, text: str, *, root: Path) -> Address:
-        """Read "models:/dial2vec-calls@champion" or "models:/dial2vec-calls/3".
-
-        :raises ModelError: when nothing is there, naming what is.
-        """
-        local_model(text, root=root)
-        model, _, alias = text.removeprefix("models:/").partition("@")
-        model, _, version = model.partition("/")
-        return cls(model, alias, version)
-
-    def current(self, root: Path) -> str:
-        """Return the version that is meant at this moment.
-
-        :raises ModelError: when the store cannot be used, or the alias is gone.
-        """
-        if not self.alias:
-            return self.version
-        client = open_store(root)
-        with one_sentence(store_uri(root)):
-            found = aliases_of(client, self.model)
-        if self.alias not in found:
-            raise Dial2vecError(f"{self.model} has no alias '{self.alias}' any more.")
-        return found[self.alias]
 
 
 class Worker:

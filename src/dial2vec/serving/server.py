@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -73,13 +74,14 @@ async def serve(gate: Gate, listening: socket.socket, control: socket.socket, se
             limit_concurrency=settings.max_connections,
         )
     )
-    # The dialogues that wait and those that are cut are logged by nobody: their number is in the answer.
+    # Its warnings are about what clients do, and they are told.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.02)
     control.setblocking(False)
-    await loop.sock_sendall(control, line(ready=gate.about))
+    with contextlib.suppress(BrokenPipeError):  # the keeper was killed meanwhile
+        await loop.sock_sendall(control, line(ready=gate.about))
     dismissed = asyncio.create_task(loop.sock_recv(control, 1))
     await asyncio.wait({dismissed, serving}, return_when=asyncio.FIRST_COMPLETED)
     if not serving.done():

@@ -16,7 +16,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.serving.gate import Gate
 from dial2vec.serving.job import EXAMPLE, Job, line
 from dial2vec.serving.server import serve
-from dial2vec.store import one_sentence, store_uri
+from dial2vec.store import as_default, one_sentence, store_uri
 from dial2vec.tracking import local_model
 
 # isort: split
@@ -33,8 +33,7 @@ def load_gate(job: Job) -> Gate:
     root, address = Path(job.root), f"models:/{job.model}/{job.version}"
     # Not for the folder, but for its errors, and because it heals the store of a checkout that was moved.
     local_model(address, root=root)
-    mlflow.set_tracking_uri(store_uri(root))
-    with one_sentence(store_uri(root)):
+    with one_sentence(store_uri(root)), as_default(store_uri(root)):
         model = mlflow.pyfunc.load_model(address)
         vectors = model.predict([EXAMPLE])
     encoder = model.unwrap_python_model().encoder
