@@ -29,4 +29,5 @@ def serve(model: str, host: str, port: int | None) -> None:
     with listen(host, settings.port if port is None else port) as listening:
         if said := warning(listening):
             click.echo(said, err=True)
+        click.echo(f"Loading {address}, which takes about 20 seconds", err=True)
         Keeper(found, root=root, listening=listening, settings=settings, say=click.echo).run()

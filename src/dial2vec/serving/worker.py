@@ -7,6 +7,8 @@ or why it cannot be; when the keeper closes that socket, or is killed, it finish
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import socket
 import sys
 from importlib.metadata import version as installed
@@ -16,7 +18,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.serving.gate import Gate
 from dial2vec.serving.job import EXAMPLE, Job, line
 from dial2vec.serving.server import serve
-from dial2vec.store import as_default, one_sentence, store_uri
+from dial2vec.store import one_sentence, store_uri
 from dial2vec.tracking import local_model
 
 # isort: split
@@ -31,10 +33,10 @@ def load_gate(job: Job) -> Gate:
     :raises Dial2vecError: when the version is not there, its files are gone or it does not encode.
     """
     root, address = Path(job.root), f"models:/{job.model}/{job.version}"
-    # Not for the folder, but for its errors, and because it heals the store of a checkout that was moved.
-    local_model(address, root=root)
-    with one_sentence(store_uri(root)), as_default(store_uri(root)):
-        model = mlflow.pyfunc.load_model(address)
+    folder = local_model(address, root=root)
+    home = next(parent for parent in folder.parents if (parent / "MLmodel").is_file())
+    with one_sentence(store_uri(root)):
+        model = mlflow.pyfunc.load_model(str(home))
         vectors = model.predict([EXAMPLE])
     encoder = model.unwrap_python_model().encoder
     about = {
@@ -52,6 +54,8 @@ def load_gate(job: Job) -> Gate:
 def main() -> None:
     """Do the job that the first argument describes."""
     job = Job.from_json(sys.argv[1])
+    # That dialogues were cut is in the answer, and need not be in the log with every request.
+    logging.getLogger("dial2vec.encoder").setLevel(logging.ERROR)
     with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
         try:
             gate = load_gate(job)
@@ -59,6 +63,8 @@ def main() -> None:
             control.sendall(line(failed=str(error)))
             sys.exit(1)
         asyncio.run(serve(gate, listening, control, job.settings))
+    # Taking torch and mlflow down costs seconds of a processor that the next worker needs, and nothing is left to save.
+    os._exit(0)
 
 
 if __name__ == "__main__":
