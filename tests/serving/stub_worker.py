@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 import sys
+from pathlib import Path
 
 from dial2vec.serving.gate import Gate
 from dial2vec.serving.job import Job, line
@@ -27,10 +28,10 @@ def app(version: str):
 
 
 def main() -> None:
-    """Do the job; version 13 cannot be served."""
+    """Do the job; version 13 cannot be served, nor one with a file of its name in the project."""
     job = Job.from_json(sys.argv[1])
     with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
-        if job.version == "13":
+        if job.version == "13" or (Path(job.root) / job.version).exists():
             control.sendall(line(failed="its files are gone."))
             sys.exit(1)
         gate = Gate(app(job.version), about={}, count_cut=lambda dialogues: 0, settings=job.settings)

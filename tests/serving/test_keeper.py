@@ -37,11 +37,11 @@ class Registry(SimpleNamespace):
 class House:
     """A keeper, its registry and what it said."""
 
-    def __init__(self, registry: Registry, listening: socket.socket) -> None:
-        self.registry, self.said = registry, []
+    def __init__(self, registry: Registry, listening: socket.socket, root: Path) -> None:
+        self.registry, self.root, self.said = registry, root, []
         self.port = listening.getsockname()[1]
         settings = Serve(check_seconds=0.1)
-        self.keeper = Keeper(registry, root=Path(), listening=listening, settings=settings, say=self.said.append)
+        self.keeper = Keeper(registry, root=root, listening=listening, settings=settings, say=self.said.append)
 
     def until(self, found):
         """Wait until `found()` is true, and return it."""
@@ -65,7 +65,7 @@ class House:
 
 
 @pytest.fixture
-def during(monkeypatch):
+def during(monkeypatch, tmp_path):
     """Run a keeper in this thread and a scenario in another, which ends it."""
     monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "serving.stub_worker"))
     folders = (Path(__file__).parents[1], Path(keeper.__file__).parents[2])
@@ -74,7 +74,7 @@ def during(monkeypatch):
     def run(scenario, version: str = "1") -> House:
         failures: list[BaseException] = []
         with listen("127.0.0.1", 0) as listening:
-            house = House(Registry(version=version), listening)
+            house = House(Registry(version=version), listening, tmp_path)
 
             def act() -> None:
                 try:
@@ -142,9 +142,9 @@ def test_a_champion_that_does_not_come_up_leaves_the_old_one_serving(during):
     during(scenario)
 
 
-def test_a_first_version_that_does_not_come_up_is_an_error(during):
+def test_a_first_version_that_does_not_come_up_is_an_error(during, tmp_path):
     with listen("127.0.0.1", 0) as listening, pytest.raises(Dial2vecError, match="version 13 cannot be served: its"):
-        House(Registry(version="13"), listening).keeper.run()
+        House(Registry(version="13"), listening, tmp_path).keeper.run()
 
 
 def test_a_registry_that_is_down_is_said_once_and_harms_nobody(during):
@@ -163,6 +163,18 @@ def test_a_killed_worker_is_replaced_while_requests_wait(during):
         house.keeper.serving.process.kill()
         house.told("ended with status -9")
         assert house.post() == 1
+
+    during(scenario)
+
+
+def test_a_worker_that_cannot_come_up_again_makes_room_for_the_next_champion(during):
+    def scenario(house: House) -> None:
+        house.registry.version = ""
+        (house.root / "1").touch()
+        house.keeper.serving.process.kill()
+        house.told("version 1 did not come up: its files are gone.")
+        house.registry.version = "2"
+        assert house.post() == 2
 
     during(scenario)
 

@@ -108,8 +108,9 @@ class Keeper:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._greeted = self._stopping = False
-        # A version that did not come up is not tried again and again.
-        self._refused = ""
+        # Versions: the one that the registry names, the last that came up, and one that did not, which is not tried
+        # again and again beside one that serves.
+        self._wanted = self._good = self._refused = ""
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM; a second one does not wait for requests under way.
@@ -117,7 +118,8 @@ class Keeper:
         :raises Dial2vecError: when the first worker cannot serve.
         """
         with self._signals():
-            self._start(self.address.current(self.root))
+            self._wanted = self.address.current(self.root)
+            self._start(self._wanted)
             threading.Thread(target=self._watch, daemon=True).start()
             while self._alive:
                 what, about = self._events.get()
@@ -159,7 +161,7 @@ class Keeper:
         threading.Thread(target=self.coming.report, args=(self._events,), daemon=True).start()
 
     def _on_champion(self, version: str) -> None:
-        present = self.serving.version if self.serving else ""
+        self._wanted, present = version, self.serving.version if self.serving else ""
         if not self._stopping and self.coming is None and version not in (present, self._refused):
             self._start(version)
 
@@ -171,7 +173,7 @@ class Keeper:
         self.say(f"{present}The registry did not say which version is {self.address.alias or 'there'}: {sentence}")
 
     def _on_ready(self, worker: Worker) -> None:
-        before, self.serving, self.coming = self.serving, worker, None
+        before, self.serving, self.coming, self._good = self.serving, worker, None, worker.version
         if self._stopping:
             return
         self.say(f"{self._name(worker)} answers from now on." if self._greeted else self._greeting(worker))
@@ -181,22 +183,32 @@ class Keeper:
 
     def _on_gone(self, worker: Worker) -> None:
         self._alive.discard(worker)
+        came_up, again = worker is self.serving, worker.version
         if worker is self.coming:
             self.coming = None
             if not self._greeted and not self._stopping:
                 raise Dial2vecError(f"{self._name(worker)} cannot be served: {worker.reason}")
-            if self.serving is not None:
-                self._refused = worker.version
-                self.say(
-                    f"{self._name(self.serving)} stays. {self._name(worker)} did not come up: {worker.reason} It is "
-                    f"tried again when the alias moves, or after `kill -HUP {os.getpid()}`."
-                )
-        elif worker is self.serving:
+            # The last one that came up, and the one that is wanted, in turns until one does.
+            again = self._good if worker.version == self._wanted else self._wanted
+        if self._stopping:
+            return
+        if came_up:
             self.serving = None
-            if not self._stopping:
-                self.say(f"{self._name(worker)}: {worker.reason} It is started again; requests wait meanwhile.")
-        if not self._stopping and self.serving is None and self.coming is None:
-            self._start(worker.version)
+            self.say(f"{self._name(worker)}: {worker.reason} It is started again; requests wait meanwhile.")
+        elif worker.about is None:
+            self._say_refused(worker)
+        if self.serving is None and self.coming is None:
+            self._start(again)
+
+    def _say_refused(self, worker: Worker) -> None:
+        said = f"{self._name(worker)} did not come up: {worker.reason}"
+        if self.serving is not None:
+            self._refused = worker.version
+            said = (
+                f"{self._name(self.serving)} stays. {said} It is tried again when the alias has moved, or after "
+                f"`kill -HUP {os.getpid()}`."
+            )
+        self.say(said)
 
     def _on_stop(self, _: None) -> None:
         for worker in self._alive:
