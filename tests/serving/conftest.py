@@ -39,9 +39,7 @@ def gate(served: Gate) -> Callable[..., Gate]:
 def ask() -> Ask:
     """Send one request to a gate."""
 
-    def send(
-        gate: Gate, content: Any = b"", *, path: str = "/invocations", method: str = "POST", kind: str | None = None
-    ):
+    def send(gate: Gate, content: Any = b"", *, path="/invocations", method="POST", kind="application/json"):
         async def answer() -> httpx.Response:
             transport = httpx.ASGITransport(app=gate)
             async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
