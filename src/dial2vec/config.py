@@ -242,6 +242,19 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
+class Serve:
+    """The server (block `serve`; docs/serving.md)."""
+
+    port: int = 5601
+    check_seconds: float = 10.0
+    max_dialogues: int = 64
+    max_body_bytes: int = 4_000_000
+    receive_seconds: float = 30.0
+    max_waiting: int = 32
+    max_connections: int = 512
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """All of `params.yaml`.
 
@@ -268,6 +281,7 @@ class Settings:
     promote: Promote = field(default_factory=Promote)
     schedule: Schedule = field(default_factory=Schedule)
     drift: Drift = field(default_factory=Drift)
+    serve: Serve = field(default_factory=Serve)
 
 
 def flat(settings: Settings) -> dict[str, object]:

@@ -111,6 +111,13 @@ RANGES: dict[str, tuple[float, float]] = {
     "drift.p_value": (0.002, 0.5),
     "drift.min_effect": (0, 1),
     "drift.max_far_share": (0, 1),
+    "serve.port": (0, 65535),
+    "serve.check_seconds": (0.1, inf),
+    "serve.max_dialogues": (1, inf),
+    "serve.max_body_bytes": (1, inf),
+    "serve.receive_seconds": (0.1, inf),
+    "serve.max_waiting": (1, inf),
+    "serve.max_connections": (1, inf),
 }
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.

@@ -1,0 +1,33 @@
+"""The command that serves a registered model."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen at; the default is this machine."
+)
+@click.option("--port", type=click.IntRange(0, 65535), help="Default: serve.port of params.yaml. 0 is any free one.")
+def serve(model: str, host: str, port: int | None) -> None:
+    """Answer HTTP requests with the vectors of MODEL, and change to its next champion without losing one.
+
+    MODEL is a corpus, whose champion is served, or an address such as models:/dial2vec-calls/3 (docs/serving.md).
+    """
+    from dial2vec.artifacts import find_root
+    from dial2vec.params import load_settings
+    from dial2vec.serving.address import Address
+    from dial2vec.serving.keeper import Keeper, listen, warning
+    from dial2vec.store import model_name
+
+    root = find_root()
+    settings = load_settings(root / "params.yaml").serve
+    address = model if model.startswith("models:/") else f"models:/{model_name(model)}@champion"
+    found = Address.of(address, root=root)
+    with listen(host, settings.port if port is None else port) as listening:
+        if said := warning(listening):
+            click.echo(said, err=True)
+        click.echo(f"Loading {address}, which takes about 20 seconds", err=True)
+        Keeper(found, root=root, listening=listening, settings=settings, say=click.echo).run()

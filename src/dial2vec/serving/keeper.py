@@ -1,0 +1,264 @@
+"""Keeps a registered model served: holds the port, starts workers on it, and hands it over to a new champion."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import ipaddress
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dial2vec.config import Serve
+from dial2vec.errors import Dial2vecError
+from dial2vec.serving.job import EXAMPLE, Job
+
+if TYPE_CHECKING:
+    from dial2vec.serving.address import Address
+
+# A worker that is not ready after so many seconds, or still there so long after it was asked to leave, is killed. The
+# second is time for a request under way: its body, and what MLflow allows for its answer.
+START_SECONDS, LEAVE_SECONDS = 300.0, 120.0
+COMMAND = (sys.executable, "-m", "dial2vec.serving.worker")
+Event = tuple[str, Any]
+
+
+class Worker:
+    """A worker process, as its keeper sees it.
+
+    Attributes `about`: what it answers to `GET /version`, None until it is ready; `reason`: why it cannot be, once it
+    has said so.
+    """
+
+    def __init__(
+        self, address: Address, version: str, *, root: Path, listening: socket.socket, settings: Serve
+    ) -> None:
+        self.version, self.reason = version, ""
+        self.about: dict[str, Any] | None = None
+        self._control, theirs = socket.socketpair()
+        job = Job(listening.fileno(), theirs.fileno(), str(root), address.model, version, address.alias, settings)
+        with theirs:
+            self.process = subprocess.Popen(
+                [*COMMAND, job.to_json()],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(job.listening, job.control),
+                # Ctrl-C reaches the keeper alone, which lets its workers finish.
+                process_group=0,
+            )
+        self._killer = self._kill_after(START_SECONDS)
+
+    def report(self, events: queue.SimpleQueue[Event]) -> None:
+        """Put ("ready", worker) and at last ("gone", worker) into `events`."""
+        with self._control, self._control.makefile("r", encoding="utf-8") as lines:
+            for line in lines:
+                said = json.loads(line)
+                self.reason = said.get("failed", "")
+                if about := said.get("ready"):
+                    self._killer.cancel()
+                    self.about = about
+                    events.put(("ready", self))
+            status = self.process.wait()
+        self._killer.cancel()
+        self.reason = self.reason or f"it ended with status {status}."
+        events.put(("gone", self))
+
+    def dismiss(self) -> None:
+        """Ask it to finish what it has and to end; one that is still loading ends at once."""
+        self._killer.cancel()
+        if self.about is None:
+            self.process.kill()
+        else:
+            self._killer = self._kill_after(LEAVE_SECONDS)
+            with contextlib.suppress(OSError):  # gone already
+                self._control.shutdown(socket.SHUT_WR)
+
+    def _kill_after(self, seconds: float) -> threading.Timer:
+        timer = threading.Timer(seconds, self.process.kill)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+
+class Keeper:
+    """Keeps one address of the registry served at one port.
+
+    Whatever happens comes as an event: a worker is ready or gone, the registry names a version, a signal. The port
+    belongs to the keeper, so connections wait in its queue while no worker accepts, and none is refused.
+
+    :param listening: socket of the port.
+    :param settings: handed on to the workers.
+    :param say: told in a sentence what happens.
+    """
+
+    def __init__(
+        self, address: Address, *, root: Path, listening: socket.socket, settings: Serve, say: Callable[[str], object]
+    ) -> None:
+        self.address, self.root, self.listening, self.settings, self.say = address, root, listening, settings, say
+        self.serving: Worker | None = None
+        self.coming: Worker | None = None
+        self._alive: set[Worker] = set()
+        self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
+        self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._greeted = self._stopping = False
+        # Versions: the one that the registry names, the last that came up, and one that did not, which is not tried
+        # again and again beside one that serves.
+        self._wanted = self._good = self._refused = ""
+
+    def run(self) -> None:
+        """Serve until SIGINT or SIGTERM; a second one does not wait for requests under way.
+
+        :raises Dial2vecError: when the first worker cannot serve.
+        """
+        with self._signals():
+            self._wanted = self.address.current(self.root)
+            self._start(self._wanted)
+            threading.Thread(target=self._watch, daemon=True).start()
+            while self._alive:
+                what, about = self._events.get()
+                getattr(self, f"_on_{what}")(about)
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        """Make events of signals. A queue of this kind may be filled by a handler that interrupts anything."""
+        handlers: dict[signal.Signals, Any] = {
+            signal.SIGINT: lambda *_: self._events.put(("stop", None)),
+            signal.SIGTERM: lambda *_: self._events.put(("stop", None)),
+            signal.SIGHUP: lambda *_: self._wake.put(None),
+        }
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _watch(self) -> None:
+        """Look at the registry for ever; in a thread, because a server that is down keeps one waiting."""
+        told = ""
+        while True:
+            try:
+                self._events.put(("champion", self.address.current(self.root)))
+                told = ""
+            except Dial2vecError as error:
+                if str(error) != told:
+                    told = str(error)
+                    self._events.put(("trouble", told))
+            with contextlib.suppress(queue.Empty):
+                self._wake.get(timeout=self.settings.check_seconds)
+                self._events.put(("retry", None))
+
+    def _start(self, version: str) -> None:
+        self.coming = Worker(self.address, version, root=self.root, listening=self.listening, settings=self.settings)
+        self._alive.add(self.coming)
+        threading.Thread(target=self.coming.report, args=(self._events,), daemon=True).start()
+
+    def _on_champion(self, version: str) -> None:
+        self._wanted, present = version, self.serving.version if self.serving else ""
+        if not self._stopping and self.coming is None and version not in (present, self._refused):
+            self._start(version)
+
+    def _on_retry(self, _: None) -> None:
+        self._refused = ""
+
+    def _on_trouble(self, sentence: str) -> None:
+        present = f"{self._name(self.serving)} stays. " if self.serving else ""
+        self.say(f"{present}The registry did not say which version is {self.address.alias or 'there'}: {sentence}")
+
+    def _on_ready(self, worker: Worker) -> None:
+        before, self.serving, self.coming, self._good = self.serving, worker, None, worker.version
+        if self._stopping:
+            return
+        self.say(f"{self._name(worker)} answers from now on." if self._greeted else self._greeting(worker))
+        self._greeted = True
+        if before is not None:
+            before.dismiss()
+
+    def _on_gone(self, worker: Worker) -> None:
+        self._alive.discard(worker)
+        came_up, again = worker is self.serving, worker.version
+        if worker is self.coming:
+            self.coming = None
+            if not self._greeted and not self._stopping:
+                raise Dial2vecError(f"{self._name(worker)} cannot be served: {worker.reason}")
+            # The last one that came up, and the one that is wanted, in turns until one does.
+            again = self._good if worker.version == self._wanted else self._wanted
+        if self._stopping:
+            return
+        if came_up:
+            self.serving = None
+            self.say(f"{self._name(worker)}: {worker.reason} It is started again; requests wait meanwhile.")
+        elif worker.about is None:
+            self._say_refused(worker)
+        if self.serving is None and self.coming is None:
+            self._start(again)
+
+    def _say_refused(self, worker: Worker) -> None:
+        said = f"{self._name(worker)} did not come up: {worker.reason}"
+        if self.serving is not None:
+            self._refused = worker.version
+            said = (
+                f"{self._name(self.serving)} stays. {said} It is tried again when the alias has moved, or after "
+                f"`kill -HUP {os.getpid()}`."
+            )
+        self.say(said)
+
+    def _on_stop(self, _: None) -> None:
+        for worker in self._alive:
+            worker.process.kill() if self._stopping else worker.dismiss()
+        self._stopping = True
+
+    def _name(self, worker: Worker) -> str:
+        return f"{self.address.model} version {worker.version}"
+
+    def _greeting(self, worker: Worker) -> str:
+        url = address_of(self.listening)
+        alias = f" ({self.address.alias})" if self.address.alias else ""
+        request = json.dumps({"inputs": [EXAMPLE]})
+        return (
+            f"{self._name(worker)}{alias} answers at {url}; Ctrl-C ends it. Try:\n"
+            f"curl {url}/invocations -H 'Content-Type: application/json' -d '{request}'"
+        )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens at an address of this machine.
+
+    :raises Dial2vecError: when the port is taken, or the address is not this machine's.
+    """
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        return socket.create_server(address[:2], family=family, backlog=2048)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Dial2vecError(f"port {port} is taken. Choose another: --port {port + 1}") from error
+        raise Dial2vecError(
+            f"cannot listen at {host}, port {port}: {error.strerror}. Give an address of this machine, and a port that "
+            "you may use."
+        ) from error
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the URL at which this machine reaches a listening socket."""
+    host, port = listening.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "127.0.0.1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def warning(listening: socket.socket) -> str:
+    """Return what to know about a socket that others reach; an empty string for one of this machine alone."""
+    host, port = listening.getsockname()[:2]
+    if ipaddress.ip_address(host).is_loopback:
+        return ""
+    return (
+        f"Warning: whoever reaches port {port} of this machine can use it and overload it: there is no password and no "
+        "encryption. Put a proxy with both in front, and bind to 127.0.0.1 (docs/serving.md)."
+    )

@@ -1,0 +1,107 @@
+"""A server on a socket that others listen at as well: it can leave without losing a request, and hurries the slow."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import h11
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from dial2vec.config import Serve
+from dial2vec.serving.gate import Gate
+from dial2vec.serving.job import line
+
+# A connection without requests is closed after so many seconds.
+KEEP_ALIVE = 5
+
+
+class Connection(H11Protocol):
+    """Closes a connection on which the head of a request does not arrive in time; uvicorn waits for ever."""
+
+    seconds = 30.0
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Start the clock."""
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(self.seconds, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        """Stop the clock when a head is complete, and start it when another begins."""
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(self.seconds, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+async def serve(gate: Gate, listening: socket.socket, control: socket.socket, settings: Serve) -> None:
+    """Answer requests until the other end of `control` closes, then finish those that are under way.
+
+    :param listening: a socket that listens already.
+    :param control: gets a line of JSON, `{"ready": ...}`, once requests are answered.
+    """
+    loop = asyncio.get_running_loop()
+    # Each thread that calls torch brings a team of threads of its own.
+    loop.set_default_executor(ThreadPoolExecutor(1))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            gate,
+            http=type("TimedConnection", (Connection,), {"seconds": settings.receive_seconds}),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=KEEP_ALIVE,
+            limit_concurrency=settings.max_connections,
+        )
+    )
+    # Its warnings are about what clients do, and they are told.
+    logging.getLogger("uvicorn").setLevel(logging.ERROR)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    while not server.started and not serving.done():
+        await asyncio.sleep(0.02)
+    control.setblocking(False)
+    with contextlib.suppress(BrokenPipeError):  # the keeper was killed meanwhile
+        await loop.sock_sendall(control, line(ready=gate.about))
+    dismissed = asyncio.create_task(loop.sock_recv(control, 1))
+    await asyncio.wait({dismissed, serving}, return_when=asyncio.FIRST_COMPLETED)
+    if not serving.done():
+        await _leave(server, gate, listening)
+    dismissed.cancel()
+    await serving
+
+
+async def _leave(server: uvicorn.Server, gate: Gate, listening: socket.socket) -> None:
+    """Stop accepting, answer what comes on open connections, and end when all are closed.
+
+    uvicorn alone would close the connections that are idle at that moment, among them one whose request is on its way.
+    Here every answer says that it is the last of its connection, and idle ones are closed when their time is over.
+    """
+    gate.leaving = True
+    asyncio.get_running_loop().remove_reader(listening.fileno())
+    # What was accepted a moment ago gets its connection before the socket is closed.
+    await asyncio.sleep(0.1)
+    for one in server.servers:
+        one.close()
+    while server.server_state.connections:
+        await asyncio.sleep(0.05)
+    server.should_exit = True

@@ -1,0 +1,71 @@
+"""One serving process: loads a version, proves it by encoding a dialogue, and answers until it is asked to leave.
+
+Started by `dial2vec.serving.keeper`, with a `Job` as its only argument. It says over the job's socket that it is ready,
+or why it cannot be; when the keeper closes that socket, or is killed, it finishes what it has and ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from importlib.metadata import version as installed
+from pathlib import Path
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.serving.gate import Gate
+from dial2vec.serving.job import EXAMPLE, Job, line
+from dial2vec.serving.server import serve
+from dial2vec.store import one_sentence, store_uri
+from dial2vec.tracking import local_model
+
+# isort: split
+# After dial2vec.store, which silences mlflow before it is imported.
+import mlflow
+from mlflow.pyfunc import scoring_server
+
+
+def load_gate(job: Job) -> Gate:
+    """Load the version, encode a dialogue by it, and return MLflow's scoring server behind the gate.
+
+    :raises Dial2vecError: when the version is not there, its files are gone or it does not encode.
+    """
+    root, address = Path(job.root), f"models:/{job.model}/{job.version}"
+    folder = local_model(address, root=root)
+    home = next(parent for parent in folder.parents if (parent / "MLmodel").is_file())
+    with one_sentence(store_uri(root)):
+        model = mlflow.pyfunc.load_model(str(home))
+        vectors = model.predict([EXAMPLE])
+    encoder = model.unwrap_python_model().encoder
+    about = {
+        "model": job.model,
+        "version": job.version,
+        "alias": job.alias or None,
+        "dimension": len(vectors[0]),
+        "max_tokens": encoder.max_length,
+        "dial2vec": installed("dial2vec"),
+        "mlflow": mlflow.__version__,
+    }
+    return Gate(scoring_server.init(model), about=about, count_cut=encoder.count_cut, settings=job.settings)
+
+
+def main() -> None:
+    """Do the job that the first argument describes."""
+    job = Job.from_json(sys.argv[1])
+    # That dialogues were cut is in the answer, and need not be in the log with every request.
+    logging.getLogger("dial2vec.encoder").setLevel(logging.ERROR)
+    with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
+        try:
+            gate = load_gate(job)
+        except Dial2vecError as error:
+            control.sendall(line(failed=str(error)))
+            sys.exit(1)
+        asyncio.run(serve(gate, listening, control, job.settings))
+    # Taking torch and mlflow down costs seconds of a processor that the next worker needs, and nothing is left to save.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""A gate before MLflow's own server with a tiny model, and one before a stand-in that needs no model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from dial2vec.config import Serve
+from dial2vec.serving.gate import Gate
+from tracking.conftest import empty_store as empty_store
+from tracking.conftest import encoders as encoders
+from tracking.conftest import record as record
+from tracking.conftest import registered_store as registered_store
+
+Ask = Callable[..., httpx.Response]
+
+
+@pytest.fixture(scope="session")
+def served(registered_store: Path) -> Gate:
+    """What a worker serves: version 1 of the tiny model."""
+    from dial2vec.serving.job import Job
+    from dial2vec.serving.worker import load_gate
+
+    return load_gate(Job(0, 0, str(registered_store), "dial2vec-demo", "1", "champion", Serve()))
+
+
+@pytest.fixture
+def gate(served: Gate) -> Callable[..., Gate]:
+    """Return the served gate with other settings."""
+    return lambda **limits: Gate(served.app, about=served.about, count_cut=served.count_cut, settings=Serve(**limits))
+
+
+@pytest.fixture
+def ask() -> Ask:
+    """Send one request to a gate."""
+
+    def send(gate: Gate, content: Any = b"", *, path="/invocations", method="POST", kind="application/json"):
+        async def answer() -> httpx.Response:
+            transport = httpx.ASGITransport(app=gate)
+            async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+                return await client.request(method, path, content=content, headers={"content-type": kind})
+
+        return asyncio.run(answer())
+
+    return send

@@ -1,0 +1,220 @@
+"""The keeper with workers that have no model (stub_worker.py), driven from another thread."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from dial2vec.config import Serve
+from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.serving import keeper
+from dial2vec.serving.keeper import Keeper, address_of, listen, warning
+
+PATIENCE = 30.0
+
+
+class Registry(SimpleNamespace):
+    """Stands in for an address: which version is champion is what was last said."""
+
+    model, alias, version = "dial2vec-demo", "champion", "1"
+
+    def current(self, root: Path) -> str:
+        if not self.version:
+            raise ModelError("it is down.")
+        return self.version
+
+
+class House:
+    """A keeper, its registry and what it said."""
+
+    def __init__(self, registry: Registry, listening: socket.socket, root: Path) -> None:
+        self.registry, self.root, self.said = registry, root, []
+        self.port = listening.getsockname()[1]
+        settings = Serve(check_seconds=0.1)
+        self.keeper = Keeper(registry, root=root, listening=listening, settings=settings, say=self.said.append)
+
+    def until(self, found):
+        """Wait until `found()` is true, and return it."""
+        deadline = time.monotonic() + PATIENCE
+        while not (value := found()):
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.02)
+        return value
+
+    def told(self, words: str) -> str:
+        return self.until(lambda: next((one for one in self.said if words in one), ""))
+
+    def post(self, milliseconds: int = 0, connection: http.client.HTTPConnection | None = None) -> int:
+        """Return the version that answers."""
+        body = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": str(milliseconds)}]}]})
+        connection = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("POST", "/invocations", body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        assert answer.status == 200
+        return json.loads(answer.read())["predictions"][0][0]
+
+
+@pytest.fixture
+def during(monkeypatch, tmp_path):
+    """Run a keeper in this thread and a scenario in another, which ends it."""
+    monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "serving.stub_worker"))
+    folders = (Path(__file__).parents[1], Path(keeper.__file__).parents[2])
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, folders)))
+
+    def run(scenario, version: str = "1") -> House:
+        failures: list[BaseException] = []
+        with listen("127.0.0.1", 0) as listening:
+            house = House(Registry(version=version), listening, tmp_path)
+
+            def act() -> None:
+                try:
+                    house.told("answers at")
+                    scenario(house)
+                except BaseException as error:
+                    failures.append(error)
+                finally:
+                    os.kill(os.getpid(), signal.SIGTERM)
+
+            thread = threading.Thread(target=act)
+            thread.start()
+            house.keeper.run()
+            thread.join()
+        if failures:
+            raise failures[0]
+        return house
+
+    return run
+
+
+def test_a_new_champion_takes_over_without_a_dropped_request(during):
+    answers: list[int] = []
+    trouble: list[Exception] = []
+
+    def ask(house: House, stop: threading.Event, keep_alive: bool) -> None:
+        """Ask again and again; a connection that the server said it closes is opened anew."""
+        connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=PATIENCE) if keep_alive else None
+        while not stop.is_set():
+            try:
+                answers.append(house.post(1, connection))
+            except Exception as error:
+                trouble.append(error)
+
+    def scenario(house: House) -> None:
+        stop = threading.Event()
+        clients = [threading.Thread(target=ask, args=(house, stop, place % 2 == 0)) for place in range(4)]
+        for client in clients:
+            client.start()
+        old = house.keeper.serving
+        house.registry.version = "2"
+        house.told("version 2 answers from now on")
+        house.until(lambda: old.process.poll() is not None)
+        stop.set()
+        for client in clients:
+            client.join()
+
+    during(scenario)
+    assert not trouble
+    assert {1, 2} == set(answers)
+    assert answers[-1] == 2
+
+
+def test_a_champion_that_does_not_come_up_leaves_the_old_one_serving(during):
+    def scenario(house: House) -> None:
+        house.registry.version = "13"
+        said = house.told("did not come up")
+        assert said.startswith("dial2vec-demo version 1 stays. dial2vec-demo version 13 did not come up: its files are")
+        assert house.post() == 1
+        time.sleep(0.4)
+        assert house.said.count(said) == 1
+        os.kill(os.getpid(), signal.SIGHUP)
+        house.until(lambda: house.said.count(said) == 2)
+
+    during(scenario)
+
+
+def test_a_first_version_that_does_not_come_up_is_an_error(during, tmp_path):
+    with listen("127.0.0.1", 0) as listening, pytest.raises(Dial2vecError, match="version 13 cannot be served: its"):
+        House(Registry(version="13"), listening, tmp_path).keeper.run()
+
+
+def test_a_registry_that_is_down_is_said_once_and_harms_nobody(during):
+    def scenario(house: House) -> None:
+        house.registry.version = ""
+        house.told("version 1 stays. The registry did not say which version is champion: it is down.")
+        time.sleep(0.4)
+        assert len(house.said) == 2
+        assert house.post() == 1
+
+    during(scenario)
+
+
+def test_a_killed_worker_is_replaced_while_requests_wait(during):
+    def scenario(house: House) -> None:
+        house.keeper.serving.process.kill()
+        house.told("ended with status -9")
+        assert house.post() == 1
+
+    during(scenario)
+
+
+def test_a_worker_that_cannot_come_up_again_makes_room_for_the_next_champion(during):
+    def scenario(house: House) -> None:
+        house.registry.version = ""
+        (house.root / "1").touch()
+        house.keeper.serving.process.kill()
+        house.told("version 1 did not come up: its files are gone.")
+        house.registry.version = "2"
+        assert house.post() == 2
+
+    during(scenario)
+
+
+def test_workers_end_with_a_keeper_that_is_killed(during, monkeypatch):
+    with listen("127.0.0.1", 0) as listening:
+        worker = keeper.Worker(Registry(), "1", root=Path(), listening=listening, settings=Serve())
+        assert b"ready" in worker._control.recv(1000)
+        worker._control.close()  # as the kernel does
+        assert worker.process.wait(PATIENCE) == 0
+
+
+def test_a_request_under_way_is_answered_before_the_end(during):
+    answers: list[int] = []
+
+    def scenario(house: House) -> None:
+        under_way = threading.Thread(target=lambda: answers.append(house.post(500)))
+        under_way.start()
+        time.sleep(0.2)
+
+    during(scenario)
+    assert answers == [1]
+
+
+def test_a_taken_port_is_named_with_the_way_to_another():
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(Dial2vecError, match=rf"port {port} is taken.*--port {port + 1}"):
+            listen("127.0.0.1", port)
+
+
+def test_an_address_of_another_machine_is_refused():
+    with pytest.raises(Dial2vecError, match=r"cannot listen at 192.0.2.1, port 5601: .*Give an address"):
+        listen("192.0.2.1", 5601)
+
+
+def test_only_what_others_reach_brings_a_warning():
+    for host in ("127.0.0.1", "localhost"):
+        with listen(host, 0) as listening:
+            assert warning(listening) == ""
+    with listen("0.0.0.0", 0) as listening:
+        assert "no password and no encryption" in warning(listening)
+        assert address_of(listening).startswith("http://127.0.0.1:")

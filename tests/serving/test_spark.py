@@ -1,0 +1,33 @@
+"""A column of dialogues through MLflow's `spark_udf`; only where pyspark and Java are installed."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+from dial2vec.encoder import DialogueEncoder
+
+sql = pytest.importorskip("pyspark.sql")
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs Java")
+def test_a_column_of_dialogues_becomes_a_column_of_vectors(registered_store, encoders, dialogue, monkeypatch):
+    import mlflow
+
+    from dial2vec.store import as_default, store_uri
+
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    found = [dialogue("d1", "guest: w1 w2", "desk: w3"), dialogue("d2", "a: w9")]
+    local = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+    with local.config("spark.driver.host", "127.0.0.1").getOrCreate() as spark, as_default(store_uri(registered_store)):
+        records = [(one.dialogue_id, one.to_record()["turns"]) for one in found]
+        calls = spark.createDataFrame(records, "dialogue_id string, turns array<struct<speaker:string, text:string>>")
+        address = "models:/dial2vec-demo@champion"
+        vector = mlflow.pyfunc.spark_udf(spark, address, env_manager="local", result_type="array<float>")
+        rows = calls.withColumn("vector", vector(sql.functions.struct("dialogue_id", "turns"))).collect()
+    expected = DialogueEncoder.from_pretrained(encoders / "start").encode(found)
+    np.testing.assert_allclose([row.vector for row in rows], expected, atol=1e-5)

@@ -1,0 +1,99 @@
+"""The command with a real registry and a real worker."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+from dial2vec.config import Serve
+from dial2vec.errors import ModelError
+from dial2vec.serving.address import Address
+from dial2vec.serving.job import Job
+from dial2vec.store import open_store
+
+
+@pytest.fixture
+def project(registered_store, tmp_path, monkeypatch):
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    root = shutil.copytree(registered_store, tmp_path / "project")
+    (root / "dvc.yaml").touch()
+    (root / "params.yaml").write_text("serve: {check_seconds: 1}")
+    monkeypatch.chdir(root)
+    return root
+
+
+def test_an_address_means_a_version_at_a_moment(project):
+    champion = Address.of("models:/dial2vec-demo@champion", root=project)
+    assert (champion.current(project), Address.of("models:/dial2vec-demo/2", root=project).current(project)) == (
+        "1",
+        "2",
+    )
+    client = open_store(project)
+    client.set_registered_model_alias("dial2vec-demo", "champion", "2")
+    assert champion.current(project) == "2"
+    client.delete_registered_model_alias("dial2vec-demo", "champion")
+    with pytest.raises(ModelError, match="no alias 'champion' any more"):
+        champion.current(project)
+
+
+def test_a_job_reaches_the_worker_whole():
+    job = Job(3, 4, "/a b", "dial2vec-demo", "7", "champion", Serve(max_dialogues=5))
+    assert Job.from_json(job.to_json()) == job
+
+
+def test_the_command_serves_the_champion_and_its_curl_line_works(project, monkeypatch):
+    said: list[str] = []
+    found: list[dict] = []
+    monkeypatch.setattr(click, "echo", lambda text, err=False: said.append(text))
+
+    def scenario() -> None:
+        try:
+            deadline = time.monotonic() + 300
+            while len(said) < 2 and time.monotonic() < deadline:
+                time.sleep(0.05)
+            command = said[1].splitlines()[1]
+            done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+            found.append(json.loads(done.stdout))
+        finally:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread = threading.Thread(target=scenario)
+    thread.start()
+    done = CliRunner().invoke(main, ["serve", "demo", "--port", "0"])
+    thread.join()
+    assert done.exit_code == 0, (done.output, said)
+    assert said[1].startswith("dial2vec-demo version 1 (champion) answers at http://127.0.0.1:")
+    assert len(found[0]["predictions"][0]) == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dmo"], "nothing is registered as dial2vec-dmo. Did you mean 'dial2vec-demo'?"),
+        (["models:/dial2vec-demo@champoin"], "has no alias 'champoin'"),
+        (["models:/dial2vec-demo/9"], "has no version 9"),
+        (["a b"], "is no corpus name"),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence(project, arguments, message):
+    done = CliRunner().invoke(main, ["serve", *arguments])
+    assert done.exit_code == 1
+    assert done.output.startswith("Error: ")
+    assert message in done.output
+
+
+def test_a_taken_port_is_found_before_the_model_is_loaded(project):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = CliRunner().invoke(main, ["serve", "demo", "--port", str(taken.getsockname()[1])])
+    assert "is taken. Choose another: --port" in done.output
