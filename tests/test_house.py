@@ -63,14 +63,8 @@ def test_each_stage_declares_exactly_the_code_that_it_imports(stage):
 @pytest.mark.parametrize("stage", STAGES)
 def test_each_stage_declares_the_settings_that_it_reads(stage):
     block = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]
-    names = {field.name for field in fields(Settings)} - {
-        "corpora",
-        "processes",
-        "promote",
-        "schedule",
-        "drift",
-        "serve",
-    }
+    of_no_stage = {"corpora", "processes", "promote", "schedule", "drift", "serve"}
+    names = {field.name for field in fields(Settings)} - of_no_stage
     files = [PACKAGE / "stages" / f"{stage}.py", *(PACKAGE.glob("methods/*.py") if stage == "train" else ())]
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
     read = {
@@ -118,14 +112,8 @@ def test_only_the_registrys_rooms_import_mlflow():
         for path in PACKAGE.rglob("*.py")
         if any(line.strip().startswith(("import mlflow", "from mlflow")) for line in path.read_text().splitlines())
     }
-    assert users == {
-        "store.py",
-        "tracking.py",
-        "decisions.py",
-        "champions.py",
-        "registered_model.py",
-        "serving/worker.py",
-    }
+    registry = {"store.py", "tracking.py", "decisions.py", "champions.py", "registered_model.py"}
+    assert users == registry | {"serving/worker.py"}
 
 
 def test_no_file_is_over_four_hundred_lines():
