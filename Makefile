@@ -62,14 +62,14 @@ lint: .venv/installed  ## ruff, mypy, and known vulnerabilities of what is insta
 
 # In a folder of its own: what pip-audit needs is none of the project's business. It asks the package index about every
 # package; where that does not answer, they are counted as skipped.
-audit: .audit/bin/pip-audit
-	@.audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip --progress-spinner off \
-		--output .audit/found.txt || { cat .audit/found.txt; exit 1; }
-	@echo "$$(grep -c 'could not be audited' .audit/found.txt) of $$(grep -c == requirements.lock) packages were skipped"
-
-.audit/bin/pip-audit:
-	@$(PYTHON) -m venv .audit
-	@.audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit
+audit:
+	@[ -x .audit/bin/pip-audit ] || { $(PYTHON) -m venv .audit && \
+		.audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit; } \
+		|| { echo "No audit: pip-audit could not be installed here"; rm -rf .audit; }
+	@[ ! -x .audit/bin/pip-audit ] || .audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip \
+		--progress-spinner off --output .audit/found.txt || { cat .audit/found.txt; exit 1; }
+	@[ ! -f .audit/found.txt ] || echo \
+		"$$(grep -c 'could not be audited' .audit/found.txt) of $$(grep -c == requirements.lock) packages were skipped"
 
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay
 	rm -rf .venv .audit .mypy_cache .ruff_cache .hypothesis src/*.egg-info
