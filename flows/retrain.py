@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from dial2vec import telemetry
@@ -25,6 +25,7 @@ from dial2vec.schedule.reasons import Reason, reason_to_train
 from dial2vec.schedule.runs import alive, mark_dead
 from dial2vec.stages.promote import promote_candidate
 from dial2vec.stages.register import data_hash
+from dial2vec.tracking import run_address
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.
@@ -173,7 +174,12 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
     )
     how = page if server else f"{page} after `make mlflow`"
     create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=how), description="What came of it, and why")
-    create_link_artifact(key="mlflow", link=page, link_text="runs, figures and versions", description="MLflow")
+    for outcome in done.corpora:
+        # One that failed may have nothing registered yet.
+        with suppress(Dial2vecError):
+            link = page + run_address(ROOT, outcome.corpus)
+            key = f"mlflow-{outcome.corpus.replace('_', '-').lower()}"
+            create_link_artifact(key=key, link=link, link_text=f"run of {outcome.corpus}", description="MLflow")
 
 
 if __name__ == "__main__":

@@ -256,6 +256,17 @@ def local_model(uri: str, *, root: Path | None) -> Path:
         return encoder_folder(client, versions[wanted])
 
 
+def run_address(root: Path, corpus: str) -> str:
+    """Return where MLflow's page shows the run of the candidate of a corpus, below the page's own address.
+
+    :raises ModelError: when nothing is registered, or the store cannot be used.
+    """
+    client, name = open_store(root), model_name(corpus)
+    with one_sentence(store_uri(root)):
+        version = client.get_model_version(name, aliases_of(client, name)[CANDIDATE])
+        return f"/#/experiments/{client.get_run(version.run_id).info.experiment_id}/runs/{version.run_id}"
+
+
 def versions(root: Path, corpus: str) -> list[RegisteredVersion]:
     """List the registered versions of a corpus, oldest first.
 

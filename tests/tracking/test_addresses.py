@@ -45,6 +45,15 @@ def test_a_version_whose_files_are_gone_is_one_sentence(registered):
         local_model("models:/dial2vec-demo/2", root=registered)
 
 
+def test_the_run_of_a_candidate_has_an_address_on_mlflows_page(registered):
+    client = tracking.open_store(registered)
+    [run] = client.search_runs(
+        [client.get_experiment_by_name("dial2vec-demo").experiment_id], "tags.fingerprint = 'f1'"
+    )
+    expected = f"/#/experiments/{run.info.experiment_id}/runs/{run.info.run_id}"
+    assert tracking.run_address(registered, "demo") == expected
+
+
 def test_a_registered_model_runs_where_dial2vec_is_not_installed(registered):
     script = (
         "import sys; sys.path = [p for p in sys.path if p.rstrip('/') != sys.argv[2]]; import mlflow; "
