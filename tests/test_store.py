@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -17,19 +15,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project without a store; its name has characters that mean something in a URI."""
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     return tmp_path / "my project #1 50%"
-
-
-def test_three_processes_may_start_at_once(root):
-    script = (
-        "import sys; from pathlib import Path; from dial2vec.tracking import open_store; "
-        "from dial2vec.store import experiment; root = Path(sys.argv[1]); experiment(open_store(root), root, 'demo')"
-    )
-    started = [
-        subprocess.Popen([sys.executable, "-c", script, str(root)], stderr=subprocess.PIPE, text=True) for _ in range(3)
-    ]
-    outcomes = [(process.communicate()[1], process.returncode) for process in started]
-    assert outcomes == [("", 0)] * 3
-    assert len(open_store(root).search_experiments(filter_string="name = 'dial2vec-demo'")) == 1
 
 
 def test_a_damaged_database_is_one_sentence(root):

@@ -1,4 +1,4 @@
-"""Several processes write to one store at once."""
+"""Several processes make a store and write to it at once."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ for number in range(int(sys.argv[3])):
 """
 
 
-def test_six_writers_at_once_lose_nothing(root):
-    command = [sys.executable, "-c", SCRIPT, str(root)]
+def test_six_writers_at_once_make_one_store_and_lose_nothing(new_root):
+    command = [sys.executable, "-c", SCRIPT, str(new_root)]
     started = [
         subprocess.Popen([*command, str(writer), str(RUNS), str(STEPS)], stderr=subprocess.PIPE, text=True)
         for writer in range(WRITERS)
     ]
     outcomes = [(process.communicate()[1], process.returncode) for process in started]
     assert outcomes == [("", 0)] * WRITERS
-    client = open_store(root)
+    client = open_store(new_root)
+    assert len(client.search_experiments(filter_string="name = 'dial2vec-benchmark'")) == 1
     experiment = client.get_experiment_by_name("dial2vec-benchmark").experiment_id
     runs = client.search_runs([experiment])
     assert len(runs) == WRITERS * RUNS
