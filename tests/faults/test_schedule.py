@@ -28,7 +28,7 @@ def wait_for(what: str, found: Callable[[], bool]) -> None:
     deadline = time.monotonic() + PATIENCE
     while not found():
         assert time.monotonic() < deadline, f"waited {PATIENCE} seconds for {what}"
-        time.sleep(1)
+        time.sleep(0.2)
 
 
 def runs(project: Path, state: str) -> int:
@@ -49,10 +49,10 @@ def free_port() -> int:
 
 def processes(project: Path, words: str) -> list[psutil.Process]:
     """Processes of this project whose command has these words."""
-    found = []
+    found, home = [], str(project / ".prefect")
     for process in psutil.process_iter(["cmdline", "environ"]):
         command = " ".join(process.info["cmdline"] or ())
-        if re.search(words, command) and (process.info["environ"] or {}).get("PYTHONPATH") == str(project / "src"):
+        if re.search(words, command) and (process.info["environ"] or {}).get("PREFECT_HOME") == home:
             found.append(process)
     return found
 
