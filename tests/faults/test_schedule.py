@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -32,13 +33,12 @@ def wait_for(what: str, found: Callable[[], bool]) -> None:
 
 
 def runs(project: Path, state: str) -> int:
-    """How many runs that the schedule made are in a state."""
-    path = project / ".prefect" / "prefect.db"
-    if not path.is_file():
-        return 0
-    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
-        asked = "select count(*) from flow_run where auto_scheduled and state_name = ?"
-        return int(database.execute(asked, (state,)).fetchone()[0])
+    """How many runs that the schedule made are in a state; none while the server makes its database, or writes it."""
+    address = f"file:{project / '.prefect' / 'prefect.db'}?mode=ro"
+    asked = "select count(*) from flow_run where auto_scheduled and state_name = ?"
+    with contextlib.suppress(sqlite3.OperationalError), contextlib.closing(sqlite3.connect(address, uri=True)) as found:
+        return int(found.execute(asked, (state,)).fetchone()[0])
+    return 0
 
 
 def free_port() -> int:
