@@ -15,7 +15,6 @@ def schedule(port: int, now: bool) -> None:
     PREFECT_API_URL names a server, that one is used.
     """
     from dial2vec.artifacts import find_root
-    from dial2vec.pages import check_port
     from dial2vec.params import load_settings
     from dial2vec.schedule.deployment import write_deployment
     from dial2vec.schedule.supervisor import supervise
@@ -24,6 +23,5 @@ def schedule(port: int, now: bool) -> None:
     options = load_settings(root / "params.yaml").schedule
     write_deployment(root, options)
     click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting the server and a worker, a minute or so")
-    check_port(port, "schedule")
     supervise(root, port, now=now, say=click.echo)
     click.echo("Stopped: nothing is retrained until `make schedule` is run again.")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
-from dial2vec.pages import PREFECT_SERVER, as_scheduled_server, prefect_environment
+from dial2vec.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
 from dial2vec.schedule.deployment import FLOW, NAME, POOL
 from dial2vec.schedule.runs import mark_dead
 
@@ -98,6 +98,7 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
     processes = [worker] if remote else [worker, server]
     with as_scheduled_server(root, address), _stopped_together(processes):
         if not remote:
+            check_port(port, "schedule")
             server.start()
         _wait_until_ready(address, server)
         _prefect(root, environment, "work-pool", "create", POOL, "--type", "process", "--overwrite")
