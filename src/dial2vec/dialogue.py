@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -59,6 +60,7 @@ class Dialogue:
     :param labels: domain labels, sorted, possibly none; several mean a dialogue that spans domains.
     :param split: the official split ("train", "dev" or "test") where the corpus has one, else None.
     :param origin: where it was read, if anywhere; it makes no difference between two dialogues.
+    :param date: when it began, ISO 8601 ("2026-03-04" or "2026-03-04T10:15:00+01:00"), where that is known.
     """
 
     dialogue_id: str
@@ -66,6 +68,7 @@ class Dialogue:
     labels: tuple[str, ...] = ()
     split: str | None = None
     origin: Origin | None = field(default=None, compare=False, repr=False)
+    date: str | None = None
 
     @property
     def roles(self) -> tuple[int, ...]:
@@ -86,6 +89,11 @@ class Dialogue:
         """The label of a single-domain dialogue; None for a dialogue with no label or with several."""
         return self.labels[0] if len(self.labels) == 1 else None
 
+    @property
+    def moment(self) -> datetime | None:
+        """When it began, in UTC; a date without a zone is taken as UTC. None where it is not known."""
+        return None if self.date is None else _moment(self.date)
+
     def side(self, number: int) -> Dialogue:
         """Return the dialogue with the turns of one side only: 0 is the first speaker, 1 everybody else."""
         turns = tuple(turn for turn, role in zip(self.turns, self.roles, strict=True) if min(role, 1) == number)
@@ -97,13 +105,14 @@ class Dialogue:
         return replace(self, turns=tuple(Turn(speaker, " ".join(texts)) for speaker, texts in runs))
 
     def to_record(self) -> dict[str, Any]:
-        """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", "split"}`."""
+        """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", "split", "date"}`."""
         record: dict[str, Any] = {
             "dialogue_id": self.dialogue_id,
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in self.turns],
             "labels": list(self.labels),
         }
-        return record | ({"split": self.split} if self.split else {})
+        record |= {"split": self.split} if self.split else {}
+        return record | ({"date": self.date} if self.date else {})
 
 
 class RecordError(ValueError):
@@ -132,7 +141,21 @@ def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dia
     split = record.get("split")
     if split not in (None, "train", "dev", "test"):
         raise RecordError(f"'split' must be train, dev or test, found {split!r}")
-    return Dialogue(dialogue_id, kept, tuple(sorted({label for label in labels if label.strip()})), split, origin)
+    labels = tuple(sorted({label for label in labels if label.strip()}))
+    return Dialogue(dialogue_id, kept, labels, split, origin, _date(record.get("date")))
+
+
+def _date(value: object) -> str | None:
+    """Return an ISO date; others are left out, since many exports have such a key and mean all kinds of things."""
+    return value if isinstance(value, str) and _moment(value) else None
+
+
+def _moment(date: str) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(date)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _id(value: object) -> str:

@@ -108,6 +108,22 @@ def code_hash() -> str:
 
 
 @contextlib.contextmanager
+def folder_lock(folder: Path, doing: str) -> Iterator[None]:
+    """Make a folder and hold it against other processes that would write there; a killed one lets go at once.
+
+    :param doing: what the others are told that somebody does with the folder, such as "adds dialogues to".
+    :raises BusyError: when another process holds it.
+    """
+    with write_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = (folder / ".lock").open("a")
+    with handle:
+        if not _try(handle):
+            raise BusyError(f"another process {doing} {folder}. Wait until it ends, or stop it, and try again.")
+        yield
+
+
+@contextlib.contextmanager
 def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator[None]:
     """Hold the checkout at `root`: one retraining or stage at a time, also across processes.
 

@@ -63,10 +63,16 @@ def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], prec
 
 
 def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32") -> str:
-    """Identify what an encoder makes of any dialogue: its weights, how it reads and computes, the code."""
-    read_by = (encoder.tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, encoder.tokens.style)
-    made_by = (read_by, encoder.pooling, encoder.resolved(precision), encoder.device.type, code_hash())
-    digest = hashlib.sha256(repr(made_by).encode())
+    """Identify what an encoder makes of any dialogue here: the encoder, how it computes, the code."""
+    made_by = (model_fingerprint(encoder), encoder.resolved(precision), encoder.device.type, code_hash())
+    return hashlib.sha256(repr(made_by).encode()).hexdigest()
+
+
+def model_fingerprint(encoder: DialogueEncoder) -> str:
+    """Identify an encoder: its weights and how it reads. On other machines its vectors differ by rounding only."""
+    tokens = encoder.tokens
+    read_by = (tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, tokens.style, tokens.last_turns)
+    digest = hashlib.sha256(repr((read_by, encoder.pooling)).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
     return digest.hexdigest()

@@ -1,0 +1,196 @@
+"""Adding dialogues to a collection: encoded once, appended, and counted when all of it is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dial2vec.collection.collection import MANIFEST, ROWS, Addition, Collection, Manifest, rows_file
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
+from dial2vec.embedding.embed import embed_file
+from dial2vec.embedding.shards import files_of
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError, CorpusError
+from dial2vec.files import atomic_path, folder_lock, write_errors
+from dial2vec.vectors import model_fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What `add` did.
+
+    :param dialogues: that are new in the collection.
+    :param there: that were in it already, word for word.
+    :param quarantine: records that could not be used.
+    :param quarantine_file: where they are listed with their reasons, None when there are none.
+    """
+
+    dialogues: int
+    there: int
+    quarantine: int
+    quarantine_file: Path | None
+
+
+def add(
+    folder: Path, transcripts: Path, *, encoder: DialogueEncoder, batch_size: int = 32, progress: bool = True
+) -> Added:
+    """Add dialogues to the collection in a folder, which is made if it is not there; atomic, in bounded memory.
+
+    A dialogue that is there already, word for word, is passed over. One whose id is there with other words is not
+    replaced: it is set aside with that reason. A run that was killed goes on where it was.
+
+    :param transcripts: a file, or a folder of `.jsonl` and `.jsonl.gz` files.
+    :param encoder: the one that the collection was begun with.
+    :raises CorpusError: when a file cannot be read, or nothing in it can be used.
+    :raises ArtifactError: when the folder is no collection, or was made with another encoder.
+    :raises BusyError: when another run adds to it.
+    """
+    with folder_lock(folder, "adds dialogues to"):
+        manifest = _begun(folder, encoder)
+        work = folder / "adding"
+        quarantine: list[Quarantined] = []
+        fresh, there = _write_new(Collection(folder), transcripts, work / "dialogues.jsonl", quarantine)
+        if fresh:
+            embed_file(
+                work / "dialogues.jsonl",
+                work / "vectors.parquet",
+                encoder=encoder,
+                batch_size=batch_size,
+                progress=progress,
+            )
+            _append(folder, manifest, work, source=str(transcripts))
+        aside = folder / "quarantine" / f"{len(manifest.additions):06d}.jsonl"
+        if quarantine:
+            write_quarantine(aside, quarantine)
+        shutil.rmtree(work, ignore_errors=True)
+    if not fresh and not there:
+        raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
+    return Added(fresh, there, len(quarantine), aside if quarantine else None)
+
+
+def _begun(folder: Path, encoder: DialogueEncoder) -> Manifest:
+    """Return what the folder holds; an empty one is begun."""
+    fingerprint = model_fingerprint(encoder)
+    if (folder / MANIFEST).exists():
+        manifest = Manifest.read(folder)
+        if manifest.fingerprint != fingerprint:
+            raise ArtifactError(
+                f"{folder} was made with {manifest.model}, whose vectors cannot be compared with those of "
+                f"{encoder.name}. Leave --model out to add to it, or index all of it anew in another folder."
+            )
+        return manifest
+    if others := sorted(path.name for path in folder.iterdir() if path.name != "model" and path.name[0] != "."):
+        raise ArtifactError(f"{folder} is no collection and not empty (it has {others[0]}). Name another folder.")
+    encoder.save_pretrained(folder / "model")
+    manifest = Manifest(encoder.name, fingerprint, encoder.dimension)
+    manifest.write(folder)
+    return manifest
+
+
+def _write_new(collection: Collection, transcripts: Path, path: Path, quarantine: list[Quarantined]) -> tuple[int, int]:
+    """Write the dialogues that the collection has not, and return how many they are, and how many it has."""
+    contents = collection.rows["content"].to_numpy()
+    known = dict(zip(collection.rows["dialogue_id"].to_pylist(), contents.tolist(), strict=True))
+    fresh = there = 0
+    with dialogue_writer(path) as write:
+        for dialogue in _read(transcripts, quarantine):
+            content = _content(dialogue)
+            if dialogue.dialogue_id not in known:
+                known[dialogue.dialogue_id] = content
+                write(dialogue)
+                fresh += 1
+            elif known[dialogue.dialogue_id] == content:
+                there += 1
+            else:
+                reason = f"the id {dialogue.dialogue_id!r} is in the collection with other words"
+                origin = dialogue.origin or Origin(str(transcripts), 0)
+                quarantine.append(Quarantined(origin, dialogue.dialogue_id, reason))
+    return fresh, there
+
+
+def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
+    for path in files_of(transcripts):
+        yield from read_dialogues(path, quarantine=quarantine)
+
+
+def _content(dialogue: Dialogue) -> int:
+    said = json.dumps([(turn.speaker, turn.text) for turn in dialogue.turns])
+    return int.from_bytes(hashlib.blake2b(said.encode(), digest_size=8).digest(), "little")
+
+
+def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> None:
+    """Append dialogues and vectors, behind what counts so far, and count them."""
+    with atomic_path(rows_file(folder, len(manifest.additions))) as temporary:
+        n_rows = _write_rows(temporary, work / "dialogues.jsonl", begin=manifest.text_bytes)
+    size = manifest.dialogues * manifest.dimension * 4
+    n_vectors = _append_blocks(folder / "vectors.f32", size, _units(work / "vectors.parquet"))
+    if n_vectors != n_rows * manifest.dimension * 4:
+        raise ArtifactError(f"{work} holds vectors of other dialogues. Remove it, and index the dialogues again.")
+    with (work / "dialogues.jsonl").open("rb") as handle:
+        text = _append_blocks(folder / "dialogues.jsonl", manifest.text_bytes, iter(lambda: handle.read(1 << 20), b""))
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    replace(manifest, additions=(*manifest.additions, Addition(source, now, n_rows, text))).write(folder)
+
+
+def _write_rows(path: Path, dialogues: Path, *, begin: int) -> int:
+    count, byte = 0, begin
+    with pq.ParquetWriter(path, ROWS) as writer, dialogues.open("rb") as lines:
+        read = read_dialogues(dialogues)
+        while block := [one for _, one in zip(range(10_000), read, strict=False)]:
+            starts = []
+            for _ in block:
+                starts.append(byte)
+                byte += len(lines.readline())
+            writer.write_table(_rows(block, starts))
+            count += len(block)
+    return count
+
+
+def _rows(dialogues: list[Dialogue], starts: list[int]) -> pa.Table:
+    columns = {
+        "dialogue_id": [dialogue.dialogue_id for dialogue in dialogues],
+        "labels": [list(dialogue.labels) for dialogue in dialogues],
+        "date": [dialogue.moment for dialogue in dialogues],
+        "speakers": [list(dict.fromkeys(turn.speaker for turn in dialogue.turns)) for dialogue in dialogues],
+        "turns": [len(dialogue.turns) for dialogue in dialogues],
+        "words": [sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues],
+        "byte": starts,
+        "content": [_content(dialogue) for dialogue in dialogues],
+    }
+    return pa.table(columns, schema=ROWS)
+
+
+def _units(vectors: Path) -> Iterator[NDArray[np.float32]]:
+    """Yield blocks of vectors, each of length 1; a vector of zeros stays."""
+    with pq.ParquetFile(vectors) as file:
+        for batch in file.iter_batches(batch_size=10_000, columns=["embedding"]):
+            column = batch.column("embedding")
+            block = column.flatten().to_numpy().reshape(len(column), -1)
+            lengths = np.linalg.norm(block, axis=1, keepdims=True)
+            yield (block / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[np.float32]]) -> int:
+    """Write blocks behind the first `size` bytes of a file, and return how many bytes they have."""
+    with write_errors(path), path.open("ab") as handle:
+        handle.truncate(size)
+        written = sum(_write(handle, block) for block in blocks)
+        handle.flush()
+        os.fsync(handle.fileno())
+    return written
+
+
+def _write(handle: IO[bytes], block: bytes | NDArray[np.float32]) -> int:
+    return handle.write(block if isinstance(block, bytes) else block.tobytes())

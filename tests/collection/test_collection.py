@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dial2vec.collection import Collection, add, adding
+from dial2vec.dialogue import Dialogue, write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError, BusyError, CorpusError
+from dial2vec.files import folder_lock
+
+QUIET = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def encoder(tiny_folder: str) -> DialogueEncoder:
+    return DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+
+
+def dialogues_of(dialogue, numbers) -> list[Dialogue]:
+    return [dialogue(f"d{n}", f"a: w{n % 7} w2", f"b: w{n % 5} w3 w{n % 11}") for n in numbers]
+
+
+def write(path: Path, dialogues) -> Path:
+    write_dialogues(path, dialogues)
+    return path
+
+
+def test_vectors_are_those_of_the_encoder_at_length_one(tmp_path, encoder, dialogue):
+    dialogues = dialogues_of(dialogue, range(12))
+    done = add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues), encoder=encoder)
+    collection = Collection(tmp_path / "c")
+    expected = encoder.encode(dialogues)
+    assert (done.dialogues, done.there, done.quarantine) == (12, 0, 0)
+    np.testing.assert_allclose(
+        collection.vectors, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6
+    )
+    assert list(collection.dialogues()) == dialogues
+    assert list(collection.dialogues([7, 2])) == [dialogues[7], dialogues[2]]
+
+
+@given(cuts=st.lists(st.integers(0, 20), max_size=3))
+@QUIET
+def test_added_in_any_portions_it_is_the_same_collection(tmp_path_factory, encoder, dialogue, cuts):
+    folder = tmp_path_factory.mktemp("portions")
+    dialogues = dialogues_of(dialogue, range(20))
+    ends = sorted({0, 20, *cuts})
+    for last in ends[1:]:
+        # Each portion brings along all that came before it, as a growing export does.
+        add(folder / "c", write(folder / f"{last}.jsonl", dialogues[:last]), encoder=encoder)
+        assert len(Collection(folder / "c")) == last
+    collection = Collection(folder / "c")
+    assert list(collection.dialogues()) == dialogues
+    assert collection.rows["dialogue_id"].to_pylist() == [one.dialogue_id for one in dialogues]
+    expected = encoder.encode(dialogues)
+    cosines = (collection.vectors * expected).sum(axis=1) / np.linalg.norm(expected, axis=1)
+    np.testing.assert_allclose(cosines, 1, atol=1e-5)
+
+
+def test_rows_say_who_spoke_when_and_how_much(tmp_path, encoder):
+    record = {"dialogue_id": "x", "turns": [{"speaker": "ann", "text": "w1 w2"}, {"speaker": "bob", "text": "w3"}]}
+    lines = [
+        record | {"labels": ["b", "a"], "date": "2026-03-04T10:15:00+01:00"},
+        record | {"dialogue_id": "y", "date": "next week"},
+        record | {"dialogue_id": "z", "date": "2026-03-05"},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    add(tmp_path / "c", path, encoder=encoder)
+    rows = Collection(tmp_path / "c").rows.to_pydict()
+    assert rows["labels"] == [["a", "b"], [], []]
+    dates = [datetime(2026, 3, 4, 9, 15, tzinfo=UTC), None, datetime(2026, 3, 5, tzinfo=UTC)]
+    assert rows["date"] == dates
+    assert rows["speakers"] == [["ann", "bob"]] * 3
+    assert (rows["turns"], rows["words"]) == ([2] * 3, [3] * 3)
+
+
+def test_changed_dialogue_is_set_aside_with_its_reason(tmp_path, encoder, dialogue):
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", [dialogue("d", "a: w1", "b: w2")]), encoder=encoder)
+    changed = [dialogue("d", "a: w1", "b: w9"), dialogue("e", "a: w1")]
+    done = add(tmp_path / "c", write(tmp_path / "b.jsonl", changed), encoder=encoder)
+    assert (done.dialogues, done.quarantine) == (1, 1)
+    aside = json.loads(done.quarantine_file.read_text())
+    assert aside["dialogue_id"] == "d"
+    assert "with other words" in aside["reason"]
+    assert next(Collection(tmp_path / "c").dialogues([0])).turns[1].text == "w2"
+
+
+@pytest.mark.parametrize("step", ["embed_file", "_append_blocks", "Manifest.write"])
+def test_killed_addition_changes_nothing_and_the_next_one_is_whole(tmp_path, encoder, dialogue, monkeypatch, step):
+    dialogues = dialogues_of(dialogue, range(9))
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues[:4]), encoder=encoder)
+    more = write(tmp_path / "b.jsonl", dialogues)
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"dial2vec.collection.adding.{step}", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add(tmp_path / "c", more, encoder=encoder)
+    assert list(Collection(tmp_path / "c").dialogues()) == dialogues[:4]
+    # Half of a write that was never counted.
+    with (tmp_path / "c" / "vectors.f32").open("ab") as handle:
+        handle.write(os.urandom(100))
+    assert add(tmp_path / "c", more, encoder=encoder).dialogues == 5
+    collection = Collection(tmp_path / "c")
+    assert list(collection.dialogues()) == dialogues
+    assert (tmp_path / "c" / "vectors.f32").stat().st_size == collection.vectors.size * 4
+
+
+def test_another_encoder_is_refused(tmp_path, encoder, tiny_folder, dialogue):
+    path = write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3)))
+    add(tmp_path / "c", path, encoder=encoder)
+    other = DialogueEncoder.from_pretrained(tiny_folder, pooling="mean", device="cpu")
+    with pytest.raises(ArtifactError, match="cannot be compared"):
+        add(tmp_path / "c", path, encoder=other)
+
+
+def test_its_own_copy_of_the_encoder_adds_to_it(tmp_path, encoder, dialogue):
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3))), encoder=encoder)
+    copy = DialogueEncoder.from_pretrained(Collection(tmp_path / "c").model, device="cpu")
+    more = write(tmp_path / "b.jsonl", dialogues_of(dialogue, range(5)))
+    assert add(tmp_path / "c", more, encoder=copy).dialogues == 2
+
+
+def test_folder_with_other_things_is_left_alone(tmp_path, encoder, dialogue):
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "photo.png").write_text("x")
+    path = write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3)))
+    with pytest.raises(ArtifactError, match=r"not empty \(it has photo\.png\)"):
+        add(tmp_path / "c", path, encoder=encoder)
+
+
+def test_one_addition_at_a_time(tmp_path, encoder, dialogue):
+    path = write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3)))
+    with folder_lock(tmp_path / "c", "adds dialogues to"), pytest.raises(BusyError, match="adds dialogues to"):
+        add(tmp_path / "c", path, encoder=encoder)
+
+
+def test_nothing_usable_is_an_error(tmp_path, encoder):
+    (tmp_path / "a.jsonl").write_text("{}\n")
+    with pytest.raises(CorpusError, match=r"nothing in .* can be used"):
+        add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder)
+
+
+def test_folder_that_is_no_collection_says_how_to_make_one(tmp_path):
+    with pytest.raises(ArtifactError, match="dial2vec index"):
+        Collection(tmp_path)
+
+
+def test_damaged_manifest_or_short_file_is_named(tmp_path, encoder, dialogue):
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3))), encoder=encoder)
+    (tmp_path / "c" / "vectors.f32").write_bytes(b"1234")
+    with pytest.raises(ArtifactError, match="has 4 bytes"):
+        _ = Collection(tmp_path / "c").vectors
+    manifest = tmp_path / "c" / "collection.json"
+    manifest.write_text(manifest.read_text().replace('"format": 1', '"format": 9'))
+    with pytest.raises(ArtifactError, match="format 9"):
+        Collection(tmp_path / "c")
+    manifest.write_text("{}")
+    with pytest.raises(ArtifactError, match="cannot be read"):
+        Collection(tmp_path / "c")
+
+
+def test_unknown_id_names_the_nearest(tmp_path, encoder, dialogue):
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(100, 103))), encoder=encoder)
+    assert Collection(tmp_path / "c").row("d102") == 2
+    with pytest.raises(CorpusError, match=r"no dialogue 'd109'.*Did you mean 'd10\d'"):
+        Collection(tmp_path / "c").row("d109")
+
+
+def test_adding_needs_a_whole_set_of_vectors(tmp_path, encoder, dialogue, monkeypatch):
+    path = write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3)))
+    monkeypatch.setattr(adding, "_units", lambda _: iter([np.zeros((2, 16), np.float32)]))
+    with pytest.raises(ArtifactError, match="other dialogues"):
+        add(tmp_path / "c", path, encoder=encoder)
+    assert len(Collection(tmp_path / "c")) == 0
