@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: help run test install retrain schedule benchmark mlflow prefect faults bench bench-quick lint audit clean
+.PHONY: help run test install retrain schedule benchmark mlflow prefect faults bench bench-quick docs lint audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -53,6 +53,10 @@ bench: .venv/installed  ## all benchmarks, into the tables of docs/benchmarks.md
 
 bench-quick: .venv/installed  ## training and encoding beside their peers, on an idle machine; 2 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick
+
+docs: .venv/installed  ## the manual as a site, in artifacts/manual; `.venv/bin/mkdocs serve` opens it with its search
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Open artifacts/manual/index.html"
 
 lint: .venv/installed  ## ruff, mypy, and known vulnerabilities of what is installed
 	@$(BIN)/ruff check src flows tests benchmarks

@@ -1,0 +1,115 @@
+"""The manual is true: its commands exist, its links lead somewhere, its errors are said, and it builds as a site."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import click
+import pytest
+
+from dial2vec.cli import main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Shown in docs/log.md, of which old entries stay as they were.
+OLD = {"log.md"}
+
+
+def lines_of_shell(page: Path) -> list[str]:
+    text = "\n".join(BLOCK.findall(page.read_text(encoding="utf-8"))).replace("\\\n", " ")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    found = []
+    for page in PAGES:
+        if page.name in OLD:
+            continue
+        for line in (line for line in lines_of_shell(page) if "dial2vec " in line):
+            words = shlex.split(line, comments=True)
+            starts = [at for at, word in enumerate(words) if Path(word).name == "dial2vec"]
+            found += [(f"{page.name}: {line}", words[at + 1 :]) for at in starts]
+    return found
+
+
+@pytest.mark.parametrize(("line", "words"), commands(), ids=lambda value: value if isinstance(value, str) else "")
+def test_every_command_of_the_manual_exists_with_its_options(line, words):
+    command: click.Command = main
+    while isinstance(command, click.Group) and words:
+        while words and words[0].startswith("-"):
+            words = words[1:]
+        if not words:
+            return
+        assert words[0] in command.commands, line
+        command, words = command.commands[words[0]], words[1:]
+    options = {name for parameter in command.params for name in parameter.opts} | {"--help", "-h"}
+    for word in words:
+        if word in ("|", "&&", ">", ";"):
+            break
+        if re.match(r"-{1,2}[a-z]", word):
+            assert word.partition("=")[0] in options, line
+
+
+def test_every_target_of_make_in_the_manual_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        said = re.findall(r"`make ([a-z-]+)", page.read_text(encoding="utf-8"))
+        said += [line.split()[1] for line in lines_of_shell(page) if line.startswith("make ")]
+        assert set(said) <= targets, page.name
+
+
+def test_every_error_that_troubleshooting_names_is_said_by_the_code():
+    source = "\n".join(path.read_text(encoding="utf-8") for path in [*(ROOT / "src").rglob("*.py"), ROOT / "Makefile"])
+    # Sentences are written over several lines, with figures in between.
+    source = re.sub(r'"\s*\n\s*f?"', "", source).lower()
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    named = re.findall(r'^\*\*"(.+?)"', page, re.MULTILINE)
+    assert len(named) > 15
+    for sentence in named:
+        for part in re.split(r"\s*\.\.\.\s*|\b\d+\b", sentence.removesuffix(" No space left on device")):
+            words = part.strip(" :")
+            assert words.lower() in source, sentence
+
+
+class Links(HTMLParser):
+    """The links and ids of a page."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.outside: list[str] = []
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src") and value:
+                (self.outside if "//" in value and tag != "a" else self.links).append(value)
+
+
+def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_no_network(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")],
+        cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    for page in (tmp_path / "site").glob("*.html"):
+        if page.name == "curves.html":
+            continue
+        found = Links(page)
+        assert found.outside == [], page.name
+        for link in found.links:
+            path = link.partition("#")[0]
+            if path and "//" not in path and not path.startswith(("mailto:", "/")):
+                assert (page.parent / path).exists(), f"{page.name}: {link}"
+
+
+def test_every_page_of_the_manual_is_in_its_contents():
+    contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert [path.name for path in (ROOT / "docs").glob("*.md") if f": {path.name}\n" not in contents] == []
