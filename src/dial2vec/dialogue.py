@@ -92,7 +92,7 @@ class Dialogue:
     @property
     def moment(self) -> datetime | None:
         """When it began, in UTC; a date without a zone is taken as UTC. None where it is not known."""
-        return None if self.date is None else _moment(self.date)
+        return None if self.date is None else moment_of(self.date)
 
     def side(self, number: int) -> Dialogue:
         """Return the dialogue with the turns of one side only: 0 is the first speaker, 1 everybody else."""
@@ -147,10 +147,11 @@ def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dia
 
 def _date(value: object) -> str | None:
     """Return an ISO date; others are left out, since many exports have such a key and mean all kinds of things."""
-    return value if isinstance(value, str) and _moment(value) else None
+    return value if isinstance(value, str) and moment_of(value) else None
 
 
-def _moment(date: str) -> datetime | None:
+def moment_of(date: str) -> datetime | None:
+    """Return an ISO date or time in UTC, as which it is taken where it has no zone; None when it is none."""
     try:
         moment = datetime.fromisoformat(date)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)

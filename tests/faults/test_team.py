@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -60,15 +61,13 @@ def running(log: Path, *command: str | Path, variables: dict[str, str]) -> Itera
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """PostgreSQL with the databases `prefect` and `mlflow`; its address, without the database."""
-    folder, port = tmp_path_factory.mktemp("postgres"), free_port()
-    # It refuses to be root, and its account has to reach its folder.
-    as_account = {}
+    port, as_account = free_port(), {}
+    # It refuses to be root, and its account cannot reach pytest's own folders.
+    folder = Path(tempfile.mkdtemp())
     if os.geteuid() == 0:
         account = pwd.getpwnam("postgres")
-        for path in [folder, *folder.parents[:2]]:
-            path.chmod(0o755)
         os.chown(folder, account.pw_uid, account.pw_gid)
         as_account = {"user": account.pw_uid, "group": account.pw_gid}
     data, log = folder / "data", folder / "log"
@@ -86,6 +85,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             found.cursor().execute(f"create database {name}")
     yield f"team@127.0.0.1:{port}"
     subprocess.run([tool / "pg_ctl", "-D", data, "-m", "fast", "-w", "stop"], check=True, **as_account)
+    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")
