@@ -20,9 +20,9 @@ def turn_contributions(
     """Return what each turn adds to the cosine between a dialogue's vector and another, float32 [turns].
 
     A pooled vector is a sum over tokens, so a turn's part of it is the sum over its own; with a head, each turn bears
-    the corpus's mean by its share in the tokens. The contributions sum to the cosine; a turn that is not read has 0, one
-    that speaks against the likeness less. With the poolings "cls" and "separators", which are no sums over turns, it is
-    the cosine of the mean of the tokens.
+    the corpus's mean by its share in the tokens. The contributions sum to the cosine; a turn that is not read has 0,
+    one that speaks against the likeness less. With the poolings "cls" and "separators", which are no sums over turns,
+    it is the cosine of the mean of the tokens.
 
     :param towards: the other vector [d], of any length; None is the dialogue's own, so that they sum to 1.
     """

@@ -13,6 +13,7 @@ from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, benchmark, evaluate
 from dial2vec.cli.schedule import schedule
+from dial2vec.cli.search import index, search
 from dial2vec.cli.serving import serve
 from dial2vec.errors import Dial2vecError
 
@@ -34,6 +35,7 @@ class Group(click.Group):
 COMMANDS: tuple[click.Command, ...] = (
     *(run, results, embed, drift, page, schedule, serve),
     *(promote, rollback, history, versions),
+    *(index, search),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate),
 )

@@ -1,0 +1,135 @@
+"""A question to a collection: encoded once, its nearest dialogues found, and the turns named that speak for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection import Collection
+from dial2vec.contribution import turn_contributions
+from dial2vec.dialogue import Dialogue, RecordError, Turn, dialogue_from_record, read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError, did_you_mean
+from dial2vec.search.approximate import open_index
+from dial2vec.search.exact import nearest
+from dial2vec.search.filters import Filters
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakingTurn:
+    """A turn of a found dialogue.
+
+    :param number: from 0.
+    :param contribution: what it adds to the cosine, `dial2vec.contribution.turn_contributions`.
+    """
+
+    number: int
+    speaker: str
+    text: str
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A dialogue that was found.
+
+    :param cosine: of its vector and the query's, in [-1, 1].
+    :param date: when it began, ISO 8601; None where that is not known.
+    :param turns: those that speak most for it, most first.
+    """
+
+    dialogue_id: str
+    cosine: float
+    labels: tuple[str, ...]
+    date: str | None
+    turns: tuple[SpeakingTurn, ...]
+
+
+class Search:
+    """Searches a collection by its own copy of the encoder.
+
+    :param collection: opened; what is added later is not found.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self.encoder = DialogueEncoder.from_pretrained(collection.model)
+        self.approximate = open_index(collection)
+
+    def find(
+        self,
+        query: str | Dialogue,
+        k: int = 10,
+        *,
+        filters: Filters | None = None,
+        exact: bool = False,
+        n_turns: int = 3,
+    ) -> list[Hit]:
+        """Return the dialogues that are most like the query, best first.
+
+        :param query: a text, read as a dialogue of one turn, or a dialogue. One that is in the collection, by its id,
+            is not its own hit.
+        :param k: how many; there are as many, where so many pass the filters.
+        :param exact: look at every vector, also where there is an index. With filters every one that passes always is.
+        :param n_turns: turns named for each.
+        """
+        dialogue = Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
+        vector = unit(self.encoder.encode(dialogue))
+        own = self.collection.row_of.get(dialogue.dialogue_id)
+        rows = (filters or Filters()).rows(self.collection)
+        found, cosines = self._nearest(vector, k + (own is not None), rows, exact=exact)
+        best = [(int(row), float(c)) for row, c in zip(found, cosines, strict=True) if row != own][:k]
+        dialogues = self.collection.dialogues([row for row, _ in best])
+        return [
+            Hit(one.dialogue_id, cosine, one.labels, one.date, self._speaking(one, vector, n_turns))
+            for one, (_, cosine) in zip(dialogues, best, strict=True)
+        ]
+
+    def _nearest(
+        self, vector: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, *, exact: bool
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        vectors = self.collection.vectors
+        if rows is None and self.approximate is not None and not exact:
+            found = self.approximate.nearest(vectors, vector, k)
+            if len(found[0]) >= min(k, len(vectors)):
+                return found
+        return nearest(vectors, vector, k, rows=rows)
+
+    def _speaking(self, dialogue: Dialogue, vector: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:
+        found = turn_contributions(self.encoder, dialogue, towards=vector)
+        order = np.argsort(-found, kind="stable")[:n]
+        return tuple(
+            SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(found[at])) for at in order
+        )
+
+
+def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a vector at length 1; zeros stay."""
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0 else vector
+
+
+def dialogue_of_file(path: Path, dialogue_id: str | None) -> Dialogue:
+    """Return the dialogue of a file: one JSON object, or JSON Lines.
+
+    :param dialogue_id: which one; None where there is only one.
+    :raises CorpusError: when there is none, or several and none is named.
+    """
+    try:
+        record: Any = json.loads(path.read_text(encoding="utf-8"))
+        found = [dialogue_from_record({"dialogue_id": path.stem} | record if isinstance(record, dict) else record)]
+    except json.JSONDecodeError:
+        found = list(read_dialogues(path))
+    except RecordError as error:
+        raise CorpusError(f"{path}: {error}. Mend it, or give a line of JSON Lines.") from error
+    ids = [dialogue.dialogue_id for dialogue in found]
+    if dialogue_id is None and len(found) > 1:
+        raise CorpusError(f"{path} has {len(found)} dialogues; expected one, or which. Say it: {path}:{ids[0]}")
+    if dialogue_id is not None and dialogue_id not in ids:
+        raise CorpusError(f"{path} has no dialogue {dialogue_id!r}.{did_you_mean(dialogue_id, ids)}")
+    return found[0] if dialogue_id is None else found[ids.index(dialogue_id)]

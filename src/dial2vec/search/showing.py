@@ -1,0 +1,43 @@
+"""What a search found, for a terminal and for programs."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from dial2vec.search.search import Hit
+
+BOLD, PLAIN = "\033[1m", "\033[0m"
+
+
+def as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -> str:
+    """Return the hits with the turns that speak for them, as many columns wide as the terminal is.
+
+    :param bold: mark the turn that speaks most by a terminal's bold letters; otherwise by `>`.
+    """
+    width = width or min(shutil.get_terminal_size().columns, 120)
+    return "\n".join(line for place, hit in enumerate(hits, start=1) for line in _lines(place, hit, bold, width))
+
+
+def _lines(place: int, hit: Hit, bold: bool, width: int) -> list[str]:
+    about = ", ".join([*hit.labels, *([hit.date] if hit.date else [])])
+    lines = [f"{place:3d}. {hit.cosine:.3f}  {hit.dialogue_id}{f'  ({about})' if about else ''}"]
+    best = max((turn.contribution for turn in hit.turns), default=0.0)
+    for turn in sorted(hit.turns, key=lambda one: one.number):
+        marked = turn.contribution == best
+        text = textwrap.shorten(f"{turn.number + 1}. {turn.speaker}: {turn.text}", width - 9, placeholder=" ...")
+        mark = ">" if marked and not bold else " "
+        lines.append(f"     {mark} {BOLD}{text}{PLAIN}" if marked and bold else f"     {mark} {text}")
+    return lines
+
+
+def as_record(hit: Hit) -> dict[str, Any]:
+    """Return a hit as JSON would have it; turns are numbered from 0."""
+    turns = [
+        {"turn": turn.number, "speaker": turn.speaker, "text": turn.text, "contribution": round(turn.contribution, 6)}
+        for turn in hit.turns
+    ]
+    found = {"dialogue_id": hit.dialogue_id, "cosine": round(hit.cosine, 6), "labels": list(hit.labels)}
+    return found | {"date": hit.date, "turns": turns}

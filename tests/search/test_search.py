@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dial2vec.cli import main
+from dial2vec.collection import Collection, add
+from dial2vec.dialogue import write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError
+from dial2vec.search import Filters, Search, exact
+from dial2vec.search.exact import nearest
+from dial2vec.search.search import dialogue_of_file
+
+
+def brute_force(vectors, query, k, rows):
+    scored = sorted((-float(vectors[row] @ query), row) for row in rows)[:k]
+    return [row for _, row in scored]
+
+
+@given(
+    n=st.integers(0, 30), k=st.integers(1, 8), seed=st.integers(0, 999), block=st.integers(1, 9), filtered=st.booleans()
+)
+@settings(max_examples=200, deadline=None)
+def test_nearest_is_what_sorting_all_of_them_gives_with_ties(n, k, seed, block, filtered):
+    rng = np.random.default_rng(seed)
+    vectors = rng.integers(-1, 2, (n, 3)).astype(np.float32)
+    query = rng.integers(-1, 2, 3).astype(np.float32)
+    rows = np.flatnonzero(rng.random(n) < 0.5) if filtered else None
+    whole, exact.BLOCK = exact.BLOCK, block
+    try:
+        found, scores = nearest(vectors, query, k, rows=rows)
+    finally:
+        exact.BLOCK = whole
+    assert found.tolist() == brute_force(vectors, query, k, range(n) if rows is None else rows)
+    np.testing.assert_array_equal(scores, vectors[found] @ query)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_folder) -> Path:
+    """40 dialogues of two topics, w0 to w9 about cards, w10 to w19 about trips, one a day."""
+    place = tmp_path_factory.mktemp("collection")
+    rng = np.random.default_rng(1)
+    with (place / "a.jsonl").open("w") as handle:
+        for number in range(40):
+            topic = number % 2
+            words = [" ".join(f"w{w}" for w in 10 * topic + rng.choice(10, 4)) for _ in range(4)]
+            speakers = ["ann", "bob" if number < 20 else "eve"]
+            turns = [{"speaker": speakers[at % 2], "text": text} for at, text in enumerate(words)]
+            record = {"dialogue_id": f"d{number}", "turns": turns, "labels": [["cards"], ["trips", "hotels"]][topic]}
+            handle.write(json.dumps(record | {"date": f"2026-03-{number % 28 + 1:02d}T12:00:00"}) + "\n")
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    add(place / "c", place / "a.jsonl", encoder=encoder)
+    return place / "c"
+
+
+@pytest.fixture(scope="module")
+def search(folder) -> Search:
+    return Search(Collection(folder))
+
+
+def test_a_dialogue_finds_what_has_the_largest_cosine_and_not_itself(search):
+    collection = search.collection
+    one = next(collection.dialogues([7]))
+    hits = search.find(one, 5)
+    cosines = collection.vectors @ collection.vectors[7]
+    expected = [row for row in np.argsort(-cosines, kind="stable") if row != 7][:5]
+    assert [collection.row(hit.dialogue_id) for hit in hits] == expected
+    assert [hit.cosine for hit in hits] == pytest.approx(cosines[expected].tolist(), abs=1e-5)
+
+
+def test_a_text_finds_as_many_as_asked_with_turns_in_order_of_what_they_say_for_it(search):
+    hits = search.find("w1 w2 w3", 40)
+    assert len(hits) == 40
+    for hit in hits:
+        shares = [turn.contribution for turn in hit.turns]
+        assert shares == sorted(shares, reverse=True)
+        assert len(shares) == 3
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        (Filters(labels=("cards",)), range(0, 40, 2)),
+        (Filters(labels=("cards", "hotels")), range(40)),
+        (Filters(speakers=("eve",)), range(20, 40)),
+        (Filters(after="2026-03-27"), [26, 27]),
+        (Filters(before="2026-03-02"), [0, 28]),
+        (Filters(labels=("trips",), speakers=("bob",), after="2026-03-19", before="2026-04-01"), [19]),
+    ],
+)
+def test_filters_keep_what_has_all_of_it(search, filters, expected):
+    assert filters.rows(search.collection).tolist() == list(expected)
+    found = search.find("w1", 100, filters=filters)
+    assert sorted(search.collection.row(hit.dialogue_id) for hit in found) == list(expected)
+
+
+def test_no_filter_looks_at_all(search):
+    assert Filters().rows(search.collection) is None
+
+
+@pytest.mark.parametrize(
+    ("filters", "said"),
+    [
+        (Filters(labels=("card",)), "Did you mean 'cards'"),
+        (Filters(speakers=("zoe",)), "There are 3: ann, bob, eve"),
+        (Filters(after="March"), "'March' is no date"),
+    ],
+)
+def test_filter_that_can_find_nothing_says_what_there_is(search, filters, said):
+    with pytest.raises(CorpusError, match=said):
+        filters.rows(search.collection)
+
+
+def test_dates_of_a_collection_without_any_are_refused(tmp_path, tiny_folder, dialogue):
+    write_dialogues(tmp_path / "a.jsonl", [dialogue("d", "a: w1")])
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=DialogueEncoder.from_pretrained(tiny_folder, device="cpu"))
+    with pytest.raises(CorpusError, match=r"no dialogue of .* has a date"):
+        Filters(after="2026-03-01").rows(Collection(tmp_path / "c"))
+
+
+def call(*arguments: object, text: str | None = None):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments], input=text)
+
+
+def test_command_prints_hits_with_the_turn_that_speaks_for_each(folder):
+    done = call("search", folder, "w1 w2", "-k", 2, "--label", "cards")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.count("  > ") == 2
+    assert "(cards, 2026-03-" in done.stdout
+    assert "2 of 40 dialogues in" in done.stderr
+
+
+def test_command_prints_records_and_reads_queries_line_by_line(folder):
+    done = call("search", folder, "-k", 1, "--json", text="w1 w2\n\nw11\n")
+    hits = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(hits) == 2
+    assert set(hits[0]) == {"dialogue_id", "cosine", "labels", "date", "turns"}
+
+
+def test_a_dialogue_of_a_file_or_of_the_collection_is_a_query(folder, tmp_path):
+    like = call("search", folder, "--like", "d3", "-k", 3, "--json").stdout
+    one = next(Collection(folder).dialogues([3]))
+    write_dialogues(tmp_path / "q.jsonl", [one, *Collection(folder).dialogues([5])])
+    assert call("search", folder, f"{tmp_path / 'q.jsonl'}:d3", "-k", 3, "--json").stdout == like
+    (tmp_path / "one.json").write_text(json.dumps(one.to_record(), indent=1))
+    assert call("search", folder, tmp_path / "one.json", "-k", 3, "--json").stdout == like
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["text", "--like", "d1"], "both a query and --like"),
+        (["--like", "d400"], "no dialogue 'd400'"),
+        (["x", "--label", "bards"], "Did you mean 'cards'"),
+    ],
+)
+def test_command_says_what_is_wrong_in_a_sentence(folder, arguments, said):
+    done = call("search", folder, *arguments)
+    assert done.exit_code == 1
+    assert said in done.stderr
+
+
+def test_file_of_several_dialogues_asks_which(tmp_path, dialogue):
+    path = tmp_path / "q.jsonl"
+    write_dialogues(path, [dialogue("x", "a: w1"), dialogue("y", "a: w2")])
+    with pytest.raises(CorpusError, match=r"has 2 dialogues.*q\.jsonl:x"):
+        dialogue_of_file(path, None)
+    with pytest.raises(CorpusError, match="no dialogue 'xx'"):
+        dialogue_of_file(path, "xx")
+    path.write_text("[1]")
+    with pytest.raises(CorpusError, match="expected an object"):
+        dialogue_of_file(path, None)
+
+
+def test_index_makes_a_collection_and_adds_to_it_by_its_own_encoder(tmp_path, tiny_folder, dialogue):
+    path, output = tmp_path / "a.jsonl", tmp_path / "c"
+    write_dialogues(path, [dialogue("x", "a: w1", "b: w2")])
+    assert "Say which encoder" in call("index", path, "--output", output).stderr
+    done = call("index", path, "--output", output, "--model", tiny_folder)
+    assert "1 dialogues, 1 new, 0 that were there" in done.stdout
+    write_dialogues(path, [dialogue("x", "a: w1", "b: w2"), dialogue("y", "a: w3")])
+    done = call("index", path, "--output", output, "--approximate")
+    assert "2 dialogues, 1 new, 1 that were there" in done.stdout
+    assert "of the 10 nearest" in done.stdout
+    assert call("search", output, "w3", "-k", 1, "--json").exit_code == 0
