@@ -160,7 +160,7 @@ def test_the_champion_embeds_from_another_checkout(project, servers, tmp_path_fa
     model = f"models:/dial2vec-{CORPUS}@champion"
     done = call(other, servers, "dial2vec", "embed", "new.jsonl", "--model", model, "--output", "vectors.parquet")
     assert "5 vectors of length 16" in done
-    assert "version 2" in call(other, servers, "dial2vec", "versions", CORPUS)
+    assert "trained (candidate, champion)" in call(other, servers, "dial2vec", "versions", CORPUS)
 
 
 def test_a_worker_takes_runs_from_the_teams_server(project, servers):
