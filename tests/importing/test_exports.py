@@ -33,8 +33,8 @@ def test_slack_threads_and_messages_outside_them_are_dialogues(tmp_path):
     ]
     dialogues, _ = read(tmp_path, "slack.json", json.dumps(messages))
     assert dialogues == [
-        Dialogue("1700000000.0001", (Turn("U1", "hey"), Turn("U2", "yo"))),
-        Dialogue("1700000005.0", (Turn("U3", "alone"),)),
+        Dialogue("1700000000.0001", (Turn("U1", "hey"), Turn("U2", "yo")), date="2023-11-14T22:13:20+00:00"),
+        Dialogue("1700000005.0", (Turn("U3", "alone"),), date="2023-11-14T22:13:25+00:00"),
     ]
 
 
@@ -165,7 +165,7 @@ def test_one_exchange_per_row_is_two_turns_per_row(tmp_path):
     rows += "s1,u,2024-01-01 10:01,Thanks a lot,Welcome\ns1,u,2024-01-01 10:00,I lost my card,I block it\n"
     dialogues, _ = read(tmp_path, "e.csv", rows)
     said = (Turn("user", "I lost my card"), Turn("bot", "I block it"), Turn("user", "Thanks a lot"))
-    assert dialogues == [Dialogue("s1", (*said, Turn("bot", "Welcome")))]
+    assert dialogues == [Dialogue("s1", (*said, Turn("bot", "Welcome")), date="2024-01-01T10:00:00+00:00")]
     answers = "question,answer,topic\nHow?,So it is,a\nWhere is it?,Here,b\n"
     assert [dialogue.labels for dialogue in read(tmp_path, "qa.csv", answers)[0]] == [("a",), ("b",)]
     log = [{"input": "Sort a list", "output": "Use sorted()"}, {"input": "Hi", "output": ""}]

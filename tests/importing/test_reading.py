@@ -29,8 +29,10 @@ def test_rows_are_grouped_and_put_in_order_wherever_they_stand(tmp_path):
     ]
     dialogues, quarantine = read(tmp_path, "calls.csv", "\n".join(rows))
     assert dialogues == [
-        Dialogue("c1", (Turn("Anna", "Hello;\nyou"), Turn("Bob", "Yes")), ("billing",)),
-        Dialogue("c2", (Turn("Bob", "first"), Turn("bot", "second")), ("sales",)),
+        Dialogue(
+            "c1", (Turn("Anna", "Hello;\nyou"), Turn("Bob", "Yes")), ("billing",), date="2024-01-02T10:00:00+00:00"
+        ),
+        Dialogue("c2", (Turn("Bob", "first"), Turn("bot", "second")), ("sales",), date="2024-01-02T10:04:00+00:00"),
     ]
     assert dialogues[1].origin.line == 4
     assert quarantine == []

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dial2vec.importing.times import is_day_first, order, seconds
+from dial2vec.importing.times import first_date, is_day_first, order, seconds
 
 
 def test_times_of_every_usual_form_grow_together():
@@ -49,3 +49,25 @@ def test_an_unreadable_time_matters_only_where_the_others_are_not_in_order():
 
 def test_a_clock_that_passes_midnight_is_left_as_it_is():
     assert order(["23:58", "23:59", "00:01"], day_first=False) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (["2026-03-04 10:15", "2026-03-04 10:14"], "2026-03-04T10:14:00+00:00"),
+        (["04/03/2026 10:15", "25/03/2026 10:15"], "2026-03-04T10:15:00+00:00"),
+        (["2026-03-04T10:15:00+01:00"], "2026-03-04T09:15:00+00:00"),
+        (["1772619300", "1772619360"], "2026-03-04T10:15:00+00:00"),
+        (["1772619300000"], "2026-03-04T10:15:00+00:00"),
+        (["Mar 4, 2026"], "2026-03-04T00:00:00+00:00"),
+        (["", "2026-03-04"], "2026-03-04T00:00:00+00:00"),
+        (["10:15", "00:01:12.5"], None),
+        (["Mar 4 10:15"], None),
+        (["1", "2", "3"], None),
+        (["12.5", "8000"], None),
+        (["", "soon"], None),
+        ([], None),
+    ],
+)
+def test_first_date_is_the_earliest_that_says_its_year(times, expected):
+    assert first_date(times, day_first=is_day_first(times)) == expected

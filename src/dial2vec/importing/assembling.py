@@ -15,7 +15,7 @@ from dial2vec.importing.markup import without_html
 from dial2vec.importing.names import is_index
 from dial2vec.importing.plain_text import Script, script_of
 from dial2vec.importing.records import Record
-from dial2vec.importing.times import is_day_first, order
+from dial2vec.importing.times import first_date, is_day_first, order
 
 # Who speaks in a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"
@@ -75,13 +75,23 @@ class Outcome:
         shown = name[:200].encode("utf-8", "replace").decode()
         self.quarantine.append(Quarantined(Origin(source, line), shown, reason))
 
-    def accept(self, source: str, line: int, name: str, turns: Iterable[Turn], labels: Iterable[str]) -> None:
+    def accept(
+        self,
+        source: str,
+        line: int,
+        name: str,
+        turns: Iterable[Turn],
+        labels: Iterable[str],
+        *,
+        date: str | None = None,
+    ) -> None:
         """Take a dialogue in, or quarantine it where the project's form has no place for it."""
         said = list(turns)
         record = {
             "dialogue_id": name,
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in said],
             "labels": list(labels),
+            "date": date,
         }
         self.speakers.update(dict.fromkeys(turn.speaker for turn in said))
         try:
@@ -190,7 +200,8 @@ def _finish(dialogue_id: str, group: Group, day_first: bool, outcome: Outcome) -
         outcome.refuse(*group.first, dialogue_id, UNORDERED)
         return
     turns = (Turn(rows[at].speaker, rows[at].text) for at in sequence)
-    outcome.accept(*group.first, dialogue_id, turns, group.labels)
+    date = first_date([row.time for row in rows], day_first=day_first)
+    outcome.accept(*group.first, dialogue_id, turns, group.labels, date=date)
 
 
 def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> None:
@@ -217,7 +228,14 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
             continue
         seen[dialogue_id] = record.line
         outcome.blank += blank
-        outcome.accept(source, record.line, dialogue_id, turns, labels)
+        outcome.accept(source, record.line, dialogue_id, turns, labels, date=_date(record.values, columns))
+
+
+def _date(values: dict[str, Any], columns: Columns) -> str | None:
+    """Return when a dialogue that is one record began, by the times of its turns, or its own key `date`."""
+    times = [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
+    dates = [*times, as_name(values.get("date"))]
+    return first_date(dates, day_first=is_day_first(dates))
 
 
 def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str, int]:

@@ -12,6 +12,9 @@ CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)$")
 SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-]\d{2,4}\b")
 DOTTED = re.compile(r"\d{1,2}\.\d{1,2}\.\d{2,4}\b")
 HALF_A_DAY = 12 * 3600
+YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
+# Counts since 1970 that are dates: from 1990 to 2100. Smaller numbers are turns, or seconds of a call.
+EARLIEST, LATEST = 631_152_000, 4_102_444_800
 
 
 def is_day_first(times: Sequence[str]) -> bool:
@@ -42,6 +45,18 @@ def seconds(time: str, *, day_first: bool) -> float | None:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
     except (OverflowError, ValueError):
         return None
+
+
+def first_date(times: Sequence[str], *, day_first: bool) -> str | None:
+    """Return when the first of these was, ISO 8601 in UTC; None where none says its year, as a clock does not."""
+    dated = [time for time in times if _has_year(time)]
+    known = [found for time in dated if (found := seconds(time, day_first=day_first)) is not None]
+    plausible = [found for found in known if EARLIEST <= found < LATEST]
+    return datetime.fromtimestamp(min(plausible), UTC).isoformat(timespec="seconds") if plausible else None
+
+
+def _has_year(time: str) -> bool:
+    return time.replace(".", "", 1).isdigit() or bool(YEAR.search(time) or SLASHED.match(time) or DOTTED.match(time))
 
 
 def _passes_midnight(times: Sequence[str], known: Sequence[float]) -> bool:
