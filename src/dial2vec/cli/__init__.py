@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from dial2vec import telemetry
+from dial2vec.cli.clusters import cluster
 from dial2vec.cli.data import add, fetch, import_, stats
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
@@ -35,7 +36,7 @@ class Group(click.Group):
 COMMANDS: tuple[click.Command, ...] = (
     *(run, results, embed, drift, page, schedule, serve),
     *(promote, rollback, history, versions),
-    *(index, search),
+    *(index, search, cluster),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate),
 )

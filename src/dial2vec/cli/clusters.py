@@ -1,0 +1,70 @@
+"""The command that says what a collection is about."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from dial2vec.errors import Dial2vecError
+
+if TYPE_CHECKING:
+    from dial2vec.clustering import Clusters
+    from dial2vec.collection import Collection
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("-k", "--k", type=click.IntRange(min=1), help="Number of clusters; default: the one that is most stable.")
+@click.option("--by", type=click.Choice(["k", "density"]), help="density finds the number itself; default: k.")
+@click.option("--anew", is_flag=True, help="Cluster all from scratch; ids stay with what stays together.")
+@click.option("--seed", default=1, show_default=True, help="Of every draw.")
+@click.option("--json", "as_json", is_flag=True, help="Print a record instead of a table.")
+def cluster(
+    folder: Path, k: int | None, by: Literal["k", "density"] | None, anew: bool, seed: int, as_json: bool
+) -> None:
+    r"""Group the dialogues of the collection FOLDER, and name the groups.
+
+    Where it was clustered before, new dialogues go to the clusters that are there. Who belongs where is in
+    FOLDER/clusters: assignment.csv, assignment.parquet, and clusters.json with all that is told of each cluster.
+
+    \b
+    Example:
+      dial2vec cluster calls
+    """
+    if k is not None and by == "density":
+        raise Dial2vecError(f"found --k {k} with --by density, which finds the number itself. Leave one of them out.")
+    from tqdm.auto import tqdm
+
+    from dial2vec.clustering.clustering import cluster as cluster_collection
+    from dial2vec.collection import Collection
+
+    collection = Collection(folder)
+    with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:
+        found = cluster_collection(collection, k=k, by=by, seed=seed, anew=anew, done=bar.update)
+    if as_json:
+        click.echo((folder / "clusters" / "clusters.json").read_text(encoding="utf-8").rstrip())
+        return
+    click.echo(_table(found, collection))
+    for sentence in found.news:
+        click.echo(sentence)
+    if found.considered:
+        tried = ", ".join(f"{number}: {agreement:.2f}" for number, agreement in found.considered)
+        click.echo(f"Agreement of the clusters of random halves, by their number: {tried}")
+    click.echo(f"Who belongs where: {folder / 'clusters' / 'assignment.csv'}")
+    click.echo(f"Next: dial2vec search {folder} --like {json.dumps(found.clusters[0].typical[0])}")
+
+
+def _table(found: Clusters, collection: Collection) -> str:
+    """Return a line per cluster, the largest first."""
+    width = min(shutil.get_terminal_size().columns, 140)
+    lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name, and how a typical dialogue begins"]
+    for one in sorted(found.clusters, key=lambda cluster: -cluster.size):
+        lines.append(f"{one.id:>4} {one.size:>7,} {one.stability:>6.2f}  {one.name}"[:width])
+        for name in one.typical[:1]:
+            said = " / ".join(turn.text for turn in next(collection.dialogues([collection.row(name)])).turns[:3])
+            lines.append(f"{'':21}{name}: {said}"[:width])
+    return "\n".join(lines)

@@ -1,0 +1,188 @@
+"""Clustering a collection: from scratch, or onto yesterday's clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters, write_clusters
+from dial2vec.clustering.partition import (
+    Assignment,
+    Vectors,
+    assign,
+    centres_of,
+    dense_centres,
+    sampled,
+)
+from dial2vec.clustering.stability import LEAST, matched, proposed, stability
+from dial2vec.clustering.terms import READ, Term, characteristic_terms, names_of
+from dial2vec.collection import Collection
+from dial2vec.errors import CorpusError
+
+SHOWN = 3
+# Of a cluster's own dialogues so many are further from its centre than what counts as far.
+FAR_SHARE = 0.02
+# A cluster falls into two when halves of it agree so well on the same two, and neither is a fringe.
+SPLITS, SMALLEST_HALF = 0.9, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Centres with their ids, and how they came about.
+
+    :param names: those that stay, by id.
+    """
+
+    centres: Vectors
+    ids: list[int]
+    by: str
+    next_id: int
+    news: list[str]
+    names: dict[int, str]
+    considered: tuple[tuple[int, float], ...] = ()
+
+
+def cluster(
+    collection: Collection,
+    *,
+    k: int | None = None,
+    by: str | None = None,
+    seed: int = 1,
+    anew: bool = False,
+    done: Callable[[int], object] = lambda _: None,
+) -> Clusters:
+    """Cluster a collection, write the clusters beside it, and return them.
+
+    Where it has clusters already, new dialogues are assigned to them, and those stay what they are: a group of new
+    dialogues that is far from all of them becomes a cluster, and one that falls into two is told. With `anew` all are
+    clustered from scratch, and a cluster gets the id of the one that it shares most dialogues with.
+
+    :param k: number of clusters; None takes the one that stability speaks for.
+    :param by: "k", or "density", which finds the number itself; None is "k".
+    :param done: called with 1 after each number of clusters that was tried.
+    :raises CorpusError: when there are fewer dialogues than clusters.
+    """
+    units = collection.vectors
+    if len(units) < max(2, k or 0):
+        raise CorpusError(
+            f"{collection.folder} has {len(units)} dialogues; expected at least {max(2, k or 0)}. Add some."
+        )
+    before = read_clusters(collection)
+    if before is None or anew or k is not None or by is not None:
+        found = _from_scratch(collection, k, by or "k", seed, done)
+        if before is not None:
+            found = _with_ids_of(found, before[0], collection)
+    else:
+        found = _onto(before, collection)
+    assignment = assign(units, found.centres)
+    clusters = _described(collection, found, assignment, seed, before[0] if before else None)
+    write_clusters(collection, clusters, found.centres, assignment)
+    return clusters
+
+
+def _from_scratch(collection: Collection, k: int | None, by: str, seed: int, done: Callable[[int], object]) -> Found:
+    units, news = collection.vectors, list[str]()
+    considered: tuple[tuple[int, float], ...] = ()
+    if by == "density":
+        least = max(LEAST, len(units) // 200)
+        centres, outside = dense_centres(units, least=least, seed=seed)
+        news.append(f"{outside:.0%} lie in no dense region; each is in the cluster that it is nearest to.")
+    else:
+        if k is None:
+            k, fared = proposed(units, seed=seed, done=done)
+            considered = tuple((one.k, one.agreement) for one in fared)
+        centres = centres_of(units, k, seed=seed)
+    # The largest comes first.
+    order = np.argsort(-np.bincount(assign(units, centres).groups, minlength=len(centres)), kind="stable")
+    return Found(centres[order], list(range(len(centres))), by, len(centres), news, {}, considered)
+
+
+def _with_ids_of(found: Found, before: Clusters, collection: Collection) -> Found:
+    """Give clusters the ids of those that they were before."""
+    old = read_assignment(collection)
+    known = [one.id for one in before.clusters]
+    places = np.searchsorted(np.sort(known), old)
+    old_groups = np.argsort(known)[places].astype(np.int32)
+    groups = assign(collection.vectors[: before.seen], found.centres).groups
+    same = matched(old_groups, groups, len(known), len(found.centres))
+    ids, next_id = [], before.next_id
+    for group in range(len(found.centres)):
+        ids.append(known[same[group]] if group in same else next_id)
+        next_id += group not in same
+    gone = [one for one in before.clusters if one.id not in ids]
+    news = [*found.news, *(f"Cluster {one.id} ({one.name}) is gone." for one in gone)]
+    return replace(found, ids=ids, next_id=next_id, news=news)
+
+
+def _onto(before: tuple[Clusters, Vectors], collection: Collection) -> Found:
+    """Keep the centres, and add one for each group of new dialogues that is far from all of them."""
+    clusters, centres = before
+    ids, next_id, news = [one.id for one in clusters.clusters], clusters.next_id, []
+    new = np.asarray(collection.vectors[clusters.seen :])
+    nearest = assign(new, centres)
+    far = new[nearest.similarity < np.array([one.far for one in clusters.clusters])[nearest.groups]]
+    if len(far) >= LEAST:
+        for centre in dense_centres(far, least=LEAST, seed=clusters.seed)[0]:
+            nearer = int((far @ centre > (far @ centres.T).max(axis=1)).sum())
+            if nearer >= LEAST:
+                centres = np.concatenate([centres, centre[None]])
+                ids.append(next_id)
+                news.append(
+                    f"Cluster {next_id} has appeared, with {nearer} new dialogues that were far from all others."
+                )
+                next_id += 1
+    names = {one.id: one.name for one in clusters.clusters}
+    return Found(centres, ids, clusters.by, next_id, news, names, clusters.considered)
+
+
+def _described(
+    collection: Collection, found: Found, assignment: Assignment, seed: int, before: Clusters | None
+) -> Clusters:
+    """Return the clusters with all that is told of them."""
+    k, units = len(found.centres), collection.vectors
+    fared = stability(units, found.centres, seed=seed)
+    terms = _terms(collection, assignment.groups, k, seed)
+    names = [found.names.get(id, name) for id, name in zip(found.ids, names_of(terms), strict=True)]
+    was = {one.id: one for one in before.clusters} if before else {}
+    news, clusters = list(found.news), []
+    for group, (id, name) in enumerate(zip(found.ids, names, strict=True)):
+        rows = np.flatnonzero(assignment.groups == group)
+        halves = _halves(units, rows, seed)
+        if id in was and was[id].halves < SPLITS <= halves:
+            news.append(f"Cluster {id} ({name}) falls into two now; --anew clusters everything from scratch.")
+        if id in was and was[id].size and not len(rows):
+            news.append(f"Cluster {id} ({name}) has no dialogues any more.")
+        far = float(np.quantile(assignment.similarity[rows], FAR_SHARE)) if len(rows) else 1.0
+        typical, borderline = (_ids(collection, rows, value) for value in (-assignment.similarity, assignment.margin))
+        told = fared.clusters[group]
+        clusters.append(Cluster(id, name, tuple(terms[group]), len(rows), told, halves, far, typical, borderline))
+    return Clusters(
+        collection.manifest.fingerprint, found.by, seed, fared.agreement, len(units), found.next_id,
+        tuple(clusters), tuple(news), found.considered,
+    )  # fmt: skip
+
+
+def _terms(collection: Collection, groups: NDArray[np.int32], k: int, seed: int) -> list[list[Term]]:
+    rows = sampled(len(collection), READ, seed)
+    return characteristic_terms(collection.dialogues(rows.tolist()), groups[rows].tolist(), k)
+
+
+def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:
+    """Return how surely a cluster's dialogues are two groups; -1 where they are too few, or one half is a fringe."""
+    if len(rows) < 4 * LEAST:
+        return -1.0
+    own = np.asarray(units[rows[sampled(len(rows), 2000, seed)]])
+    centres = centres_of(own, 2, seed=seed)
+    share = assign(own, centres).groups.mean()
+    if not SMALLEST_HALF <= share <= 1 - SMALLEST_HALF:
+        return -1.0
+    return stability(own, centres, seed=seed).agreement
+
+
+def _ids(collection: Collection, rows: NDArray[np.int64], value: NDArray[np.float32]) -> tuple[str, ...]:
+    """Return the ids of the dialogues with the least of a value."""
+    first = rows[np.argsort(value[rows], kind="stable")[:SHOWN]]
+    return tuple(collection.rows["dialogue_id"].take(first).to_pylist())

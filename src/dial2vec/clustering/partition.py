@@ -1,0 +1,97 @@
+"""Groups of similar vectors: by k-means on the sphere, or by density; every vector belongs to the nearest centre."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+Vectors = NDArray[np.float32]
+Groups = NDArray[np.int32]
+
+# Centres are found on a sample of so many; one million vectors have no other centres than 50,000 of them.
+SAMPLE = 50_000
+# HDBSCAN compares all with all.
+DENSE_SAMPLE, DENSE_DIMENSIONS = 10_000, 30
+STARTS = 3
+BLOCK = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Which centre each vector belongs to.
+
+    :param groups: number of the nearest centre, int32 [n].
+    :param similarity: cosine to it, float32 [n].
+    :param margin: by how much that is more than the cosine to the second nearest, float32 [n], at least 0; with one
+        centre it is the similarity itself.
+    """
+
+    groups: Groups
+    similarity: Vectors
+    margin: Vectors
+
+
+def assign(units: Vectors, centres: Vectors) -> Assignment:
+    """Assign vectors of length 1 to centres of length 1, in blocks; of equally near ones to the first."""
+    n = len(units)
+    groups, similarity = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.float32)
+    margin = np.zeros(n, dtype=np.float32)
+    for first in range(0, n, BLOCK):
+        cosines = units[first : first + BLOCK] @ centres.T
+        rows, places = np.arange(len(cosines)), slice(first, first + len(cosines))
+        groups[places] = cosines.argmax(axis=1)
+        similarity[places] = cosines[rows, groups[places]]
+        cosines[rows, groups[places]] = -np.inf
+        second = cosines.max(axis=1)
+        margin[places] = similarity[places] - np.where(np.isfinite(second), second, 0)
+    return Assignment(groups, similarity, margin)
+
+
+def centres_of(units: Vectors, k: int, *, seed: int) -> Vectors:
+    """Return k centres of length 1, [k, d]: k-means of a sample of at most 50,000, on one thread.
+
+    On several threads sums are rounded in another order, and a vector in the middle may change sides.
+
+    :param units: vectors of length 1, [n, d], n at least k.
+    """
+    from sklearn.cluster import KMeans
+
+    sample = units[sampled(len(units), SAMPLE, seed)]
+    with threadpool_limits(limits=1):
+        fitted = KMeans(k, random_state=seed, n_init=STARTS).fit(sample)
+    return unit_rows(fitted.cluster_centers_)
+
+
+def dense_centres(units: Vectors, *, least: int, seed: int) -> tuple[Vectors, float]:
+    """Return the centres of dense regions, [k, d], k at least 1, and the share of vectors that lie in none of them.
+
+    HDBSCAN (Campello et al. 2013) on a sample of at most 10,000, brought to 30 dimensions by principal components:
+    in hundreds of them nothing is dense.
+
+    :param least: dialogues of a region.
+    """
+    from sklearn.cluster import HDBSCAN
+    from sklearn.decomposition import PCA
+
+    sample = np.asarray(units[sampled(len(units), DENSE_SAMPLE, seed)])
+    with threadpool_limits(limits=1):
+        few = PCA(min(DENSE_DIMENSIONS, *sample.shape), random_state=seed).fit_transform(sample)
+        found = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(few)
+    means = [sample[found == number].mean(axis=0) for number in range(found.max() + 1)] or [sample.mean(axis=0)]
+    return unit_rows(np.array(means)), float((found < 0).mean())
+
+
+def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Return at most so many of n rows, ascending, the same ones for the same seed."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def unit_rows(vectors: NDArray[np.float64] | Vectors) -> Vectors:
+    """Return vectors at length 1; zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

@@ -1,0 +1,96 @@
+"""Would the clusters be the same on other dialogues of the same kind? By which their number is proposed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+from dial2vec.clustering.partition import Groups, Vectors, assign, centres_of, sampled
+
+# Vectors that are looked at, halves of them that are clustered, numbers of clusters that are tried.
+SAMPLE, HALVES = 5000, 10
+TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
+# Dialogues of a cluster, on average, below which nothing can be said of it.
+LEAST = 15
+# Fewer clusters are always more stable: the largest number counts that is nearly as stable as the best one.
+NEARLY = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """How a number of clusters fared.
+
+    :param k: the number.
+    :param agreement: mean adjusted Rand index between the clusters of all and those of a half of them, at most 1.
+    :param clusters: of each cluster the mean largest Jaccard index with one of a half's, in [0, 1] (Hennig 2007,
+        section 3): above 0.75 a cluster is there, below 0.5 it is dissolved.
+    """
+
+    k: int
+    agreement: float
+    clusters: tuple[float, ...]
+
+
+def stability(units: Vectors, centres: Vectors, *, seed: int) -> Stability:
+    """Cluster ten random halves of the vectors, and compare.
+
+    :param units: vectors of length 1, [n, d]; a sample of 5,000 is looked at.
+    :param centres: [k, d], of all.
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    sample = np.asarray(units[sampled(len(units), SAMPLE, seed)])
+    whole = assign(sample, centres).groups
+    k = len(centres)
+    agreements, overlaps = [], []
+    for half in range(HALVES):
+        rows = np.random.default_rng([seed, half]).choice(len(sample), max(k, len(sample) // 2), replace=False)
+        other = assign(sample, centres_of(sample[rows], k, seed=seed + half)).groups
+        agreements.append(adjusted_rand_score(whole, other))
+        overlaps.append(jaccards(whole, other, k).max(axis=1))
+    return Stability(k, float(np.mean(agreements)), tuple(np.mean(overlaps, axis=0).tolist()))
+
+
+def jaccards(one: Groups, other: Groups, k: int, *, other_k: int | None = None) -> NDArray[np.float64]:
+    """Return the Jaccard index of each group of one partition with each of another, [k, other k]."""
+    both = np.zeros((k, other_k or k))
+    np.add.at(both, (one, other), 1)
+    either = both.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both
+    return both / np.maximum(either, 1)
+
+
+def matched(one: Groups, other: Groups, k: int, other_k: int) -> dict[int, int]:
+    """Return which group of `one` each group of `other` is, at most one each: the match with the largest overlap."""
+    overlap = jaccards(one, other, k, other_k=other_k)
+    return {int(new): int(old) for old, new in zip(*linear_sum_assignment(-overlap), strict=True) if overlap[old, new]}
+
+
+def proposed(
+    units: Vectors, *, seed: int, done: Callable[[int], object] = lambda _: None
+) -> tuple[int, list[Stability]]:
+    """Return the number of clusters to take, and how each that was tried fared.
+
+    It is the largest number whose agreement is at least 90 % of the best one's.
+
+    :param done: called after each number with 1.
+    """
+    found = []
+    for k in tried(len(units)):
+        found.append(stability(units, centres_of(units, k, seed=seed), seed=seed))
+        done(1)
+    return chosen(found), found
+
+
+def chosen(found: Sequence[Stability]) -> int:
+    """Return the number of clusters that these figures speak for."""
+    best = max(one.agreement for one in found)
+    return max(one.k for one in found if one.agreement >= NEARLY * best)
+
+
+def tried(n: int) -> list[int]:
+    """Return the numbers of clusters that n dialogues allow, at least one."""
+    return [k for k in TRIED if k * LEAST <= n] or [1]

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+from dial2vec.clustering import cluster, clustering, read_clusters
+from dial2vec.clustering.partition import unit_rows
+from dial2vec.collection import Collection
+from dial2vec.collection.adding import _rows
+from dial2vec.collection.collection import Addition, Manifest, rows_file
+from dial2vec.errors import ArtifactError, CorpusError
+
+D = 12
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    monkeypatch.setattr("dial2vec.clustering.stability.HALVES", 4)
+    monkeypatch.setattr("dial2vec.clustering.stability.TRIED", (2, 3, 4, 5))
+    monkeypatch.setattr("dial2vec.clustering.partition.STARTS", 1)
+
+
+class Maker:
+    """Collections that grow: each dialogue is about a topic, its vector near the topic's, its words too."""
+
+    def __init__(self, folder, dialogue) -> None:
+        self.folder, self.dialogue, self.topics = folder, dialogue, []
+        (folder / "rows").mkdir(parents=True)
+
+    def add(self, *topics: int, spread: float = 0.1) -> Collection:
+        begin = len(self.topics)
+        self.topics += topics
+        rng = np.random.default_rng(begin)
+        vectors = unit_rows(np.eye(D)[list(topics)] + spread * rng.normal(size=(len(topics), D)))
+        dialogues = [
+            self.dialogue(f"d{begin + at}", "ann: yeah okay", f"bob: topic{'abcdefgh'[topic]} word{'abcdefgh'[topic]}")
+            for at, topic in enumerate(topics)
+        ]
+        lines = [(json.dumps(one.to_record()) + "\n").encode() for one in dialogues]
+        path = self.folder / "dialogues.jsonl"
+        starts = np.cumsum([path.stat().st_size if path.exists() else 0, *map(len, lines)])[:-1].tolist()
+        with path.open("ab") as text, (self.folder / "vectors.f32").open("ab") as raw:
+            text.write(b"".join(lines))
+            raw.write(vectors.tobytes())
+        known = Manifest.read(self.folder).additions if begin else ()
+        pq.write_table(_rows(dialogues, starts), rows_file(self.folder, len(known)))
+        addition = Addition("s", "2026-03-04", len(topics), sum(map(len, lines)))
+        Manifest("m", "f", D, (*known, addition)).write(self.folder)
+        return Collection(self.folder)
+
+
+@pytest.fixture
+def make(tmp_path, dialogue) -> Maker:
+    return Maker(tmp_path / "c", dialogue)
+
+
+def topic_of(found, maker) -> list[set[int]]:
+    ids = pq.read_table(maker.folder / "clusters" / "assignment.parquet")["cluster"].to_pylist()
+    return [{topic for topic, id in zip(maker.topics, ids, strict=True) if id == one.id} for one in found.clusters]
+
+
+def test_topics_are_found_counted_and_named_by_their_words(make):
+    found = cluster(make.add(*[0, 1, 2] * 30, 0, 0))
+    assert [one.size for one in found.clusters] == [32, 30, 30]
+    assert topic_of(found, make)[0] == {0}
+    assert found.clusters[0].name == "topica worda"
+    assert all(one.stability == pytest.approx(1) for one in found.clusters)
+    table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
+    assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name"]
+    assert len(table) == 92
+
+
+def test_new_dialogues_go_to_the_clusters_that_are_there_and_these_stay_what_they_are(make):
+    before = cluster(make.add(*[0] * 32, *[1] * 31, *[2] * 30))
+    assert topic_of(before, make) == [{0}, {1}, {2}]
+    after = cluster(make.add(*[1] * 12, 0))
+    assert [(one.id, one.name) for one in after.clusters] == [(one.id, one.name) for one in before.clusters]
+    assert [one.size for one in after.clusters] == [33, 43, 30]
+    assert after.news == ()
+    assert topic_of(after, make) == [{0}, {1}, {2}]
+
+
+def test_a_group_that_is_far_from_all_becomes_a_cluster_of_its_own(make):
+    before = cluster(make.add(*[0, 1, 2] * 30))
+    after = cluster(make.add(*[5] * 30))
+    assert [one.id for one in after.clusters] == [0, 1, 2, 3]
+    assert after.clusters[3].size == 30
+    assert topic_of(after, make)[3] == {5}
+    assert after.news == ("Cluster 3 has appeared, with 30 new dialogues that were far from all others.",)
+    assert [one.name for one in after.clusters[:3]] == [one.name for one in before.clusters]
+
+
+def test_a_few_strange_dialogues_are_no_cluster(make):
+    cluster(make.add(*[0, 1, 2] * 30))
+    assert len(cluster(make.add(*[5] * 5)).clusters) == 3
+
+
+def test_a_cluster_that_falls_into_two_is_told(make):
+    cluster(make.add(*[0] * 60, *[1] * 60, spread=0.12), k=2)
+    # What comes lies nearer to cluster 0 than to 1, and is a group beside it.
+    maker_vectors = unit_rows(np.eye(D)[[0] * 60] * 0.8 + np.eye(D)[[3] * 60] * 0.6)
+    collection = make.add(*[0] * 60, spread=0.02)
+    raw = np.fromfile(make.folder / "vectors.f32", dtype=np.float32).reshape(-1, D)
+    raw[120:] = maker_vectors
+    raw.tofile(make.folder / "vectors.f32")
+    clusters, _ = read_clusters(collection)
+    # Near enough that none of them counts as far.
+    calm = [one.far - 1 for one in clusters.clusters]
+    path = make.folder / "clusters" / "clusters.json"
+    record = json.loads(path.read_text())
+    for one, far in zip(record["clusters"], calm, strict=True):
+        one["far"] = far
+    path.write_text(json.dumps(record))
+    after = cluster(Collection(make.folder))
+    assert any("falls into two now" in sentence for sentence in after.news)
+
+
+def test_clustered_anew_ids_stay_with_what_stays_together(make):
+    before = cluster(make.add(*[0, 1, 2] * 30))
+    by_topic = {next(iter(topics)): one.id for topics, one in zip(topic_of(before, make), before.clusters, strict=True)}
+    after = cluster(make.add(*[2] * 40, *[4] * 30), anew=True)
+    found = {next(iter(topics)): one.id for topics, one in zip(topic_of(after, make), after.clusters, strict=True)}
+    assert {topic: found[topic] for topic in (0, 1, 2)} == by_topic
+    assert found[4] == 3
+    fewer = cluster(Collection(make.folder), k=2)
+    assert sum("is gone" in sentence for sentence in fewer.news) == 2
+
+
+def test_density_finds_the_number_and_leaves_nobody_out(make):
+    found = cluster(make.add(*[0, 1, 2] * 40), by="density")
+    assert [one.size for one in found.clusters] == [40, 40, 40]
+    assert "lie in no dense region" in found.news[0]
+
+
+def test_the_same_again_is_the_same_to_the_byte(make):
+    collection = make.add(*[0, 1, 2] * 30)
+    path = make.folder / "clusters" / "clusters.json"
+    cluster(collection, anew=True)
+    first = path.read_bytes()
+    cluster(collection, anew=True)
+    assert path.read_bytes() == first
+
+
+def test_fewer_dialogues_than_clusters_are_refused(make):
+    with pytest.raises(CorpusError, match="expected at least 9"):
+        cluster(make.add(0, 1, 2), k=9)
+
+
+def test_damaged_clusters_are_named(make):
+    collection = make.add(*[0, 1] * 20)
+    cluster(collection, k=2)
+    (make.folder / "clusters" / "centres.npy").write_bytes(b"no")
+    with pytest.raises(ArtifactError, match="Remove it, and run `dial2vec cluster"):
+        cluster(collection)
+
+
+def test_command_prints_names_and_where_the_assignment_is(make):
+    make.add(*[0, 1, 2] * 30)
+    done = CliRunner().invoke(main, ["cluster", str(make.folder)])
+    assert done.exit_code == 0, done.output
+    assert "topica worda" in done.stdout
+    assert "assignment.csv" in done.stdout
+    record = json.loads(CliRunner().invoke(main, ["cluster", str(make.folder), "--json"]).stdout)
+    assert len(record["clusters"]) == 3
+    both = CliRunner().invoke(main, ["cluster", str(make.folder), "--k", "3", "--by", "density"])
+    assert (both.exit_code, "Leave one of them out" in both.stderr) == (1, True)
+
+
+def test_terms_are_read_from_a_sample_of_bounded_size(make, monkeypatch):
+    monkeypatch.setattr(clustering, "READ", 30)
+    assert len(cluster(make.add(*[0, 1, 2] * 30)).clusters) == 3

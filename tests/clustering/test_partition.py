@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from dial2vec.clustering import partition
+from dial2vec.clustering.partition import assign, centres_of, dense_centres, unit_rows
+from dial2vec.clustering.stability import Stability, chosen, jaccards, matched, proposed, stability, tried
+
+
+def groups_of(n: int, k: int, *, spread: float, d: int = 12, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    centres = np.eye(d)[:k]
+    true = np.arange(n) % k
+    return unit_rows(centres[true] + spread * rng.normal(size=(n, d))), true.astype(np.int32)
+
+
+@given(n=st.integers(1, 20), k=st.integers(1, 5), block=st.integers(1, 7), seed=st.integers(0, 99))
+@settings(max_examples=60, deadline=None)
+def test_assignment_is_the_nearest_centre_of_each_and_how_far_the_second_is(n, k, block, seed):
+    rng = np.random.default_rng(seed)
+    units, centres = unit_rows(rng.normal(size=(n, 4))), unit_rows(rng.normal(size=(k, 4)))
+    whole, partition.BLOCK = partition.BLOCK, block
+    try:
+        found = assign(units, centres)
+    finally:
+        partition.BLOCK = whole
+    for row in range(n):
+        cosines = sorted((float(units[row] @ centre) for centre in centres), reverse=True)
+        assert float(units[row] @ centres[found.groups[row]]) == pytest.approx(cosines[0], abs=1e-6)
+        assert found.similarity[row] == pytest.approx(cosines[0], abs=1e-6)
+        second = cosines[1] if k > 1 else 0
+        assert found.margin[row] == pytest.approx(cosines[0] - second, abs=1e-6)
+
+
+def test_separate_groups_are_found_whatever_the_number_of_threads():
+    units, true = groups_of(300, 4, spread=0.1)
+    with threadpool_limits(limits=1):
+        one = centres_of(units, 4, seed=1)
+    with threadpool_limits(limits=2):
+        two = centres_of(units, 4, seed=1)
+    np.testing.assert_array_equal(one, two)
+    assert jaccards(true, assign(units, one).groups, 4).max(axis=1).tolist() == [1, 1, 1, 1]
+
+
+def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
+    units, true = groups_of(300, 3, spread=0.08)
+    noise = unit_rows(np.random.default_rng(1).normal(size=(30, 12)))
+    centres, outside = dense_centres(np.concatenate([units, noise]), least=20, seed=1)
+    assert len(centres) == 3
+    assert 0 < outside < 0.2
+    assert jaccards(true, assign(units, centres).groups, 3).max(axis=1).tolist() == [1, 1, 1]
+
+
+def test_where_nothing_is_dense_there_is_one_region():
+    units = unit_rows(np.random.default_rng(1).normal(size=(40, 12)))
+    centres, outside = dense_centres(units, least=30, seed=1)
+    assert (len(centres), outside) == (1, 1.0)
+
+
+def test_the_true_number_is_proposed_and_its_clusters_are_stable():
+    units, _ = groups_of(400, 4, spread=0.12)
+    k, found = proposed(units, seed=1)
+    assert k == 4
+    best = next(one for one in found if one.k == 4)
+    assert best.agreement == pytest.approx(1)
+    assert best.clusters == pytest.approx((1, 1, 1, 1))
+
+
+def test_a_cluster_that_is_none_is_less_stable_than_the_others():
+    units, _ = groups_of(400, 3, spread=0.12)
+    found = stability(units, centres_of(units, 4, seed=1), seed=1)
+    assert min(found.clusters) < 0.75 < sorted(found.clusters)[2]
+
+
+def test_nearly_as_stable_is_stable_enough_for_more_clusters():
+    fared = [Stability(2, 1.0, ()), Stability(5, 0.92, ()), Stability(8, 0.8, ())]
+    assert chosen(fared) == 5
+
+
+def test_few_dialogues_are_one_cluster():
+    assert tried(20) == [1]
+    assert tried(45) == [2, 3]
+
+
+def test_jaccard_of_groups_by_hand():
+    one, other = np.array([0, 0, 0, 1, 1], dtype=np.int32), np.array([1, 1, 0, 0, 0], dtype=np.int32)
+    np.testing.assert_allclose(jaccards(one, other, 2), [[1 / 5, 2 / 3], [2 / 3, 0]])
+
+
+def test_groups_are_matched_by_what_they_share():
+    old = np.array([0, 0, 1, 1, 2, 2], dtype=np.int32)
+    new = np.array([1, 1, 0, 0, 0, 3], dtype=np.int32)
+    assert matched(old, new, 3, 4) == {1: 0, 0: 1, 3: 2}
