@@ -76,9 +76,18 @@ def test_a_cluster_that_is_none_is_less_stable_than_the_others():
     assert min(found.clusters) < 0.75 < sorted(found.clusters)[2]
 
 
-def test_nearly_as_stable_is_stable_enough_for_more_clusters():
-    fared = [Stability(2, 1.0, ()), Stability(5, 0.92, ()), Stability(8, 0.8, ())]
-    assert chosen(fared) == 5
+@pytest.mark.parametrize(
+    ("agreements", "expected"),
+    [
+        ({2: 1.0, 3: 0.8, 4: 0.85, 5: 0.75, 6: 0.6}, 4),
+        ({2: 1.0, 3: 0.8, 4: 0.6, 5: 0.65, 6: 0.6}, 2),
+        ({2: 0.5, 3: 0.6, 4: 0.4}, 3),
+        ({2: 0.8, 3: 0.9}, 3),
+        ({1: 1.0}, 1),
+    ],
+)
+def test_the_largest_number_that_is_stable_and_better_than_its_neighbours_is_taken(agreements, expected):
+    assert chosen([Stability(k, agreement, ()) for k, agreement in agreements.items()]) == expected
 
 
 def test_few_dialogues_are_one_cluster():

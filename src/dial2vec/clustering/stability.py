@@ -16,8 +16,9 @@ SAMPLE, HALVES = 5000, 10
 TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
 # Dialogues of a cluster, on average, below which nothing can be said of it.
 LEAST = 15
-# Fewer clusters are always more stable: the largest number counts that is nearly as stable as the best one.
-NEARLY = 0.9
+# Few clusters are always more stable than many, so it is not the best number that is taken, but the largest one that
+# is stable enough and fares better than its neighbours.
+ENOUGH = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def proposed(
 ) -> tuple[int, list[Stability]]:
     """Return the number of clusters to take, and how each that was tried fared.
 
-    It is the largest number whose agreement is at least 90 % of the best one's.
+    It is the largest number whose agreement is at least 0.7 and no less than that of the numbers tried before and after
+    it; where there is none, the one with the best agreement.
 
     :param done: called after each number with 1.
     """
@@ -86,9 +88,14 @@ def proposed(
 
 
 def chosen(found: Sequence[Stability]) -> int:
-    """Return the number of clusters that these figures speak for."""
-    best = max(one.agreement for one in found)
-    return max(one.k for one in found if one.agreement >= NEARLY * best)
+    """Return the number of clusters that these figures, by their numbers, speak for."""
+    agreements = [-1.0, *(one.agreement for one in found), -1.0]
+    peaks = [
+        one.k
+        for at, one in enumerate(found, start=1)
+        if one.agreement >= max(ENOUGH, agreements[at - 1], agreements[at + 1])
+    ]
+    return max(peaks) if peaks else max(found, key=lambda one: one.agreement).k
 
 
 def tried(n: int) -> list[int]:

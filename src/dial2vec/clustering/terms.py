@@ -21,6 +21,8 @@ READ, WORDS = 20_000, 2000
 # A term names a cluster that has it in so many of its dialogues, and so many times as often as the others have it.
 LEAST_SHARE, LEAST_LIFT = 0.05, 1.5
 IN_PAIR = 0.75
+# A pair with a word that so many dialogues of other clusters have ("the beast") says no more than the other word.
+COMMON = 0.25
 NAMED_BY, SHOWN = 3, 10
 
 
@@ -94,6 +96,8 @@ def _best(counts: NDArray[np.int64], vocabulary: list[str], sizes: NDArray[np.in
     share, elsewhere = inside / n_inside, outside / n_outside
     fits = (share >= LEAST_SHARE) & (share >= LEAST_LIFT * elsewhere) & (weights > 0) & (inside > 1)
     fitting = [int(place) for place in np.lexsort((np.array(vocabulary), -weights)) if fits[place]]
+    common = {vocabulary[place] for place in np.flatnonzero(elsewhere > COMMON)}
+    fitting = [place for place in fitting if " " not in vocabulary[place] or not common & {*vocabulary[place].split()}]
     in_pairs = _mostly_in_pairs(vocabulary, inside, fitting)
     order = [place for place in fitting if vocabulary[place] not in in_pairs]
     kept: list[Term] = []
