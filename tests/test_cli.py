@@ -29,7 +29,7 @@ def test_help_lists_every_command():
         *("run", "results", "embed", "drift", "page", "schedule", "serve"),
         *("promote", "rollback", "history", "versions"),
         *("fetch", "add", "import", "stats"),
-        *("benchmark", "augment", "evaluate"),
+        *("benchmark", "augment", "evaluate", "explain"),
     ]:
         assert f"\n  {command} " in done.output
 

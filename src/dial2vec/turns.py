@@ -78,14 +78,17 @@ def encode_windows(
         for place, read in zip(
             places, read_turns(encoder, [dialogues[place] for place in places], batch_size=batch_size), strict=True
         ):
-            found[place] = _wanted(encoder, read, output)
+            found[place] = vectors_of(encoder, read, output)
         if done is not None:
             done(len(places))
     return [found[place] for place in range(len(dialogues))]
 
 
-def _wanted(encoder: DialogueEncoder, read: ReadTurns, output: Output) -> NDArray[np.float32]:
-    """Map what is asked for by the head, if there is one; zeros, of whom or what says nothing, stay zeros."""
+def vectors_of(encoder: DialogueEncoder, read: ReadTurns, output: Output) -> NDArray[np.float32]:
+    """Return the vectors of a dialogue that was read, mapped by the head if there is one.
+
+    Zeros, of a turn or a speaker without tokens, stay zeros.
+    """
     if output == "dialogue":
         pooled = read.of_dialogue()
     else:

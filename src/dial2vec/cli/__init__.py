@@ -11,7 +11,7 @@ from dial2vec import telemetry
 from dial2vec.cli.data import add, fetch, import_, stats
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
-from dial2vec.cli.research import augment, benchmark, evaluate
+from dial2vec.cli.research import augment, benchmark, evaluate, explain
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.serving import serve
 from dial2vec.errors import Dial2vecError
@@ -35,7 +35,7 @@ COMMANDS: tuple[click.Command, ...] = (
     *(run, results, embed, drift, page, schedule, serve),
     *(promote, rollback, history, versions),
     *(fetch, add, import_, stats),
-    *(benchmark, augment, evaluate),
+    *(benchmark, augment, evaluate, explain),
 )
 
 
