@@ -29,7 +29,7 @@ def test_help_lists_every_command():
         *("run", "results", "embed", "drift", "page", "schedule", "serve"),
         *("promote", "rollback", "history", "versions"),
         *("fetch", "add", "import", "stats"),
-        *("benchmark", "augment", "evaluate"),
+        *("benchmark", "augment", "evaluate", "explain"),
     ]:
         assert f"\n  {command} " in done.output
 
@@ -95,13 +95,13 @@ def test_debug_shows_the_traceback(run):
     assert type(done.exception).__name__ == "ArtifactError"
 
 
-def test_embed_reports_what_was_cut_and_quarantined(run, tmp_path, tiny_folder):
+def test_embed_reports_what_was_read_in_windows_and_what_is_in_quarantine(run, tmp_path, tiny_folder):
     long = {"dialogue_id": "long", "turns": [{"speaker": "a", "text": "w1 " * 100}]}
     (tmp_path / "calls.jsonl").write_text(json.dumps(long) + "\n{broken\n")
     done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "v.parquet")
     assert done.exit_code == 0, done.output
     assert "v.parquet: 1 vectors of length 16" in done.output
-    assert "Longer than 64 tokens" in done.output
+    assert "Longer than 64 tokens, so read in windows: 1" in done.output
     assert "1 records could not be used" in done.output
 
 

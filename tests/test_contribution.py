@@ -3,63 +3,56 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from dial2vec.contribution import turn_contributions
-from dial2vec.dialogue import Dialogue, Turn
+from conftest import make_dialogue
+from dial2vec.contribution import turn_shares
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
 
-words = st.lists(st.integers(0, 39), min_size=1, max_size=6)
-turns = st.lists(st.tuples(st.sampled_from("abc"), words), min_size=1, max_size=6)
-QUIET = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+POOLINGS = {"role": "text", "mean": "text", "turns": "turns", "cls": "text", "separators": "closed"}
+LONG = make_dialogue("long", *[f"{'abc'[t % 3]}: " + f"w{t} w{2 * t} w7 " * (1 + t % 5) for t in range(20)])
+SHORT = make_dialogue("short", "a: w1 w2 w3", "b: w4", "a: w5 w6")
 
 
-def load(folder: str, pooling: str, head: bool) -> DialogueEncoder:
-    encoder = DialogueEncoder.from_pretrained(folder, pooling=pooling, device="cpu")
-    if head:
-        generator = torch.Generator().manual_seed(1)
-        encoder.head = Head(torch.randn(16, generator=generator) / 8, torch.randn(16, 16, generator=generator))
+def loaded(folder, *, pooling="role", headed=False):
+    encoder = DialogueEncoder.from_pretrained(folder, pooling=pooling, input=POOLINGS[pooling])
+    if headed:
+        generator = torch.Generator().manual_seed(0)
+        encoder.head = Head(torch.randn(16, generator=generator) / 16, torch.randn(16, 16, generator=generator))
     return encoder
 
 
-@pytest.mark.parametrize("head", [False, True])
-@pytest.mark.parametrize("pooling", ["role", "mean", "turns"])
-@given(said=turns, seed=st.integers(0, 99))
-@QUIET
-def test_contributions_sum_to_the_cosine(tiny_folder, pooling, head, said, seed):
-    encoder = load(tiny_folder, pooling, head)
-    one = Dialogue("d", tuple(Turn(speaker, " ".join(f"w{w}" for w in text)) for speaker, text in said))
-    other = np.random.default_rng(seed).normal(size=16).astype(np.float32)
-    vector = encoder.encode(one)
-    cosine = vector @ other / np.linalg.norm(vector) / np.linalg.norm(other)
-    found = turn_contributions(encoder, one, towards=other)
-    assert found.shape == (len(said),)
-    assert found.sum() == pytest.approx(cosine, abs=1e-5)
-    assert turn_contributions(encoder, one).sum() == pytest.approx(1, abs=1e-5)
+def cosine(a, b):
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
 
 
-def test_a_turn_counts_for_what_only_it_is_about(tiny_folder, dialogue, monkeypatch):
-    """Each word is a direction of its own, the start token none: [0 0] + [5 6] + [9] in a mean of six tokens."""
-    encoder = load(tiny_folder, "mean", head=False)
-    monkeypatch.setattr(
-        type(encoder), "hidden_states", lambda _, batch: torch.eye(48)[batch.ids] * (batch.ids > 4)[..., None]
-    )
-    one = dialogue("d", "a: w0 w0", "b: w5 w6", "a: w9")
-    found = turn_contributions(encoder, one, towards=np.eye(48, dtype=np.float32)[10])
-    np.testing.assert_allclose(found, [0, 1 / 7**0.5, 0], atol=1e-6)
+@pytest.mark.parametrize("headed", [False, True])
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_shares_sum_to_one_and_contributions_to_the_cosine(tiny_folder, pooling, headed):
+    encoder = loaded(tiny_folder, pooling=pooling, headed=headed)
+    for dialogue in (LONG, SHORT):
+        own = turn_shares(encoder, dialogue)
+        assert (own.shape, own.dtype) == ((len(dialogue.turns),), np.float32)
+        assert own.sum() == pytest.approx(1, abs=1e-4)
+        query = 3 * encoder.encode(make_dialogue("q", "a: w9 w10", "b: w11"))
+        towards = turn_shares(encoder, dialogue, towards=query)
+        assert towards.sum() == pytest.approx(cosine(encoder.encode(dialogue), query), abs=1e-4)
 
 
-def test_turns_that_are_not_read_contribute_nothing(tiny_folder, dialogue):
-    encoder = DialogueEncoder.from_pretrained(tiny_folder, max_length=8, device="cpu")
-    long = dialogue("d", "a: w1 w2 w3", "b: w4 w5 w6", "a: w7 w8 w9", "b: w1")
-    found = turn_contributions(encoder, long)
-    assert (found[3], found.sum()) == (0, pytest.approx(1, abs=1e-5))
-    last = DialogueEncoder.from_pretrained(tiny_folder, last_turns=2, device="cpu")
-    assert (turn_contributions(last, long)[:2] == 0).all()
+def test_with_role_pooling_a_turn_has_the_share_that_its_tokens_have(tiny_folder):
+    encoder = loaded(tiny_folder)
+    vector, turns = encoder.encode(SHORT), encoder.encode(SHORT, output="turns")
+    # The start token belongs to the first turn.
+    of_its_speaker = np.array([4 / 6, 1, 2 / 6])
+    expected = of_its_speaker * (turns @ vector) / (vector @ vector)
+    np.testing.assert_allclose(turn_shares(encoder, SHORT), expected, atol=1e-5)
 
 
-def test_with_the_first_token_alone_turns_are_compared_by_their_means(tiny_folder, dialogue):
-    encoder = load(tiny_folder, "cls", head=False)
-    assert turn_contributions(encoder, dialogue("d", "a: w1", "b: w2")).shape == (2,)
+def test_a_turn_without_tokens_contributes_nothing(tiny_folder):
+    shares = turn_shares(loaded(tiny_folder, headed=True), make_dialogue("d", "a: w1", "b: ", "a: w2"))
+    assert shares[1] == 0
+
+
+def test_batch_size_does_not_change_the_shares(tiny_folder):
+    encoder = loaded(tiny_folder)
+    np.testing.assert_allclose(turn_shares(encoder, LONG, batch_size=1), turn_shares(encoder, LONG), atol=1e-5)

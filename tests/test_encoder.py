@@ -123,9 +123,9 @@ def test_speakers_are_mapped_by_the_head_one_by_one(encoder, tiny_folder):
     np.testing.assert_allclose(speakers, a_head()(torch.from_numpy(encoder.encode_speakers(dialogue))), atol=1e-5)
 
 
-def test_a_speaker_whom_the_limit_cuts_off_has_a_zero_vector_with_a_head_too(tiny_folder):
-    late = Dialogue("d", (Turn("a", "w1 " * 80), Turn("b", "w2")))
-    speakers = with_head(tiny_folder).encode_speakers(late)
+def test_a_speaker_whose_words_have_no_tokens_has_a_zero_vector_with_a_head_too(tiny_folder):
+    silent = Dialogue("d", (Turn("a", "w1 w3"), Turn("b", "")))
+    speakers = with_head(tiny_folder).encode_speakers(silent)
     assert np.linalg.norm(speakers, axis=1).tolist() == pytest.approx([1, 0], abs=1e-5)
 
 
@@ -267,27 +267,35 @@ def test_encoding_leaves_a_training_encoder_in_training(tiny_folder):
     assert encoder.training
 
 
-def test_long_dialogues_are_counted_and_reported_never_cut_silently(encoder, caplog):
+def test_long_dialogues_are_counted_and_nothing_of_them_is_cut(encoder, caplog):
     long = Dialogue("long", tuple(Turn("ab"[t % 2], "w1 w2 w3 w4") for t in range(20)))
-    assert encoder.count_cut([long, *some_dialogues()]) == 1
+    ends_otherwise = Dialogue("other", (*long.turns[:-1], Turn("b", "w9 w8 w7 w6")))
+    assert encoder.count_long([long, *some_dialogues()]) == 1
     with caplog.at_level(logging.WARNING):
-        encoder.encode([long, *some_dialogues()])
-    assert "1 of 7 dialogues are longer than 64 tokens and were cut" in caplog.text
+        one, other, *_ = encoder.encode([long, ends_otherwise, *some_dialogues()])
+    assert not caplog.text
+    assert not np.allclose(one, other, atol=1e-3)
 
 
-def test_a_corpus_is_tokenised_block_by_block(encoder, caplog, monkeypatch):
+def test_an_input_of_the_last_turns_says_how_many_dialogues_were_cut(tiny_folder, caplog):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, last_turns=18)
+    long = Dialogue("long", tuple(Turn("ab"[t % 2], "w1 w2 w3 w4") for t in range(20)))
+    encoder.encode([long, *some_dialogues()])
+    assert not encoder.reads_whole
+    assert "1 dialogues are longer than 64 tokens and were cut" in caplog.text
+
+
+def test_a_corpus_is_tokenised_block_by_block(encoder, monkeypatch):
     long = Dialogue("long", tuple(Turn("ab"[t % 2], "w1 w2 w3 w4") for t in range(20)))
     dialogues = [*some_dialogues(), long]
     expected = encoder.encode(dialogues)
-    sizes, real = [], type(encoder.tokens).dialogues
+    sizes, real = [], type(encoder.tokens).turns_of
     monkeypatch.setattr(
-        type(encoder.tokens), "dialogues", lambda self, some: sizes.append(len(some)) or real(self, some)
+        type(encoder.tokens), "turns_of", lambda self, some: sizes.append(len(some)) or real(self, some)
     )
     monkeypatch.setattr("dial2vec.encoder.BLOCK", 3)
-    caplog.clear()
     np.testing.assert_allclose(encoder.encode(dialogues), expected, atol=1e-6)
     assert sizes == [3, 3, 1]
-    assert "1 of 7 dialogues" in caplog.text
     assert encoder.encode([]).shape == (0, encoder.dimension)
 
 

@@ -65,7 +65,7 @@ def test_a_dialogue_may_be_longer_than_the_encoder_s_limit_but_a_turn_is_cut(tin
     long = Dialogue("long", (Turn("a", " ".join(["w1"] * 9)), Turn("b", "w2")))
     sequences = encoder.tokens.dialogues([many, long])
     assert [(len(sequence.ids), sequence.cut) for sequence in sequences] == [(150, 0), (8 + 3, 3)]
-    assert encoder.count_cut([many, long]) == 1
+    assert encoder.count_long([many, long]) == 1
 
 
 def test_utterances_are_encoded_alike_whatever_the_dialogues_input_is(encoder, tiny_folder):

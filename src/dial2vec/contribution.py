@@ -1,74 +1,55 @@
-"""Which turns made the vector of a dialogue, or its likeness to another."""
+"""Which turns made a dialogue's vector, and which bring it near another."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.hierarchical import reading_order
-from dial2vec.pooling import role_masks
-from dial2vec.tokens import Batch
+from dial2vec.turns import ReadTurns, read_turns
+from dial2vec.windows import windows_of
+
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
 
 
-def turn_contributions(
-    encoder: DialogueEncoder, dialogue: Dialogue, *, towards: NDArray[np.float32] | None = None
+def turn_shares(
+    encoder: DialogueEncoder,
+    dialogue: Dialogue,
+    *,
+    towards: NDArray[np.float32] | None = None,
+    batch_size: int = 32,
 ) -> NDArray[np.float32]:
-    """Return what each turn adds to the cosine between a dialogue's vector and another, float32 [turns].
+    """Return what each turn contributes, float32 [turns]; below 0 for a turn that pulls the other way.
 
-    A pooled vector is a sum over tokens, so a turn's part of it is the sum over its own; with a head, each turn bears
-    the corpus's mean by its share in the tokens. The contributions sum to the cosine; a turn that is not read has 0,
-    one that speaks against the likeness less. With the poolings "cls" and "separators", which are no sums over turns,
-    it is the cosine of the mean of the tokens.
+    The vector of a dialogue is a sum over its turns, whatever the pooling; a turn contributes the projection of its
+    part on the direction asked for. That is exact, but tells of the sum, not of what would be without the turn: a turn
+    also changes, through attention, how the others are read. A head is followed step by step with the lengths and the
+    mean of the whole dialogue; of the mean a turn bears as much as it has weight in the pooling.
 
-    :param towards: the other vector [d], of any length; None is the dialogue's own, so that they sum to 1.
+    :param towards: a vector [d] of another dialogue or query by the same encoder, of any length: the contributions then
+        sum to the cosine with it. None is the dialogue's own vector: they sum to 1.
+    :param batch_size: largest number of windows read at a time.
     """
-    with encoder._evaluating():
-        batch = encoder.tokens.pad(encoder.tokens.dialogues([dialogue])).to(encoder.device)
-        parts, shares = _parts(encoder, batch)
-        vector = encoder.through_head(parts.sum(0))
-        other = vector if towards is None else torch.as_tensor(np.array(towards), device=parts.device)
-        found = _towards(encoder, parts, shares, other / other.norm().clamp(min=1e-12))
-    places = range(len(dialogue.turns))[encoder.tokens.style.kept]
-    contributions = np.zeros(len(dialogue.turns), dtype=np.float32)
-    contributions[list(places)[: len(found)]] = found.cpu().numpy()
-    return contributions
+    [read] = read_turns(encoder, windows_of(encoder.tokens, [dialogue]), batch_size=batch_size)
+    return shares(encoder, read, towards=towards)
 
 
-def _parts(encoder: DialogueEncoder, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Return each turn's part of the pooled vector, [turns, d], and its share of the tokens' weights, [turns]."""
-    hidden = encoder.hidden_states(batch)[0].float()
-    order = reading_order(batch.turns, batch.attention)[0]
-    weights = _weights(encoder, batch, order)
-    n_turns = int(order.max()) + 1
-    parts = hidden.new_zeros(n_turns, hidden.shape[1]).index_add(0, order, weights[:, None] * hidden)
-    shares = weights.new_zeros(n_turns).index_add(0, order, weights)
-    return parts, shares / shares.sum()
+def shares(
+    encoder: DialogueEncoder, read: ReadTurns, *, towards: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Return what `turn_shares` does, of a dialogue that was read already."""
+    parts = read.parts / _length(read.of_dialogue())
+    if encoder.head is not None:
+        with torch.inference_mode():
+            tensors = (torch.from_numpy(array).to(encoder.device) for array in (parts, read.weights))
+            parts = encoder.head.of_parts(*tensors).cpu().numpy()
+    direction = parts.sum(0) if towards is None else towards
+    return np.asarray(parts @ (direction / _length(direction)), dtype=np.float32)
 
 
-def _weights(encoder: DialogueEncoder, batch: Batch, order: Tensor) -> Tensor:
-    """Return how much each token counts in the pooled vector, [n]."""
-    there = torch.ones_like(order, dtype=torch.float32)
-    if encoder.pooling == "role":
-        masks = role_masks(batch.roles)[0]
-        return (masks / masks.sum(1, keepdim=True).clamp(min=1)).sum(0)
-    if encoder.pooling == "turns":
-        sizes = torch.zeros_like(there).index_add(0, order, there)
-        return 1 / (sizes[order] * (order.max() + 1))
-    return there / len(there)
-
-
-def _towards(encoder: DialogueEncoder, parts: Tensor, shares: Tensor, other: Tensor) -> Tensor:
-    pooled = parts.sum(0)
-    if encoder.head is None:
-        return parts @ other / pooled.norm().clamp(min=1e-12)
-    # `Head`, with its three lengths taken as they are: what is left is linear.
-    mean, weight = encoder.head.mean, encoder.head.weight
-    length = pooled.norm().clamp(min=1e-12)
-    centred = pooled / length - mean
-    mapped = (centred / centred.norm().clamp(min=1e-12)) @ weight
-    scale = centred.norm().clamp(min=1e-12) * mapped.norm().clamp(min=1e-12)
-    return (parts / length - shares[:, None] * mean) @ weight @ other / scale
+def _length(vector: NDArray[np.float32]) -> np.float32:
+    return max(np.float32(np.linalg.norm(vector)), np.finfo(np.float32).tiny)

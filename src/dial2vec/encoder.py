@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import typing
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import torch
@@ -20,9 +19,8 @@ from dial2vec.backbone import load_backbone, own_input, resolve
 from dial2vec.backbone import save as save_backbone
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import Dial2vecError
 from dial2vec.head import Head
-from dial2vec.pooling import Pooling, pool, role_means
+from dial2vec.pooling import Pooling, pool
 from dial2vec.reader import DialogueReader, check_name
 from dial2vec.reading import Reading, check_pooling
 from dial2vec.saving import (
@@ -36,6 +34,8 @@ from dial2vec.saving import (
     saved_settings,
 )
 from dial2vec.tokens import Batch, TokenSequence
+from dial2vec.turns import Apart, Output, encode_windows
+from dial2vec.windows import windows_of
 
 # Dialogues that are tokenised at a time.
 BLOCK = 8192
@@ -80,7 +80,7 @@ class DialogueEncoder(DialogueReader):
         turn_embeddings: bool = False,
         role_embeddings: bool = False,
     ) -> None:
-        check_name("pooling", pooling, typing.get_args(Pooling))
+        check_name("pooling", pooling, get_args(Pooling))
         super().__init__(
             backbone,
             tokenizer,
@@ -223,33 +223,65 @@ class DialogueEncoder(DialogueReader):
         """Map pooled vectors [..., d] by the head, if there is one."""
         return pooled if self.head is None else self.head(pooled)
 
+    @overload
     def encode(
-        self, dialogues: Dialogue | Sequence[Dialogue], *, batch_size: int = 32, progress: bool = False
-    ) -> NDArray[np.float32]:
-        """Encode each dialogue once.
+        self,
+        dialogues: Dialogue | Sequence[Dialogue],
+        *,
+        output: Literal["dialogue"] = "dialogue",
+        batch_size: int = 32,
+        progress: bool = False,
+    ) -> NDArray[np.float32]: ...
 
-        Dialogues longer than the encoder's limit are cut at their end; a warning says how many, `count_cut` beforehand.
+    @overload
+    def encode(
+        self, dialogues: Dialogue, *, output: Apart, batch_size: int = 32, progress: bool = False
+    ) -> NDArray[np.float32]: ...
+
+    @overload
+    def encode(
+        self, dialogues: Sequence[Dialogue], *, output: Apart, batch_size: int = 32, progress: bool = False
+    ) -> list[NDArray[np.float32]]: ...
+
+    def encode(
+        self,
+        dialogues: Dialogue | Sequence[Dialogue],
+        *,
+        output: Output = "dialogue",
+        batch_size: int = 32,
+        progress: bool = False,
+    ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
+        """Encode each dialogue once, and the whole of it: one that is too long for the encoder is read in windows.
+
+        What is pooled over windows, and how: `dial2vec.windows`. Without a head these sums hold: with pooling "role"
+        the speakers' vectors sum to the dialogue's, with "turns" its vector is the mean of the turns', with "mean" that
+        weighted by their tokens. A head maps the vector of each turn, speaker and dialogue by itself, to length 1.
 
         :param dialogues: one dialogue, or any sequence of them.
-        :param batch_size: largest number of dialogues encoded at a time; no effect on the vectors beyond rounding.
+        :param output: "dialogue" is a vector for each; "turns" one for each turn, the mean of its tokens (zeros where
+            it has none); "speakers" one for each speaker, the mean of all they say, in the order of first speaking.
+        :param batch_size: largest number of dialogues or windows encoded at a time; no effect beyond rounding.
         :param progress: show a progress bar, where standard error is a terminal.
-        :return: float32 [n, d] in input order; for one dialogue float32 [d].
+        :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
+            [speakers, d]. For one dialogue its row or its matrix.
         """
+        check_name("output", output, ("dialogue", *get_args(Apart)))
         if isinstance(dialogues, Dialogue):
-            return self.encode([dialogues], batch_size=batch_size)[0]
-        vectors, cut = np.zeros((len(dialogues), self.dimension), dtype=np.float32), 0
+            return self.encode([dialogues], output=output, batch_size=batch_size)[0]  # type: ignore[call-overload]
+        vectors = np.zeros((len(dialogues) if output == "dialogue" else 0, self.dimension), dtype=np.float32)
+        apart: list[NDArray[np.float32]] = []
         with tqdm(total=len(dialogues), unit="dialogue", disable=None if progress else True, leave=False) as bar:
             # Tokens take more memory than the dialogues themselves.
             for first in range(0, len(dialogues), BLOCK):
-                sequences = self.tokens.dialogues(dialogues[first : first + BLOCK])
-                cut += sum(sequence.cut > 0 for sequence in sequences)
-                found = self.encode_tokens(sequences, batch_size=batch_size, done=bar.update)
-                vectors[first : first + len(found)] = found
-        if cut:
-            log.warning(
-                "%d of %d dialogues are longer than %d tokens and were cut", cut, len(dialogues), self.max_length
-            )
-        return vectors
+                windows = windows_of(self.tokens, dialogues[first : first + BLOCK])
+                if cut := sum(one.cut > 0 for one in windows):
+                    log.warning("%d dialogues are longer than %d tokens and were cut", cut, self.max_length)
+                found = encode_windows(self, windows, output=output, batch_size=batch_size, done=bar.update)
+                if output == "dialogue":
+                    vectors[first : first + len(found)] = found
+                else:
+                    apart += found
+        return vectors if output == "dialogue" else apart
 
     def encode_tokens(
         self,
@@ -264,11 +296,9 @@ class DialogueEncoder(DialogueReader):
         :param done: called after each batch with its number of dialogues.
         :param embed: what to make of a batch, [b, ...]; None is the vector of the dialogue.
         """
-        if batch_size < 1:
-            raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
         vectors = np.zeros((0, self.dimension), dtype=np.float32)
-        with self._evaluating():
-            for rows, batch in self._batches(sequences, batch_size):
+        with self.evaluating():
+            for rows, batch in self.batches(sequences, batch_size):
                 found = (embed or self)(batch).cpu().numpy()
                 if not len(vectors):
                     vectors = np.zeros((len(sequences), *found.shape[1:]), dtype=np.float32)
@@ -331,8 +361,7 @@ class DialogueEncoder(DialogueReader):
         sides = [dialogue.side(number) for dialogue in dialogues for number in (0, 1)]
         spoken = [place for place, side in enumerate(sides) if side.turns]
         vectors = np.zeros((len(sides), self.dimension), dtype=np.float32)
-        sequences = self.tokens.dialogues([sides[place] for place in spoken])
-        vectors[spoken] = self.encode_tokens(sequences, batch_size=batch_size)
+        vectors[spoken] = self.encode([sides[place] for place in spoken], batch_size=batch_size)
         return vectors.reshape(-1, 2, self.dimension)
 
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
@@ -341,29 +370,4 @@ class DialogueEncoder(DialogueReader):
         Without a head their sum is the role-pooled vector of the dialogue; with one each is mapped by it, so that
         speakers and dialogues can be compared.
         """
-        with self._evaluating():
-            batch = self.tokens.pad(self.tokens.dialogues([dialogue])).to(self.device)
-            means = self.through_head(role_means(self.hidden_states(batch), batch.roles)[0]).cpu().numpy()
-        padded = np.zeros((dialogue.n_speakers, self.dimension), dtype=np.float32)
-        padded[: len(means)] = means
-        return padded
-
-    @contextmanager
-    def _evaluating(self) -> Iterator[None]:
-        """Evaluation mode without gradients inside a `with`, and back at its end."""
-        was_training = self.training
-        self.eval()
-        try:
-            with torch.inference_mode():
-                yield
-        finally:
-            self.train(was_training)
-
-    def _batches(
-        self, sequences: Sequence[TokenSequence], batch_size: int
-    ) -> Iterator[tuple[NDArray[np.int64], Batch]]:
-        """Yield batches of similar length, longest first: little padding, and a lack of memory shows at once."""
-        order = np.argsort([-len(sequence.ids) for sequence in sequences], kind="stable")
-        for first in range(0, len(order), batch_size):
-            rows = order[first : first + batch_size]
-            yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
+        return self.encode(dialogue, output="speakers")

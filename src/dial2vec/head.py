@@ -59,3 +59,13 @@ class Head(nn.Module):
         with torch.autocast(vectors.device.type, enabled=False):
             centred = normalize(normalize(vectors.float(), dim=-1) - self.mean, dim=-1)
             return normalize(centred @ self.weight, dim=-1)
+
+    def of_parts(self, parts: Tensor, weights: Tensor) -> Tensor:
+        """Return what each part of a pooled vector becomes, [n, d] float32: they sum to what the whole becomes.
+
+        :param parts: float32 [n, d], with a sum x that is not zero.
+        :param weights: how much of the mean is taken from each, float32 [n], with sum 1.
+        """
+        centred = parts / parts.sum(0).norm() - weights[:, None] * self.mean
+        mapped = (centred / centred.sum(0).norm()) @ self.weight
+        return mapped / mapped.sum(0).norm()

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, Self
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from dial2vec.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
 from dial2vec.hierarchical import HIERARCHIES, Hierarchy, new_hierarchy
 from dial2vec.inputs import input_style
 from dial2vec.precision import Precision, resolved
-from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer
+from dial2vec.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
+from dial2vec.windows import windows_of
 
 MIN_LENGTH = 8
 # Tokens that are read at a time on a CPU, padding included: ten times as many took 1.7 times as long (docs/log.md).
@@ -130,9 +134,38 @@ class DialogueReader(nn.Module):
         """Return what the encoder computes with on its device (`dial2vec.precision.resolved`)."""
         return resolved(precision, self.device.type)
 
-    def count_cut(self, dialogues: Sequence[Dialogue]) -> int:
-        """Return how many of the dialogues do not fit into the encoder's limit."""
-        return sum(sequence.cut > 0 for sequence in self.tokens.dialogues(dialogues))
+    @property
+    def reads_whole(self) -> bool:
+        """Whether dialogues of any length are read whole: always but with an input of the last turns only."""
+        return self.tokens.style.last_turns is None
+
+    def count_long(self, dialogues: Sequence[Dialogue]) -> int:
+        """Return how many of the dialogues are longer than the encoder reads at once (`dial2vec.windows`)."""
+        return sum(windows.long for windows in windows_of(self.tokens, dialogues))
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Evaluation mode without gradients inside a `with`, and back at its end."""
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.train(was_training)
+
+    def batches(self, sequences: Sequence[TokenSequence], batch_size: int) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+        """Yield rows and batches of similar length, longest first: little padding, a lack of memory shows at once.
+
+        :param batch_size: rows of a batch.
+        :raises Dial2vecError: when that is below 1.
+        """
+        if batch_size < 1:
+            raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
+        order = np.argsort([-len(sequence.ids) for sequence in sequences], kind="stable")
+        for first in range(0, len(order), batch_size):
+            rows = order[first : first + batch_size]
+            yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
 
     def freeze_bottom(self, share: float) -> int:
         """Freeze the input embeddings and the bottom `share` of the layers, and return how many layers were frozen.

@@ -243,7 +243,15 @@ class DialogueTokenizer:
         return TokenSequence(ids, turn_ids, role_ids, whole - len(ids))
 
     def dialogues(self, dialogues: Sequence[Dialogue]) -> list[TokenSequence]:
-        """Tokenise whole dialogues.
+        """Tokenise whole dialogues, each as one input: what does not fit is cut at the end.
+
+        :raises CorpusError: for a dialogue without turns.
+        """
+        turns = self.turns_of(dialogues)
+        return [self.assemble(some, dialogue.roles) for some, dialogue in zip(turns, dialogues, strict=True)]
+
+    def turns_of(self, dialogues: Sequence[Dialogue]) -> list[list[NDArray[np.int32]]]:
+        """Return the token ids of each turn of the dialogues, whole and without special tokens.
 
         :raises CorpusError: for a dialogue without turns.
         """
@@ -251,12 +259,11 @@ class DialogueTokenizer:
         if empty is not None:
             raise CorpusError(f"dialogue {empty.dialogue_id!r} has no turns; expected at least one. Leave it out.")
         tokens = self.utterances(turn.text for dialogue in dialogues for turn in dialogue.turns)
-        sequences, first = [], 0
+        found, first = [], 0
         for dialogue in dialogues:
-            turns = [tokens[first + offset] for offset in range(len(dialogue.turns))]
-            sequences.append(self.assemble(turns, dialogue.roles))
+            found.append([tokens[first + offset] for offset in range(len(dialogue.turns))])
             first += len(dialogue.turns)
-        return sequences
+        return found
 
     def nothing(self) -> TokenSequence:
         """Return an input in which nobody says anything: one token for the encoder, of no role and thus in no pool."""
@@ -267,6 +274,16 @@ class DialogueTokenizer:
         """Return how many special tokens a dialogue gets of which `n_turns` turns are read."""
         per_turn = len(self._before[0]) + len(self._between)
         return len(self._start) + n_turns * per_turn - len(self._between) + len(self._end)
+
+    @property
+    def longest_turn(self) -> int:
+        """Most tokens of a turn, without special ones, that fit into an input that has no other turn."""
+        room = (self._room, None if self._limit is None else self._limit - self.n_special(1))
+        return min(length for length in room if length is not None)
+
+    def fits(self, words: int, *, n_turns: int) -> bool:
+        """Tell whether so many tokens, without special ones, of so many turns fit into one input."""
+        return self._limit is None or words + self.n_special(n_turns) <= self._limit
 
     def length(self, words: Sequence[int]) -> int:
         """Return how many tokens a dialogue has, each turn cut to what is allowed and the whole not.

@@ -35,10 +35,7 @@ def kept_vectors(
         path = folder / f"{first:08d}.npy"
         if not _is_whole(path):
             with encoder.autocast(precision):
-                vectors = encoder.encode_tokens(
-                    encoder.tokens.dialogues(dialogues[first : first + PART]),
-                    batch_size=BATCH.get(encoder.device.type, 32),
-                )
+                vectors = encoder.encode(dialogues[first : first + PART], batch_size=BATCH.get(encoder.device.type, 32))
             with atomic_path(path) as temporary, temporary.open("wb") as handle:
                 np.save(handle, vectors)
             log.info("encoded %d of %d dialogues", min(first + PART, len(dialogues)), len(dialogues))

@@ -47,14 +47,14 @@ def test_vectors_are_those_of_encode_in_input_order_over_several_shards(encoder,
     assert table["dialogue_id"].to_pylist() == [f"d{i}" for i in range(7)]
     vectors = np.array(table["embedding"].to_pylist(), dtype=np.float32)
     np.testing.assert_allclose(vectors, encoder.encode(list(read_dialogues(path))), atol=1e-5)
-    assert (done.dialogues, done.dimension, done.cut, done.quarantine, done.quarantine_file) == (7, 16, 0, 0, None)
+    assert (done.dialogues, done.dimension, done.long, done.quarantine, done.quarantine_file) == (7, 16, 0, 0, None)
 
 
 def test_dialogues_over_the_limit_are_counted(encoder, tmp_path):
     long = {"dialogue_id": "long", "turns": [{"speaker": "a", "text": "w1 " * 100}]}
     path = transcripts(tmp_path, extra=[json.dumps(long)])
     done = embed_file(path, tmp_path / "v.parquet", encoder=encoder, progress=False)
-    assert (done.cut, done.max_length) == (1, 64)
+    assert (done.long, done.max_length) == (1, 64)
 
 
 def test_bad_records_are_listed_beside_the_vectors_and_the_rest_is_embedded(encoder, tmp_path):

@@ -74,7 +74,7 @@ def make_report(dialogues, **changes):
         "labels": [dialogue.label for dialogue in dialogues],
         "seed": 7,
         "selection": SELECTION,
-        "notes": ["12 dialogues were longer than 512 tokens and were cut."],
+        "notes": ["12 dialogues are longer than 512 tokens and were read in windows."],
         "made": "2026-01-31",
     }
     return Report(**parts | changes)

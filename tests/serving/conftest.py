@@ -32,7 +32,7 @@ def served(registered_store: Path) -> Gate:
 @pytest.fixture
 def gate(served: Gate) -> Callable[..., Gate]:
     """Return the served gate with other settings."""
-    return lambda **limits: Gate(served.app, about=served.about, count_cut=served.count_cut, settings=Serve(**limits))
+    return lambda **limits: Gate(served.app, about=served.about, count_long=served.count_long, settings=Serve(**limits))
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ def main() -> None:
         if job.version == "13" or (Path(job.root) / job.version).exists():
             control.sendall(line(failed="its files are gone."))
             sys.exit(1)
-        gate = Gate(app(job.version), about={}, count_cut=lambda dialogues: 0, settings=job.settings)
+        gate = Gate(app(job.version), about={}, count_long=lambda dialogues: 0, settings=job.settings)
         gate.about = {"version": job.version}
         asyncio.run(serve(gate, listening, control, job.settings))
 

@@ -51,8 +51,8 @@ def test_speakers_may_be_numbered_and_other_keys_make_no_difference(gate, ask):
 
 
 def test_the_answer_says_how_many_dialogues_were_cut(gate, ask):
-    assert ask(gate(), inputs(LONG, HELLO, LONG)).headers["x-dialogues-cut"] == "2"
-    assert "x-dialogues-cut" not in ask(gate(), inputs(HELLO)).headers
+    assert ask(gate(), inputs(LONG, HELLO, LONG)).headers["x-dialogues-long"] == "2"
+    assert "x-dialogues-long" not in ask(gate(), inputs(HELLO)).headers
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ class Slow:
 
 def test_while_one_is_encoded_health_answers_others_wait_and_too_many_are_refused():
     slow = Slow()
-    gate = Gate(slow, about={}, count_cut=lambda dialogues: 0, settings=Serve(max_waiting=2))
+    gate = Gate(slow, about={}, count_long=lambda dialogues: 0, settings=Serve(max_waiting=2))
 
     async def scenario() -> None:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app=gate), base_url="http://here") as client:

@@ -32,7 +32,7 @@ class Running:
         self.port = self.listening.getsockname()[1]
         self.control, theirs = socket.socketpair()
         settings = Serve(**{"receive_seconds": 0.4} | limits)
-        self.gate = Gate(app("1"), about={}, count_cut=lambda dialogues: 0, settings=settings)
+        self.gate = Gate(app("1"), about={}, count_long=lambda dialogues: 0, settings=settings)
         work = serve(self.gate, self.listening.dup(), theirs, settings)
         self.thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
         self.thread.start()

@@ -34,12 +34,12 @@ def turn_vectors(
 ) -> list[NDArray[np.float32]]:
     """Encode every turn as a dialogue of its own: of each dialogue unit vectors [turns, d] float32.
 
-    A turn that is longer than the encoder's limit is cut at its end. Equal turns are encoded once.
+    Equal turns are encoded once.
     """
     texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
     row = {text: place for place, text in enumerate(texts)}
     alone = [Dialogue(str(place), (Turn("speaker", text),)) for place, text in enumerate(texts)]
-    found = encoder.encode_tokens(encoder.tokens.dialogues(alone), batch_size=batch_size)
+    found = encoder.encode(alone, batch_size=batch_size)
     units = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
     return [units[[row[turn.text] for turn in dialogue.turns]] for dialogue in dialogues]
 

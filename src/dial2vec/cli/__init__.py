@@ -12,7 +12,7 @@ from dial2vec.cli.clusters import cluster
 from dial2vec.cli.data import add, fetch, import_, stats
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
-from dial2vec.cli.research import augment, benchmark, evaluate
+from dial2vec.cli.research import augment, benchmark, evaluate, explain
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
 from dial2vec.cli.serving import serve
@@ -38,7 +38,7 @@ COMMANDS: tuple[click.Command, ...] = (
     *(promote, rollback, history, versions),
     *(index, search, cluster),
     *(fetch, add, import_, stats),
-    *(benchmark, augment, evaluate),
+    *(benchmark, augment, evaluate, explain),
 )
 
 

@@ -88,8 +88,9 @@ def embed(
     by = here if workers is None else RayWorkers(workers, address=cluster or LOCAL, gpus=gpus)
     done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=by)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
-    if done.cut:
-        click.echo(f"Longer than {done.max_length} tokens, so their end was left out: {done.cut}", err=True)
+    if done.long:
+        read = "read in windows" if done.in_windows else "their end was left out"
+        click.echo(f"Longer than {done.max_length} tokens, so {read}: {done.long}", err=True)
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
 

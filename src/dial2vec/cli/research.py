@@ -91,6 +91,25 @@ def augment(
 
 
 @click.command()
+@click.argument("transcript", type=click.Path(path_type=Path))
+@click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="As for embed.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
+@click.option("--png", type=click.Path(path_type=Path), help="Draw the heat map into this file, too.")
+@click.option("--id", "dialogue_id", help="Which dialogue, where TRANSCRIPT holds several.")
+def explain(transcript: Path, model: str, output: Path, png: Path | None, dialogue_id: str | None) -> None:
+    """Show on a page which turns of a dialogue made its vector, and how its two sides match.
+
+    TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
+    """
+    for path, suffix in ((output, ".html"), (png, ".png")):
+        if path is not None and path.suffix.lower() != suffix:
+            raise Dial2vecError(f"{path} does not end in {suffix}, and that is what is written. Name it so.")
+    from dial2vec.explanation.command import explain_file
+
+    explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)
+
+
+@click.command()
 @click.option("--model", help="A folder, a registry address, or a Hugging Face name.")
 @click.option("--baseline", metavar="NAME", help="Such as tfidf_svd, instead of a model; fitted on the train split.")
 @click.option("--tasks", default="", help="Names parted by commas; default: all that there is data for.")

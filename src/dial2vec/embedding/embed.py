@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
 from dial2vec.dialogue import Quarantined, write_quarantine
-from dial2vec.embedding.parts import CUT, Part, embed_part, kept_rows, quarantined, vector_writer
+from dial2vec.embedding.parts import LONG, Part, embed_part, kept_rows, quarantined, vector_writer
 from dial2vec.embedding.shards import ShardReader, shards_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import BusyError, CorpusError
@@ -32,7 +32,8 @@ class Embedded:
 
     :param dialogues: number of vectors.
     :param dimension: their length.
-    :param cut: dialogues longer than `max_length` tokens, whose end was left out.
+    :param long: dialogues longer than `max_length` tokens.
+    :param in_windows: whether these were read in windows; otherwise their end was left out.
     :param max_length: the encoder's limit in tokens.
     :param quarantine: records that could not be used.
     :param quarantine_file: where they are listed with their reasons, None when there are none.
@@ -40,7 +41,8 @@ class Embedded:
 
     dialogues: int
     dimension: int
-    cut: int
+    long: int
+    in_windows: bool
     max_length: int
     quarantine: int
     quarantine_file: Path | None
@@ -129,14 +131,22 @@ def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, enco
         shutil.rmtree(parts[0].folder.parent, ignore_errors=True)
         raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend it and try again.")
     copies: list[Quarantined] = []
-    count = cut = 0
+    count = long = 0
     with vector_writer(output, encoder.dimension, within=parts[0].folder) as write:
         for table in kept_rows(parts, quarantine=copies):
             write(table)
             count += len(table)
-            cut += sum(table[CUT].to_pylist())
+            long += sum(table[LONG].to_pylist())
     aside = output.with_name(f"{output.name}.quarantine.jsonl")
     n_aside = write_quarantine(aside, chain(chain.from_iterable(map(quarantined, parts)), copies))
     if not n_aside:
         aside.unlink()
-    return Embedded(count, encoder.dimension, cut, encoder.max_length, n_aside, aside if n_aside else None)
+    return Embedded(
+        dialogues=count,
+        dimension=encoder.dimension,
+        long=long,
+        in_windows=encoder.reads_whole,
+        max_length=encoder.max_length,
+        quarantine=n_aside,
+        quarantine_file=aside if n_aside else None,
+    )

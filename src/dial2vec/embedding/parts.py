@@ -20,9 +20,11 @@ from dial2vec.dialogue import Origin, Quarantined, write_quarantine
 from dial2vec.embedding.shards import Shard, ShardReader
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path
+from dial2vec.turns import encode_windows
+from dial2vec.windows import windows_of
 
 ID, VECTOR = "dialogue_id", "embedding"
-LINE, CUT = "line", "cut"
+LINE, LONG = "line", "long"
 Hashes = NDArray[np.uint64]
 
 
@@ -35,7 +37,7 @@ class Part:
 
     @property
     def vectors(self) -> Path:
-        """Parquet: `dialogue_id`, `embedding`, and of each dialogue the `line` it is from and whether it was `cut`."""
+        """Parquet: `dialogue_id`, `embedding`, and of each dialogue the `line` it is from and whether it is `long`."""
         return self.folder / f"{self.shard.number:08d}.parquet"
 
     @property
@@ -61,17 +63,17 @@ def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, bat
     """
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
-    tokens = encoder.tokens.dialogues(dialogues)
-    vectors = encoder.encode_tokens(tokens, batch_size=batch_size)
+    windows = windows_of(encoder.tokens, dialogues)
+    vectors = np.array(encode_windows(encoder, windows, batch_size=batch_size), np.float32)
     columns = [
         pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),
         pa.array([dialogue.origin.line if dialogue.origin else 0 for dialogue in dialogues], pa.int64()),
-        pa.array([sequence.cut > 0 for sequence in tokens], pa.bool_()),
+        pa.array([one.long for one in windows], pa.bool_()),
     ]
     write_quarantine(part.quarantine, quarantine)
     with atomic_path(part.vectors) as temporary:
-        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, CUT]), temporary)
+        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG]), temporary)
         # A part counts as written once it has its name, also after a machine went down.
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())

@@ -39,7 +39,7 @@ class Report:
     :param labels: their n labels.
     :param seed: seed of the maps and of k-means.
     :param selection: content of `selection.json` (see `evaluation.choice.read_choice`); None when nothing was chosen.
-    :param notes: sentences such as "12 dialogues were longer than 512 tokens and were cut."
+    :param notes: sentences such as "12 dialogues are longer than 512 tokens and were read in windows."
     :param made: date of the report.
     """
 

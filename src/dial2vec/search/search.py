@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
-from dial2vec.contribution import turn_contributions
+from dial2vec.contribution import turn_shares
 from dial2vec.dialogue import Dialogue, RecordError, Turn, dialogue_from_record, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, did_you_mean
@@ -25,7 +25,7 @@ class SpeakingTurn:
     """A turn of a found dialogue.
 
     :param number: from 0.
-    :param contribution: what it adds to the cosine, `dial2vec.contribution.turn_contributions`.
+    :param contribution: what it adds to the cosine, `dial2vec.contribution.turn_shares`.
     """
 
     number: int
@@ -101,7 +101,7 @@ class Search:
         return nearest(vectors, vector, k, rows=rows)
 
     def _speaking(self, dialogue: Dialogue, vector: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:
-        found = turn_contributions(self.encoder, dialogue, towards=vector)
+        found = turn_shares(self.encoder, dialogue, towards=vector)
         order = np.argsort(-found, kind="stable")[:n]
         return tuple(
             SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(found[at])) for at in order

@@ -49,16 +49,16 @@ class Gate:
 
     :param app: MLflow's scoring server.
     :param about: what `GET /version` answers.
-    :param count_cut: returns how many of some dialogues are longer than the encoder reads.
+    :param count_long: returns how many of some dialogues are longer than the encoder reads at once.
     :param settings: the limits.
 
     Attribute `leaving`: True once this server is to end; every answer then asks the client to connect anew.
     """
 
     def __init__(
-        self, app: App, *, about: dict[str, Any], count_cut: Callable[[Sequence[Dialogue]], int], settings: Serve
+        self, app: App, *, about: dict[str, Any], count_long: Callable[[Sequence[Dialogue]], int], settings: Serve
     ) -> None:
-        self.app, self.about, self.count_cut, self.settings = app, about, count_cut, settings
+        self.app, self.about, self.count_long, self.settings = app, about, count_long, settings
         self.leaving = False
         self._waiting = 0
         self._turn = asyncio.Lock()
@@ -138,17 +138,17 @@ class Gate:
                 # Whoever gave up must not keep those waiting who did not.
                 if gone.done():
                     raise GoneError
-                dialogues, cut = await asyncio.to_thread(self._look_at, body)
-                await self._invoke(_passed_on(dialogues), cut, scope, gone, send)
+                dialogues, long = await asyncio.to_thread(self._look_at, body)
+                await self._invoke(_passed_on(dialogues), long, scope, gone, send)
         finally:
             self._waiting -= 1
             gone.cancel()
 
     def _look_at(self, body: bytes) -> tuple[list[Dialogue], int]:
         dialogues = read_request(body, max_dialogues=self.settings.max_dialogues)
-        return dialogues, self.count_cut(dialogues)
+        return dialogues, self.count_long(dialogues)
 
-    async def _invoke(self, body: bytes, cut: int, scope: Message, gone: asyncio.Task[Message], send: Send) -> None:
+    async def _invoke(self, body: bytes, long: int, scope: Message, gone: asyncio.Task[Message], send: Send) -> None:
         """Call MLflow's server, and let nothing out but vectors."""
         messages = [{"type": "http.request", "body": body, "more_body": False}]
         found: list[Message] = []
@@ -166,8 +166,8 @@ class Gate:
         start, *parts = found
         if start["status"] != 200:
             raise _failure(start["status"], b"".join(part.get("body", b"") for part in parts))
-        if cut:
-            start["headers"] = [*start["headers"], (b"x-dialogues-cut", str(cut).encode())]
+        if long:
+            start["headers"] = [*start["headers"], (b"x-dialogues-long", str(long).encode())]
         for message in found:
             await send(message)
 

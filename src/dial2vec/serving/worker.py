@@ -48,13 +48,13 @@ def load_gate(job: Job) -> Gate:
         "dial2vec": installed("dial2vec"),
         "mlflow": mlflow.__version__,
     }
-    return Gate(scoring_server.init(model), about=about, count_cut=encoder.count_cut, settings=job.settings)
+    return Gate(scoring_server.init(model), about=about, count_long=encoder.count_long, settings=job.settings)
 
 
 def main() -> None:
     """Do the job that the first argument describes."""
     job = Job.from_json(sys.argv[1])
-    # That dialogues were cut is in the answer, and need not be in the log with every request.
+    # That dialogues were long is in the answer, and need not be in the log with every request.
     logging.getLogger("dial2vec.encoder").setLevel(logging.ERROR)
     with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
         try:

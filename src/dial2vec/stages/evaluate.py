@@ -43,8 +43,7 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     spreads = {name: _spreads(measured, settings.seed) for name, measured in (("dev", on_dev), ("test", on_test))}
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
-    cut, limit = encoders["start"].count_cut([*dev, *test]), encoders["start"].max_length
-    notes = [f"{cut} dialogues of dev and test are longer than {limit} tokens and were cut."] if cut else []
+    notes = _notes(encoders["start"], [*dev, *test])
     page = render_report(_report(artifacts, settings, test, on_test, sizes, notes))
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -57,6 +56,13 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
 def _measure(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], settings: Settings) -> Measured:
     options = settings.evaluate
     return measure(encoder, dialogues, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
+
+
+def _notes(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> list[str]:
+    if not (n := encoder.count_long(dialogues)):
+        return []
+    read = "read in windows" if encoder.reads_whole else "cut"
+    return [f"{n} dialogues of dev and test are longer than {encoder.max_length} tokens and were {read}."]
 
 
 def _keep_for_the_gate(

@@ -83,7 +83,7 @@ def views(encoder: DialogueEncoder, dev: Sequence[Dialogue], *, mapped: bool = T
     """
     batch_size = BATCH.get(encoder.device.type, 32)
     with nullcontext() if mapped else encoder.without_head(), encoder.autocast("auto"):
-        whole = encoder.encode_tokens(encoder.tokens.dialogues(dev), batch_size=batch_size)
+        whole = encoder.encode(dev, batch_size=batch_size)
         sides = encoder.encode_sides(dev, batch_size=batch_size)
     return Views(whole, sides[:, 0], sides[:, 1])
 
