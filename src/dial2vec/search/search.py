@@ -11,13 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
-from dial2vec.contribution import turn_shares
+from dial2vec.contribution import shares
 from dial2vec.dialogue import Dialogue, RecordError, Turn, dialogue_from_record, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.search.approximate import open_index
 from dial2vec.search.exact import nearest
 from dial2vec.search.filters import Filters
+from dial2vec.turns import ReadTurns, read_turns
+from dial2vec.windows import windows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +86,12 @@ class Search:
         rows = (filters or Filters()).rows(self.collection)
         found, cosines = self._nearest(vector, k + (own is not None), rows, exact=exact)
         best = [(int(row), float(c)) for row, c in zip(found, cosines, strict=True) if row != own][:k]
-        dialogues = self.collection.dialogues([row for row, _ in best])
+        dialogues = list(self.collection.dialogues([row for row, _ in best]))
+        # All at once: one after the other they would take most of the time of a query.
+        reads = read_turns(self.encoder, windows_of(self.encoder.tokens, dialogues), batch_size=32)
         return [
-            Hit(one.dialogue_id, cosine, one.labels, one.date, self._speaking(one, vector, n_turns))
-            for one, (_, cosine) in zip(dialogues, best, strict=True)
+            Hit(one.dialogue_id, cosine, one.labels, one.date, self._speaking(one, read, vector, n_turns))
+            for one, read, (_, cosine) in zip(dialogues, reads, best, strict=True)
         ]
 
     def _nearest(
@@ -100,8 +104,10 @@ class Search:
                 return found
         return nearest(vectors, vector, k, rows=rows)
 
-    def _speaking(self, dialogue: Dialogue, vector: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:
-        found = turn_shares(self.encoder, dialogue, towards=vector)
+    def _speaking(
+        self, dialogue: Dialogue, read: ReadTurns, vector: NDArray[np.float32], n: int
+    ) -> tuple[SpeakingTurn, ...]:
+        found = shares(self.encoder, read, towards=vector)
         order = np.argsort(-found, kind="stable")[:n]
         return tuple(
             SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(found[at])) for at in order
