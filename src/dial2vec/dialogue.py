@@ -85,6 +85,11 @@ class Dialogue:
         return len({turn.speaker for turn in self.turns})
 
     @property
+    def text(self) -> str:
+        """The texts of the turns, joined by blanks: what other libraries read in the place of a dialogue."""
+        return " ".join(turn.text for turn in self.turns)
+
+    @property
     def label(self) -> str | None:
         """The label of a single-domain dialogue; None for a dialogue with no label or with several."""
         return self.labels[0] if len(self.labels) == 1 else None

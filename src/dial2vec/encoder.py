@@ -33,6 +33,7 @@ from dial2vec.saving import (
     saved_input,
     saved_settings,
 )
+from dial2vec.sentence_folder import save_card, save_sentence_modules
 from dial2vec.tokens import Batch, TokenSequence
 from dial2vec.turns import Apart, Output, encode_windows
 from dial2vec.windows import windows_of
@@ -167,7 +168,8 @@ class DialogueEncoder(DialogueReader):
     def save_pretrained(self, path: str | Path) -> None:
         """Write a folder that `from_pretrained` loads, and `AutoModel` too where it was loaded by that; atomic.
 
-        A model that was saved there before is replaced as a whole.
+        `SentenceTransformer` loads it as well, where its own modules can say what the encoder does with a text
+        (docs/ecosystem.md). A model that was saved there before is replaced as a whole.
 
         :raises ModelError: when the folder holds anything else.
         """
@@ -182,6 +184,8 @@ class DialogueEncoder(DialogueReader):
                 "pooling": self.pooling,
             }
             save_parts(folder, settings, tables=self.tables, hierarchy=self.hierarchy, head=self.head)
+            save_sentence_modules(self, folder)
+            save_card(self, folder)
 
     def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
         """Read dialogues in another way from now on; None is the encoder's own reading.

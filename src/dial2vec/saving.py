@@ -22,6 +22,17 @@ SETTINGS_FILE = "dialogue_encoder.json"
 TABLES_FILE = "dialogue_tables.safetensors"
 HIERARCHY_FILE = "dialogue_hierarchy.safetensors"
 HEAD_FILE = "dialogue_head.safetensors"
+# Of the same encoder for other libraries and readers: they say nothing that the other files do not.
+RETOLD = {
+    "README.md",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "sentence_bert_config.json",
+    "1_Pooling",
+    "2_Normalize",
+    "3_Dense",
+    "4_Normalize",
+}
 # What an encoder gets of which nothing was saved and nothing else is asked for.
 DEFAULTS: dict[str, Any] = {
     "max_length": 512,
@@ -79,7 +90,8 @@ def folder_hash(folder: Path) -> str:
     """
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        if path.name not in ("config.json", "tokenizer_config.json"):
+        retold = path.relative_to(folder).parts[0] in RETOLD
+        if not retold and path.name not in ("config.json", "tokenizer_config.json"):
             digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
             with path.open("rb") as handle:
                 digest.update(hashlib.file_digest(handle, "sha256").digest())
