@@ -30,6 +30,7 @@ def test_help_lists_every_command():
         *("promote", "rollback", "history", "versions"),
         *("fetch", "add", "import", "stats"),
         *("benchmark", "augment", "evaluate"),
+        "explore",
     ]:
         assert f"\n  {command} " in done.output
 

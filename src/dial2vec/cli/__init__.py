@@ -9,6 +9,7 @@ import click
 
 from dial2vec import telemetry
 from dial2vec.cli.data import add, fetch, import_, stats
+from dial2vec.cli.explorer import explore
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, benchmark, evaluate
@@ -36,6 +37,7 @@ COMMANDS: tuple[click.Command, ...] = (
     *(promote, rollback, history, versions),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate),
+    explore,
 )
 
 
