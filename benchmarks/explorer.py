@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
@@ -30,6 +30,7 @@ from dial2vec.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.explorer.maps import maps_of
+from dial2vec.explorer.projection import lay_out_many, place
 
 CLOUDS, DIMENSION, MOVES = 60, 384, 60
 WORDS = (
@@ -57,8 +58,10 @@ def main() -> None:
     sys.stdout.write(f"{made}\n")
     with served(many) as address, browser(fresh(given.work / "profile")) as page:
         sys.stdout.write(measured(page, address) + "\n")
+    few = demo(given.work / "demo")
+    sys.stdout.write(placed(Collection(few)) + "\n")
     if given.pictures:
-        with served(demo(given.work / "demo")) as address, browser(fresh(given.work / "profile")) as page:
+        with served(few) as address, browser(fresh(given.work / "profile")) as page:
             look(page, address, given.pictures)
 
 
@@ -71,13 +74,7 @@ def synthetic(folder: Path, count: int) -> str:
         clouds = random.integers(CLOUDS, size=count)
         write_dialogues(source, (made_up(number, int(cloud), random) for number, cloud in enumerate(clouds)))
         add(folder, source, encoder=narrow(folder.with_suffix(".encoder")), batch_size=256)
-        centres = random.normal(size=(CLOUDS, DIMENSION))
-        with (folder / "vectors.f32").open("wb") as handle:
-            for first in range(0, count, 10_000):
-                near = centres[clouds[first : first + 10_000]]
-                vectors = near + random.normal(scale=0.9, size=near.shape)
-                units = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-                handle.write(units.astype(np.float32).tobytes())
+        write_vectors(folder / "vectors.f32", clouds, random)
     else:
         return f"the map of {folder} was there"
     began, busy = time.perf_counter(), time.process_time()
@@ -87,12 +84,24 @@ def synthetic(folder: Path, count: int) -> str:
     return f"map: {seconds:.0f} s, of which {used:.0f} s of a processor; peak of the process {peak:.0f} MiB"
 
 
+def write_vectors(path: Path, clouds: np.ndarray, random: np.random.Generator) -> None:
+    """Write vectors of length 1: each lies near the centre of its cloud, some of the way to another one."""
+    centres = random.normal(size=(CLOUDS, DIMENSION))
+    with path.open("wb") as handle:
+        for first in range(0, len(clouds), 10_000):
+            own = clouds[first : first + 10_000]
+            towards = random.uniform(0, 0.5, size=(len(own), 1)) ** 2
+            near = (1 - towards) * centres[own] + towards * centres[random.integers(CLOUDS, size=len(own))]
+            vectors = near + random.normal(scale=1.5, size=near.shape)
+            handle.write((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32).tobytes())
+
+
 def made_up(number: int, cloud: int, random: np.random.Generator) -> Dialogue:
     """Return a dialogue of some words about the topic of its cloud."""
     words = [" ".join(random.choice(WORDS, size=12)) for _ in range(6)]
     turns = tuple(Turn("agent" if place % 2 else "caller", text) for place, text in enumerate(words))
     moment = str(date(2025, 1, 1) + timedelta(days=number * 600 // 100_000))
-    return Dialogue(f"call-{number:06d}", turns, (f"{WORDS[cloud % 12]} {cloud // 12}",), date=moment)
+    return Dialogue(f"call-{number:06d}", turns, (WORDS[cloud % len(WORDS)],), date=moment)
 
 
 def narrow(folder: Path) -> DialogueEncoder:
@@ -119,6 +128,43 @@ def demo(folder: Path) -> Path:
     write_dialogues(source, dialogues)
     add(folder, source, encoder=DialogueEncoder.from_pretrained("all-MiniLM-L6-v2"))
     return folder
+
+
+def placed(collection: Collection, *, seeds: int = 5) -> str:
+    """Place one half of the dialogues on a map of the other, and return whether they lie among their like.
+
+    Counted is the share, among the ten nearest on the map, of dialogues with the same label.
+    """
+    from openTSNE import TSNE
+
+    labels = collection.rows["labels"].to_pylist()
+    rows = [row for row, found in enumerate(labels) if len(found) == 1]
+    units, names = np.asarray(collection.vectors[rows]), np.array([labels[row][0] for row in rows])
+    shares: dict[str, list[float]] = {"all fitted": [], "placed at the median": [], "placed by openTSNE": []}
+    for seed in range(seeds):
+        halves = np.array_split(np.random.default_rng(seed).permutation(len(units)), 2)
+        known, new = (units[half] for half in halves)
+        way = TSNE(perplexity=30, n_jobs=1, random_state=seed, negative_gradient_method="bh").fit(known)
+        base = lay_out_many(known, seed=seed)
+        whole = lay_out_many(units, seed=seed)
+        maps = (
+            (whole[halves[0]], whole[halves[1]]),
+            (base, place(new, known, base)),
+            (np.asarray(way), np.asarray(way.transform(new))),
+        )
+        for found, (old, points) in zip(shares.values(), maps, strict=True):
+            found.append(
+                like(points, names[halves[1]], np.concatenate([points, old]), names[np.concatenate(halves[::-1])])
+            )
+    return "\n".join(f"| {name} | {np.mean(all_):.1f} ± {np.std(all_):.1f} |" for name, all_ in shares.items())
+
+
+def like(points: np.ndarray, names: np.ndarray, among: np.ndarray, theirs: np.ndarray) -> float:
+    """Return the percentage of the same name among the ten nearest; the points come first among all."""
+    distances = np.linalg.norm(points[:, None] - among, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1)[:, :10]
+    return float(100 * (theirs[nearest] == names[:, None]).mean())
 
 
 def fresh(folder: Path) -> Path:
@@ -172,17 +218,22 @@ def frames(page: Page, doing: str) -> str:
     return f"median {np.median(between):.0f} ms, p95 {np.percentile(between, 95):.0f} ms"
 
 
-def seconds(page: Page, act: object, said: str) -> str:
-    """Return how long it took until the page says something."""
-    assert callable(act)
+def seconds(page: Page, act: Callable[[], None], said: str) -> str:
+    """Return how long it took from the last thing that the user did until the page says something."""
     page.value(
-        f"""void new MutationObserver(() => {{
-          if (document.getElementById("says").textContent.includes("{said}")) window.said = performance.now();
-        }}).observe(document.getElementById("says"), {{ childList: true }})"""
+        f"""void (() => {{
+          for (const kind of ["input", "pointerup"]) {{
+            document.addEventListener(kind, () => {{ window.acted = performance.now(); }}, true);
+          }}
+          window.said = 0;
+          new MutationObserver(() => {{
+            if (document.getElementById("says").textContent.includes("{said}")) window.said ||= performance.now();
+          }}).observe(document.getElementById("says"), {{ childList: true }});
+        }})()"""
     )
     act()
-    began = page.value("performance.now()")
-    return f"{max(page.until('window.said') - began, 0) / 1000:.2f} s"
+    page.until("window.said")
+    return f"{page.value('window.said - window.acted') / 1000:.2f} s"
 
 
 def look(page: Page, address: str, folder: Path) -> None:

@@ -62,6 +62,7 @@ def test_the_largest_groups_have_names_and_everybody_counts_once(groups):
     assert sum(found.counts) == len(groups)
     assert len(found.names) <= MOST_NAMED + 1
     assert found.groups == tuple(groups)
+    assert len({*zip(found.colours, found.marks, strict=True)}) >= len(found.names) - 1
     sizes = {name: groups.count(name) for name in set(groups) if name}
     named = [name for name in found.names if name in sizes]
     assert all(sizes[name] >= sizes[other] for name in named for other in sizes.keys() - set(named))

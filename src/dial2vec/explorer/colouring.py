@@ -17,8 +17,8 @@ from dial2vec.collection import Collection
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.pictures import COLOURS
 
-# More colours, each as a disc and as a ring, cannot be told apart.
-MOST_NAMED = 20
+# The colours of the house twice, as discs, and as rings in a shade of their own; more cannot be told apart.
+MOST_NAMED = 2 * len(COLOURS)
 # From blue, the oldest, to yellow: told apart by lightness too, and seen on a white and on a near-black page.
 TIMES = ("#4f5bd5", "#7a52d1", "#9b4bc4", "#b847ae", "#cf4a92", "#e05675", "#ea6a57", "#ee823c", "#e99c27", "#d9b620")
 GREY = "#8b949e"
@@ -34,6 +34,7 @@ class Colouring:
     :param names: of the groups, in the order of the legend.
     :param counts: dialogues of each.
     :param colours: of each, such as "#3b82f6".
+    :param marks: of each, "disc" or "ring".
     :param codes: uint8 [n], place of each dialogue's group in `names`.
     :param groups: what is said of each dialogue: its group, also where the legend does not name it; maybe empty.
     """
@@ -42,6 +43,7 @@ class Colouring:
     names: tuple[str, ...]
     counts: tuple[int, ...]
     colours: tuple[str, ...]
+    marks: tuple[str, ...]
     codes: NDArray[np.uint8]
     groups: tuple[str, ...] = ()
 
@@ -105,7 +107,8 @@ def _with_grey(
             colours.append(GREY)
             last += 1
     counts = np.bincount(found, minlength=last)
-    return Colouring(title, tuple(names), tuple(counts.tolist()), tuple(colours), found.astype(np.uint8))
+    marks = ["ring" if len(COLOURS) <= place and colour != GREY else "disc" for place, colour in enumerate(colours)]
+    return Colouring(title, tuple(names), tuple(counts.tolist()), tuple(colours), tuple(marks), found.astype(np.uint8))
 
 
 def _clusters(folder: Path, dialogue_ids: Sequence[str]) -> list[str]:

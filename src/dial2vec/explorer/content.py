@@ -45,6 +45,7 @@ def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict
                 "names": one.names,
                 "counts": one.counts,
                 "colours": one.colours,
+                "marks": one.marks,
                 "codes": _packed(one.codes),
             }
             for one in ways

@@ -24,7 +24,7 @@ class Explorer {
     this.points = this.#drawn();
     this.#listen();
     const colourings = content.colourings.map((one) => ({ ...one, codes: bytesOf(one.codes) }));
-    const paint = ({ codes, colours }) => this.points?.colour(codes, colours);
+    const paint = ({ codes, colours, marks }) => this.points?.colour(codes, colours, marks);
     this.legend = new Legend(byId("legend"), byId("colour-by"), colourings, paint, () => this.refresh());
     this.legend.colour(colourings[0]);
   }
@@ -202,7 +202,8 @@ class Explorer {
     byId("zoom-in").addEventListener("click", () => points.zoomBy(ZOOM_STEP));
     byId("zoom-out").addEventListener("click", () => points.zoomBy(1 / ZOOM_STEP));
     byId("zoom-all").addEventListener("click", () => points.showAll());
-    const paint = () => points.paint(getComputedStyle(document.documentElement).getPropertyValue("--page").trim());
+    const style = getComputedStyle(document.documentElement);
+    const paint = () => points.paint(...["--page", "--ink"].map((name) => style.getPropertyValue(name).trim()));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     paint();
     this.#offerEncoders();

@@ -36,6 +36,7 @@ class Gestures {
   #down(event) {
     if (event.button) return;
     this.canvas.setPointerCapture(event.pointerId);
+    this.on.hover(-1);
     const place = this.#place(event);
     this.fingers.set(event.pointerId, place);
     this.began = this.fingers.size === 1 ? place : null;
@@ -58,7 +59,6 @@ class Gestures {
       this.points.zoomBy(apart(place) / (apart(before) || 1), (place[0] + other[0]) / 2, (place[1] + other[1]) / 2);
       this.points.pan((place[0] - before[0]) / 2, (place[1] - before[1]) / 2);
     } else {
-      this.on.hover(-1);
       this.points.pan(place[0] - before[0], place[1] - before[1]);
     }
     this.fingers.set(event.pointerId, place);

@@ -2,7 +2,7 @@
 // What the points are coloured by; each entry of the legend hides or shows its group.
 
 class Legend {
-  // colourings: [{title, names, counts, colours, codes: Uint8Array}]; onColour(colouring), onHide()
+  // colourings: [{title, names, counts, colours, marks, codes: Uint8Array}]; onColour(colouring), onHide()
   constructor(box, select, colourings, onColour, onHide) {
     this.box = box;
     this.onColour = onColour;
@@ -29,8 +29,8 @@ class Legend {
 
   #group(name, code) {
     const button = element("button", "", null, { type: "button" });
-    const mark = element("span", "", button, { className: code >= 10 ? "mark ring" : "mark" });
-    mark.style.borderColor = this.colouring.colours[code];
+    const mark = element("span", "", button, { className: `mark ${this.colouring.marks[code]}` });
+    mark.style.setProperty("--own", this.colouring.colours[code]);
     button.append(name, " ");
     element("small", this.colouring.counts[code].toLocaleString("en"), button);
     button.dataset.code = code;

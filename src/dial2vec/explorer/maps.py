@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +17,8 @@ from dial2vec.explorer.start import read_by_start
 from dial2vec.files import atomic_path, folder_lock
 
 SEED = 42
-# More would take an hour and show no more: the others are placed among these.
-MOST_FITTED = 100_000
-
-log = logging.getLogger(__name__)
+# It takes minutes, and a map of more would show no more: the others are placed among these, so many at a time.
+MOST_FITTED, BLOCK = 100_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +62,53 @@ def maps_of(
         raise ArtifactError(f"{collection.folder} holds no dialogues. Add some, and look again.")
     folder = collection.folder / "map"
     with folder_lock(folder, "makes the map of"):
-        trained = _map(folder / "trained.npz", collection, collection, anew=anew, seed=seed)
+        if anew:
+            # The second is turned to the first, and says nothing without it.
+            for name in ("trained.npz", "start.npz"):
+                (folder / name).unlink(missing_ok=True)
+        trained = _map(folder / "trained.npz", collection, seed=seed, progress=progress)
         other = read_by_start(collection, folder / "start", start, progress=progress)
         if other is None:
             return Maps(trained)
-        beside = _map(folder / "start.npz", other, collection, anew=anew, seed=seed, like=trained.points)
+        beside = _map(folder / "start.npz", other, seed=seed, progress=progress, like=trained.points)
     return Maps(trained, beside, other.manifest.model)
 
 
-def _map(
-    path: Path, vectors: Collection, collection: Collection, *, anew: bool, seed: int, like: Points | None = None
-) -> Map:
+def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like: Points | None = None) -> Map:
     """Read a map, make it where there is none, add what came since, and keep it.
 
     :param like: the map that a new one is turned to.
     """
-    units, n = vectors.vectors, len(collection)
-    found = None if anew or not path.exists() else _read(path, collection)
+    found = _read(path, collection) if path.exists() else None
+    if found is not None and len(found.points) == len(collection):
+        return found
+    units = collection.vectors
     if found is None:
-        log.info("making a map of %d dialogues", n)
-        fitted = np.arange(n)
-        if n > MOST_FITTED:
-            fitted = np.sort(np.random.default_rng(seed).choice(n, MOST_FITTED, replace=False))
-        points = np.zeros((n, 2), dtype=np.float32)
-        points[fitted] = lay_out_many(np.asarray(units[fitted]), seed=seed)
-        rest = np.setdiff1d(np.arange(n), fitted)
-        points[rest] = place(units[rest], np.asarray(units[fitted]), points[fitted])
-        found = Map(points if like is None else aligned(points, like), fitted)
-    elif len(found.points) < n:
+        found = _fitted(units, seed=seed, progress=progress)
+        found = found if like is None else replace(found, points=aligned(found.points, like))
+    else:
         known = np.asarray(units[found.fitted])
         more = place(units[len(found.points) :], known, found.points[found.fitted])
-        found = Map(np.concatenate([found.points, more]), found.fitted)
-    else:
-        return found
+        found = replace(found, points=np.concatenate([found.points, more]))
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
-        np.savez(handle, points=found.points, fitted=found.fitted, content=_content(collection, n))
+        content = _content(collection, len(collection))
+        np.savez(handle, points=found.points, fitted=found.fitted, content=content)
     return found
+
+
+def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Map:
+    """Make a map of so many as it takes, and place the others among them."""
+    n = len(units)
+    fitted = np.arange(n)
+    if n > MOST_FITTED:
+        fitted = np.sort(np.random.default_rng(seed).choice(n, MOST_FITTED, replace=False))
+    known = np.asarray(units[fitted])
+    points = np.zeros((n, 2), dtype=np.float32)
+    points[fitted] = lay_out_many(known, seed=seed, progress=progress)
+    rest = np.setdiff1d(np.arange(n), fitted)
+    for rows in np.split(rest, range(BLOCK, len(rest), BLOCK)):
+        points[rows] = place(units[rows], known, points[fitted])
+    return Map(points, fitted)
 
 
 def _read(path: Path, collection: Collection) -> Map:

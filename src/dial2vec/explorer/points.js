@@ -4,16 +4,19 @@
 
 const VERTEX = `#version 300 es
 in vec2 from; in vec2 to; in float group; in float shown;
-uniform float progress; uniform vec2 centre; uniform vec2 scale; uniform float size; uniform vec3 page; uniform vec3 colours[24];
+uniform float progress; uniform vec2 centre; uniform vec2 scale; uniform float size; uniform vec3 page; uniform vec3 ink;
+// Of each group, and whether its points are rings in a shade of their own.
+uniform vec4 colours[24];
 out vec3 colour; flat out float ring;
 void main() {
   vec2 place = (mix(from, to, progress) - centre) * scale;
   // What is hidden lies outside; what is faint lies behind.
   gl_Position = shown < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place, shown < 1.5 ? 0.5 : 0.0, 1.0);
   gl_PointSize = shown < 1.5 ? size * 0.75 : size;
-  vec3 own = colours[int(group)];
-  colour = shown < 1.5 ? mix(page, own, 0.22) : own;
-  ring = group >= 10.0 && size > 6.0 ? 1.0 : 0.0;
+  vec4 own = colours[int(group)];
+  vec3 shade = mix(own.rgb, ink, 0.4 * own.a);
+  colour = shown < 1.5 ? mix(page, shade, 0.22) : shade;
+  ring = size > 6.0 ? own.a : 0.0;
 }`;
 const FRAGMENT = `#version 300 es
 precision highp float;
@@ -38,8 +41,9 @@ class Points {
     this.places = this.before = places;
     this.groups = new Uint8Array(this.count);
     this.shown = new Uint8Array(this.count).fill(SHOWN);
-    this.colours = new Float32Array(72);
+    this.colours = new Float32Array(96);
     this.page = [1, 1, 1];
+    this.ink = [0, 0, 0];
     this.progress = 1;
     this.gl = canvas.getContext("webgl2", { antialias: false, alpha: false });
     if (!this.gl) throw new Error("This browser has no WebGL 2, so there is no map; the list has all dialogues.");
@@ -69,10 +73,10 @@ class Points {
     requestAnimationFrame(step);
   }
 
-  // colours: of each group, such as "#3b82f6"; groups: Uint8Array.
-  colour(groups, colours) {
+  // groups: Uint8Array; of each group a colour, such as "#3b82f6", and a mark, "disc" or "ring".
+  colour(groups, colours, marks) {
     this.groups = groups;
-    this.colours.set(colours.flatMap(numbersOf));
+    this.colours.set(colours.flatMap((colour, code) => [...numbersOf(colour), Number(marks[code] === "ring")]));
     this.#fill("group", groups, 1);
     this.draw();
   }
@@ -84,8 +88,8 @@ class Points {
     this.draw();
   }
 
-  paint(page) {
-    this.page = numbersOf(page);
+  paint(page, ink) {
+    [this.page, this.ink] = [numbersOf(page), numbersOf(ink)];
     this.draw();
   }
 
@@ -194,7 +198,8 @@ class Points {
     gl.uniform2f(at("scale"), (2 * this.scale) / this.width, (2 * this.scale) / this.height);
     gl.uniform1f(at("size"), this.size * this.ratio);
     gl.uniform3f(at("page"), ...this.page);
-    gl.uniform3fv(at("colours"), this.colours);
+    gl.uniform3f(at("ink"), ...this.ink);
+    gl.uniform4fv(at("colours"), this.colours);
     gl.drawArrays(gl.POINTS, 0, this.count);
     this.onDraw();
   }
