@@ -25,7 +25,6 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
     if static is not None and static.is_dir():
         raise Dial2vecError(f"{static} is a folder; expected a file to write. Name one, such as {static / 'map.html'}.")
     collection = Collection(folder)
-    click.echo(f"Looking at {len(collection)} dialogues; a new map of 100,000 takes minutes", err=True)
     maps = maps_of(collection, start=start, anew=anew)
     if 2 * len(maps.trained.fitted) < len(collection) and len(maps.trained.fitted) < 50_000:
         known = f"The map was made of {len(maps.trained.fitted)} of the {len(collection)} dialogues"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -186,7 +187,8 @@ def serve(collection: Collection, maps: Maps, *, port: int, say: Callable[[str],
         app = application(collection, maps)
         say(f"Open {address_of(listening)} in a browser; Ctrl-C ends it.")
         config = uvicorn.Config(app, ws="none", lifespan="off", log_level="error", server_header=False)
-        uvicorn.Server(config).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[str]:
