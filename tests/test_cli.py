@@ -28,6 +28,7 @@ def test_help_lists_every_command():
     for command in [
         *("run", "results", "embed", "drift", "page", "schedule", "serve"),
         *("promote", "rollback", "history", "versions"),
+        *("index", "search", "cluster", "explore"),
         *("fetch", "add", "import", "stats"),
         *("benchmark", "augment", "evaluate", "explain"),
     ]:

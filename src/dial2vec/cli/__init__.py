@@ -10,6 +10,7 @@ import click
 from dial2vec import telemetry
 from dial2vec.cli.clusters import cluster
 from dial2vec.cli.data import add, fetch, import_, stats
+from dial2vec.cli.explorer import explore
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, benchmark, evaluate, explain
@@ -36,7 +37,7 @@ class Group(click.Group):
 COMMANDS: tuple[click.Command, ...] = (
     *(run, results, embed, drift, page, schedule, serve),
     *(promote, rollback, history, versions),
-    *(index, search, cluster),
+    *(index, search, cluster, explore),
     *(fetch, add, import_, stats),
     *(benchmark, augment, evaluate, explain),
 )

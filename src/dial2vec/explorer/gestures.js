@@ -1,0 +1,106 @@
+"use strict";
+// What hands do on the map: drag, pinch, turn the wheel, point, tap, press keys, draw a lasso.
+
+const REACH = 14, STILL = 5, ZOOM_STEP = 1.6;
+const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+class Gestures {
+  // on: {hover(point, x, y), open(point), select(points), step(dx, dy), enter()}
+  constructor(canvas, points, on) {
+    this.canvas = canvas;
+    this.points = points;
+    this.on = on;
+    this.fingers = new Map();
+    this.outline = null;
+    this.lassoing = false;
+    canvas.addEventListener("pointerdown", (event) => this.#down(event));
+    canvas.addEventListener("pointermove", (event) => this.#move(event));
+    canvas.addEventListener("pointerup", (event) => this.#up(event));
+    canvas.addEventListener("pointercancel", (event) => { this.fingers.delete(event.pointerId); this.#endOutline(); });
+    canvas.addEventListener("pointerleave", () => on.hover(-1));
+    canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
+    canvas.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  // Whether dragging draws a lasso; holding Shift does so at any time.
+  lasso(wanted) {
+    this.lassoing = wanted;
+    this.canvas.classList.toggle("drawing", wanted);
+  }
+
+  #place(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  #down(event) {
+    if (event.button) return;
+    this.canvas.setPointerCapture(event.pointerId);
+    this.on.hover(-1);
+    const place = this.#place(event);
+    this.fingers.set(event.pointerId, place);
+    this.began = this.fingers.size === 1 ? place : null;
+    this.#endOutline();
+    if (this.fingers.size === 1 && (this.lassoing || event.shiftKey)) this.outline = [place];
+  }
+
+  #move(event) {
+    const place = this.#place(event), before = this.fingers.get(event.pointerId);
+    if (!before) {
+      if (event.pointerType === "mouse") this.on.hover(this.points.nearest(...place, REACH), ...place);
+      return;
+    }
+    if (this.outline) {
+      this.outline.push(place);
+      this.#drawOutline();
+    } else if (this.fingers.size === 2) {
+      const [other] = [...this.fingers].filter(([id]) => id !== event.pointerId).map(([, found]) => found);
+      const apart = (a) => Math.hypot(a[0] - other[0], a[1] - other[1]);
+      this.points.zoomBy(apart(place) / (apart(before) || 1), (place[0] + other[0]) / 2, (place[1] + other[1]) / 2);
+      this.points.pan((place[0] - before[0]) / 2, (place[1] - before[1]) / 2);
+    } else {
+      this.points.pan(place[0] - before[0], place[1] - before[1]);
+    }
+    this.fingers.set(event.pointerId, place);
+  }
+
+  #up(event) {
+    const place = this.#place(event), outline = this.outline;
+    if (!this.fingers.delete(event.pointerId)) return;
+    this.#endOutline();
+    const moved = !this.began || Math.hypot(place[0] - this.began[0], place[1] - this.began[1]) > STILL;
+    if (outline && outline.length > 3) {
+      this.on.select(this.points.within(outline));
+    } else if (!moved) {
+      const found = this.points.nearest(...place, event.pointerType === "mouse" ? REACH : 2 * REACH);
+      if (found >= 0) this.on.open(found);
+    }
+  }
+
+  #wheel(event) {
+    event.preventDefault();
+    const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 20 : event.deltaY;
+    this.on.hover(-1);
+    this.points.zoomBy(Math.exp(-pixels / 400), ...this.#place(event));
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const zoom = { "+": ZOOM_STEP, "=": ZOOM_STEP, "-": 1 / ZOOM_STEP }[event.key];
+    if (zoom) this.points.zoomBy(zoom);
+    else if (event.key === "0") this.points.showAll();
+    else if (event.key === "Enter") this.on.enter();
+    else if (STEPS[event.key]) this.on.step(...STEPS[event.key]);
+    else return;
+    event.preventDefault();
+  }
+
+  #drawOutline() {
+    byId("lasso-path").setAttribute("d", `M${this.outline.map((place) => place.join(" ")).join("L")}Z`);
+  }
+
+  #endOutline() {
+    this.outline = null;
+    byId("lasso-path").setAttribute("d", "");
+  }
+}

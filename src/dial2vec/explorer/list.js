@@ -1,0 +1,99 @@
+"use strict";
+// The dialogues that are meant at the moment, as many at a time as are looked at.
+
+const AT_ONCE = 100;
+
+const byId = (name) => document.getElementById(name);
+
+// A new element with text, which is never read as markup.
+function element(tag, text, parent, options = {}) {
+  const made = Object.assign(document.createElement(tag), options);
+  made.textContent = text;
+  parent?.append(made);
+  return made;
+}
+
+class List {
+  // about(row) is [id, [detail, ...]]; on: {open(row), mark(row)}
+  constructor(box, source, about, on) {
+    this.box = box;
+    this.source = source;
+    this.about = about;
+    this.on = on;
+    this.rows = [];
+    this.items = [];
+    box.addEventListener("click", (event) => this.#click(event));
+    box.addEventListener("keydown", (event) => this.#key(event));
+    box.addEventListener("scroll", () => {
+      if (box.scrollTop + box.clientHeight > box.scrollHeight - 400) this.#more();
+    });
+  }
+
+  // rows: an array; notes: what is said of each beside, such as its cosine, or null.
+  show(rows, notes) {
+    this.rows = rows;
+    this.notes = notes;
+    this.items = [];
+    this.active = -1;
+    this.box.replaceChildren();
+    this.box.removeAttribute("aria-activedescendant");
+    this.box.scrollTop = 0;
+    this.#more();
+  }
+
+  // Mark the row in the list, if it is there.
+  mark(row) {
+    this.#activate(this.items.findIndex((item) => Number(item.dataset.row) === row), false);
+  }
+
+  async #more() {
+    const first = this.items.length, rows = Array.from(this.rows.slice(first, first + AT_ONCE));
+    if (!rows.length) return;
+    const made = rows.map((row, i) => this.#item(row, first + i));
+    this.items.push(...made);
+    this.box.append(...made);
+    const openings = await this.source.openings(rows).catch(() => []);
+    openings.forEach((turns, i) => { made[i].lastChild.textContent = turns.map(([who, text]) => `${who}: ${text}`).join(" · "); });
+  }
+
+  #item(row, place) {
+    const [id, details] = this.about(row), item = element("li", "", null, { id: `item-${place}` });
+    item.dataset.row = row;
+    item.setAttribute("role", "option");
+    item.setAttribute("aria-selected", "false");
+    item.setAttribute("aria-posinset", place + 1);
+    item.setAttribute("aria-setsize", this.rows.length);
+    const head = element("p", "", item, { className: "head" });
+    element("strong", id, head);
+    for (const detail of this.notes ? [this.notes[place], ...details] : details) element("span", detail, head);
+    element("p", "", item, { className: "opening" });
+    return item;
+  }
+
+  #click(event) {
+    const item = event.target.closest("li");
+    if (!item) return;
+    this.#activate(this.items.indexOf(item));
+    this.on.open(Number(item.dataset.row));
+  }
+
+  #key(event) {
+    const next = { ArrowDown: this.active + 1, ArrowUp: this.active - 1, Home: 0, End: this.items.length - 1 }[event.key];
+    if (next !== undefined) this.#activate(Math.min(Math.max(next, 0), this.items.length - 1));
+    else if (event.key === "Enter" && this.active >= 0) this.on.open(Number(this.items[this.active].dataset.row));
+    else return;
+    event.preventDefault();
+    if (this.active > this.items.length - 10) this.#more();
+  }
+
+  #activate(place, tell = true) {
+    this.items[this.active]?.setAttribute("aria-selected", "false");
+    this.active = place;
+    const item = this.items[place];
+    if (!item) return this.box.removeAttribute("aria-activedescendant");
+    item.setAttribute("aria-selected", "true");
+    item.scrollIntoView({ block: "nearest" });
+    this.box.setAttribute("aria-activedescendant", item.id);
+    return tell && this.on.mark(Number(item.dataset.row));
+  }
+}

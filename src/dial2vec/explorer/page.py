@@ -1,0 +1,89 @@
+"""The page of the explorer: one file that holds its style and its scripts, and allows no others."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+
+from dial2vec.collection import Collection
+from dial2vec.explorer.content import packed, whole_content
+from dial2vec.explorer.maps import SEED, Maps
+from dial2vec.files import atomic_path
+from dial2vec.html import templates
+
+# In the order in which they need each other.
+SCRIPTS = ("sources.js", "list.js", "points.js", "gestures.js", "reader.js", "legend.js", "tip.js", "explorer.js")
+# Of these a page is some 10 to 30 MB, which a browser opens in a few seconds.
+MOST_DIALOGUES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class StaticPage:
+    """A page that was written.
+
+    :param dialogues: on it.
+    :param left_out: dialogues beyond 20,000, drawn by lot.
+    :param bytes: its size.
+    """
+
+    dialogues: int
+    left_out: int
+    bytes: int
+
+
+def write_page(
+    path: Path, collection: Collection, maps: Maps, *, most: int = MOST_DIALOGUES, seed: int = SEED
+) -> StaticPage:
+    """Write the explorer as one file, atomically: it needs neither a server nor a network.
+
+    :param most: dialogues on it at most; of more so many are drawn by lot.
+    """
+    rows = np.arange(len(collection))
+    if len(rows) > most:
+        rows = np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))
+    text = page(collection.folder.resolve().name, content=packed(whole_content(collection, maps, rows)))
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))
+
+
+def page(title: str, *, content: str = "") -> str:
+    """Return the page.
+
+    :param title: what the collection is called.
+    :param content: what `dial2vec.explorer.content.packed` made, for a page without a server; empty for one with.
+    """
+    environment = templates("dial2vec.explorer")
+    style = environment.get_template("explorer.css").render()
+    scripts = [_source(name) for name in SCRIPTS]
+    policy = {
+        "default-src": "'none'",
+        "style-src": _hash(style),
+        "script-src": " ".join(map(_hash, scripts)),
+        "connect-src": "'none'" if content else "'self'",
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return environment.get_template("explorer.html").render(
+        title=title,
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        style=Markup(style),
+        scripts=[Markup(script) for script in scripts],
+        content=content,
+    )
+
+
+def _source(name: str) -> str:
+    return files("dial2vec.explorer").joinpath(name).read_text(encoding="utf-8")
+
+
+def _hash(source: str) -> str:
+    """Return how a policy names an inline element that may be used."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"

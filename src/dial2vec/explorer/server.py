@@ -1,0 +1,201 @@
+"""The explorer on this machine's own address: the page, and what it asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from itertools import islice
+
+import numpy as np
+import uvicorn
+from numpy.typing import NDArray
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from dial2vec.collection import Collection
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.explorer.content import SIMILAR, content, openings, to_json
+from dial2vec.explorer.export import FORMS
+from dial2vec.explorer.maps import Maps
+from dial2vec.explorer.page import page
+from dial2vec.explorer.texts import Texts
+from dial2vec.serving.keeper import address_of, listen
+
+# By another name a page of somebody else's could reach this one through the browser of who looks at it.
+HOSTS = ["127.0.0.1", "localhost"]
+# Searched by meaning everything is similar in some degree; so many are shown.
+CLOSEST = 100
+MOST_OPENINGS = 200
+MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+}
+
+
+class WrongRequestError(ValueError):
+    """A request that cannot be answered; the message says why in one sentence."""
+
+
+class Explorer:
+    """Answers what the page asks about a collection, as it was when this was made."""
+
+    def __init__(self, collection: Collection, maps: Maps) -> None:
+        self.collection, self.maps = collection, maps
+        self._texts = Texts(collection)
+        self._content = to_json(content(collection, maps, np.arange(len(collection))))
+        self._page = page(collection.folder.resolve().name)
+        self._turn = threading.Lock()
+
+    @cached_property
+    def _encoder(self) -> DialogueEncoder:
+        return DialogueEncoder.from_pretrained(self.collection.model)
+
+    def page(self, _: Request) -> Response:
+        """Return the page itself."""
+        return HTMLResponse(self._page)
+
+    def content(self, _: Request) -> Response:
+        """Return what it draws."""
+        return Response(self._content, media_type="application/json")
+
+    def dialogue(self, request: Request) -> Response:
+        """Return one dialogue and the rows of the most similar, with their cosines."""
+        [row] = self._there([request.path_params["row"]])
+        [found] = self.collection.dialogues([row])
+        # It is its own nearest, though not first among equal ones.
+        rows, cosines = self._closest(self.collection.vectors[row], SIMILAR + 1)
+        others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
+        return JSONResponse({"record": found.to_record(), "similar": others[:SIMILAR]})
+
+    def search(self, request: Request) -> Response:
+        """Return the rows of the dialogues that have these words, or are closest to what they mean."""
+        words, how = request.query_params.get("words", ""), request.query_params.get("by", "")
+        if not words.strip():
+            raise WrongRequestError("there is nothing to search for; expected some words.")
+        if how == "words":
+            return JSONResponse({"rows": self._texts.rows_with(words).tolist()})
+        if how != "meaning":
+            raise WrongRequestError(f"found the search by {how[:40]!r}; expected by words or by meaning.")
+        rows, cosines = self._closest(self._vector(words), CLOSEST)
+        return JSONResponse({"rows": rows.tolist(), "cosines": cosines.round(4).tolist()})
+
+    def openings(self, rows: list[int]) -> Response:
+        """Return how these dialogues begin."""
+        if len(rows) > MOST_OPENINGS:
+            raise WrongRequestError(f"found {len(rows)} rows; expected at most {MOST_OPENINGS} at a time.")
+        return JSONResponse(openings(self.collection.dialogues(rows)))
+
+    def export(self, form: str, rows: list[int]) -> Response:
+        """Return these dialogues as a file."""
+        if form not in FORMS:
+            raise WrongRequestError(f"found the form {form[:40]!r}; expected one of {', '.join(FORMS)}.")
+        lines = FORMS[form](self.collection.dialogues(rows))
+        return StreamingResponse(_blocks(lines), media_type=MEDIA[form])
+
+    def rows(self, body: bytes) -> list[int]:
+        """Read the rows that a request names.
+
+        :raises WrongRequestError: when it is no list of them, or one is not there.
+        """
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise WrongRequestError("the body is not JSON; expected a list of rows.") from None
+        return self._there(found)
+
+    def _there(self, rows: object) -> list[int]:
+        last = len(self.collection) - 1
+        if not isinstance(rows, list) or not all(type(row) is int and 0 <= row <= last for row in rows):
+            raise WrongRequestError(f"expected rows of the collection, whole numbers from 0 to {last}.")
+        return rows
+
+    def _vector(self, words: str) -> NDArray[np.float32]:
+        # One at a time: an encoding uses every processor already.
+        with self._turn:
+            vector = self._encoder.encode(Dialogue("search", (Turn("anyone", words.strip()),)))
+        length = float(np.linalg.norm(vector))
+        return vector / length if length else vector
+
+    def _closest(self, vector: NDArray[np.float32], count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Return the rows nearest to a vector, nearest first, equal ones by their row, with their cosines."""
+        cosines = self.collection.vectors @ vector
+        count = min(count, len(cosines))
+        among = np.sort(np.argpartition(-cosines, count - 1)[:count])
+        rows = among[np.argsort(-cosines[among], kind="stable")]
+        return rows, cosines[rows]
+
+
+def application(collection: Collection, maps: Maps) -> ASGIApp:
+    """Return the ASGI application of the explorer of a collection."""
+    explorer = Explorer(collection, maps)
+
+    async def openings(request: Request) -> Response:
+        return await run_in_threadpool(explorer.openings, explorer.rows(await request.body()))
+
+    async def export(request: Request) -> Response:
+        return explorer.export(request.path_params["form"], explorer.rows(await request.body()))
+
+    routes = [
+        Route("/", explorer.page),
+        Route("/content", explorer.content),
+        Route("/dialogue/{row:int}", explorer.dialogue),
+        Route("/search", explorer.search),
+        Route("/openings", openings, methods=["POST"]),
+        Route("/export/{form}", export, methods=["POST"]),
+    ]
+    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
+    return with_headers(Starlette(routes=routes, middleware=[hosts], exception_handlers={WrongRequestError: _refuse}))
+
+
+def with_headers(app: ASGIApp) -> ASGIApp:
+    """Add to every answer what tells a browser to keep it from other pages."""
+    added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_more(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *added]
+            await send(message)
+
+        await app(scope, receive, send_more)
+
+    return answer
+
+
+def serve(collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object]) -> None:
+    """Show the explorer at a port of this machine until Ctrl-C.
+
+    :param port: 0 is any free one.
+    :param say: told where it is.
+    :raises Dial2vecError: when the port is taken.
+    """
+    with listen("127.0.0.1", port) as listening:
+        app = application(collection, maps)
+        say(f"Open {address_of(listening)} in a browser; Ctrl-C ends it.")
+        config = uvicorn.Config(app, ws="none", lifespan="off", log_level="error", server_header=False)
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def _blocks(lines: Iterator[str]) -> Iterator[str]:
+    """Bring lines together, of which each would be sent by itself."""
+    while block := "".join(islice(lines, 500)):
+        yield block
+
+
+def _refuse(_: Request, error: Exception) -> Response:
+    return JSONResponse({"message": str(error)}, status_code=400)

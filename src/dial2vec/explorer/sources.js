@@ -1,0 +1,102 @@
+"use strict";
+// Where dialogues come from: a server on this machine, or the page itself. Both answer the same questions.
+
+const bytesOf = (text) => {
+  const letters = atob(text), bytes = new Uint8Array(letters.length);
+  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
+  return bytes;
+};
+const floatsOf = (text) => new Float32Array(bytesOf(text).buffer);
+const wholesOf = (text) => new Int32Array(bytesOf(text).buffer);
+
+class ServerSource {
+  searchesMeaning = true;
+
+  async content() {
+    return (await this.#ask("content")).json();
+  }
+
+  // {record, similar: [[row, cosine], ...]}
+  async dialogue(row) {
+    return (await this.#ask(`dialogue/${row}`)).json();
+  }
+
+  // {rows}, and with `by` "meaning" {cosines}, nearest first
+  async search(words, by) {
+    return (await this.#ask(`search?${new URLSearchParams({ words, by })}`)).json();
+  }
+
+  // [[[speaker, text], ...], ...]
+  async openings(rows) {
+    return (await this.#ask("openings", rows)).json();
+  }
+
+  async export(rows, form) {
+    return (await this.#ask(`export/${form}`, rows)).blob();
+  }
+
+  async #ask(address, body) {
+    const options = body && { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+    let answer;
+    try {
+      answer = await fetch(address, options);
+    } catch {
+      throw new Error("The explorer's command has ended; start it again and reload this page.");
+    }
+    if (answer.ok) return answer;
+    const said = await answer.json().catch(() => ({}));
+    throw new Error(said.message ?? `The explorer's command failed (status ${answer.status}).`);
+  }
+}
+
+class PageSource {
+  searchesMeaning = false;
+  #records;
+  #similar;
+  #said;
+
+  async content() {
+    const packed = bytesOf(document.getElementById("content").textContent.trim());
+    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const found = await new Response(unpacked).json();
+    this.#records = found.records;
+    const { count, rows, cosines } = found.similar;
+    this.#similar = { count, rows: wholesOf(rows), cosines: floatsOf(cosines) };
+    return found;
+  }
+
+  async dialogue(row) {
+    const { count, rows, cosines } = this.#similar, similar = [];
+    for (let i = row * count; i < (row + 1) * count; i++) similar.push([rows[i], cosines[i]]);
+    return { record: this.#records[row], similar };
+  }
+
+  async search(words) {
+    const clean = (text) => text.toLowerCase().split(/\s+/).join(" ").trim();
+    this.#said ??= this.#records.map(({ turns }) => turns.map(({ text }) => clean(text)).join("\n"));
+    const sought = clean(words), rows = [];
+    this.#said.forEach((said, row) => { if (said.includes(sought)) rows.push(row); });
+    return { rows };
+  }
+
+  async openings(rows) {
+    const cut = (text) => (text.length > 90 ? `${text.slice(0, 89)}…` : text);
+    return rows.map((row) => this.#records[row].turns.slice(0, 2).map(({ speaker, text }) => [cut(speaker), cut(text)]));
+  }
+
+  async export(rows, form) {
+    const records = rows.map((row) => this.#records[row]);
+    const lines = form === "csv" ? this.#table(records) : records.map((record) => JSON.stringify(record) + "\n");
+    return new Blob(lines);
+  }
+
+  // As `dial2vec.explorer.export` writes it.
+  #table(records) {
+    const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const line = (cells) => `${cells.map(cell).join(",")}\r\n`;
+    return [line(["dialogue_id", "date", "labels", "turn", "speaker", "text"])].concat(records.flatMap((record) =>
+      record.turns.map(({ speaker, text }, i) => line(
+        [record.dialogue_id, record.date ?? "", record.labels.join("; "), String(i + 1), speaker, text],
+      ))));
+  }
+}

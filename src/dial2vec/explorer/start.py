@@ -1,0 +1,53 @@
+"""The dialogues of a collection as another encoder sees them: a collection of its own, inside the first."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from dial2vec.collection import Collection, add
+from dial2vec.dialogue import write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError, Dial2vecError
+from dial2vec.vectors import model_fingerprint
+
+
+def read_by_start(collection: Collection, folder: Path, start: str | None, *, progress: bool) -> Collection | None:
+    """Return the dialogues of a collection by the encoder that it is compared with, each read once; resumable.
+
+    :param folder: where they are kept; the map beside it, `<folder>.npz`, goes where the encoder is another one.
+    :param start: name or folder of the encoder; None is the one that was named before, if any was.
+    :raises Dial2vecError: when it is the encoder of the collection itself.
+    :raises ModelError: when it cannot be loaded.
+    """
+    encoder = None if start is None else DialogueEncoder.from_pretrained(start)
+    if encoder is not None:
+        _make_room(collection, folder, encoder)
+    there = Collection(folder) if (folder / "collection.json").exists() else None
+    if encoder is None and there is None:
+        return None
+    known = 0 if there is None else len(there)
+    if known < len(collection):
+        more = folder.with_suffix(".jsonl")
+        write_dialogues(more, collection.dialogues(range(known, len(collection))))
+        add(folder, more, encoder=encoder or DialogueEncoder.from_pretrained(folder / "model"), progress=progress)
+        more.unlink()
+    found = Collection(folder)
+    if found.rows["content"] != collection.rows["content"]:
+        raise ArtifactError(
+            f"{folder} holds other dialogues than {collection.folder}. Remove it, and name the encoder again: --start."
+        )
+    return found
+
+
+def _make_room(collection: Collection, folder: Path, encoder: DialogueEncoder) -> None:
+    """Remove what another encoder has left."""
+    fingerprint = model_fingerprint(encoder)
+    if fingerprint == collection.manifest.fingerprint:
+        raise Dial2vecError(
+            f"{encoder.name} is the encoder of {collection.folder} itself; expected another one to compare with. "
+            "Leave --start out, or name the encoder that this one was trained from."
+        )
+    if (folder / "collection.json").exists() and Collection(folder).manifest.fingerprint != fingerprint:
+        folder.with_suffix(".npz").unlink(missing_ok=True)
+        shutil.rmtree(folder)

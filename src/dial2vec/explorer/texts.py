@@ -1,0 +1,63 @@
+"""Finding words in many dialogues: all that was said in one column, mapped from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dial2vec.collection import Collection
+from dial2vec.files import atomic_path
+
+BLOCK = 10_000
+SCHEMA = pa.schema([("said", pa.large_string())])
+
+
+class Texts:
+    """What is said in a collection, in small letters, turns apart by line feeds.
+
+    :param collection: whose file `map/texts.arrow` is made, or made longer, where it is not there or too short.
+    """
+
+    def __init__(self, collection: Collection) -> None:
+        path = collection.folder / "map" / "texts.arrow"
+        kept = _kept(path)
+        if kept is None or len(kept) != len(collection):
+            with atomic_path(path) as temporary, pa.OSFile(str(temporary), "wb") as sink:
+                _write(sink, collection, kept if kept is not None and len(kept) < len(collection) else None)
+            kept = _kept(path)
+        assert kept is not None
+        self._said = kept["said"]
+
+    def rows_with(self, words: str) -> NDArray[np.int64]:
+        """Return the rows of the dialogues with a turn that has these words somewhere, capital letters or not."""
+        found = pc.match_substring(self._said, pattern=" ".join(words.lower().split()))
+        return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+
+
+def _kept(path: Path) -> pa.Table | None:
+    if not path.exists():
+        return None
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (pa.ArrowInvalid, OSError):
+        return None
+
+
+def _write(sink: pa.OSFile, collection: Collection, kept: pa.Table | None) -> None:
+    with pa.ipc.new_file(sink, SCHEMA) as writer:
+        if kept is not None:
+            writer.write_table(kept)
+        for said in _said(collection, first=0 if kept is None else len(kept)):
+            writer.write_table(pa.table({"said": said}, schema=SCHEMA))
+
+
+def _said(collection: Collection, *, first: int) -> Iterator[list[str]]:
+    dialogues = collection.dialogues(range(first, len(collection)))
+    while block := list(islice(dialogues, BLOCK)):
+        yield ["\n".join(" ".join(turn.text.lower().split()) for turn in one.turns) for one in block]

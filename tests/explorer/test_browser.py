@@ -1,0 +1,290 @@
+"""The page as it is used, in headless Chromium: from the server, and as one file."""
+
+from __future__ import annotations
+
+import csv
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from dial2vec.dialogue import read_dialogues
+from dial2vec.explorer.maps import maps_of
+from dial2vec.explorer.page import write_page
+from dial2vec.explorer.server import application
+from dial2vec.serving.keeper import address_of, listen
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from browser import CHROMIUM, PHONE, Page, browser
+
+from .conftest import EVIL
+from .test_maps import other as other
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+READY = "document.querySelector('.opening')?.textContent"
+SAYS = "document.getElementById('says').textContent"
+
+
+@pytest.fixture(scope="module")
+def addresses(collection, tmp_path_factory) -> Iterator[dict[str, str]]:
+    """Where the page of the collection is: served, and as a file."""
+    maps = maps_of(collection)
+    file = tmp_path_factory.mktemp("static") / "out.html"
+    write_page(file, collection, maps)
+    with listen("127.0.0.1", 0) as listening:
+        config = uvicorn.Config(application(collection, maps), ws="none", lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        serving.start()
+        yield {"served": address_of(listening), "static": file.as_uri()}
+        server.should_exit = True
+        serving.join()
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
+        yield page
+
+
+@pytest.fixture(params=["served", "static"])
+def page(request, chromium, addresses) -> Iterator[Page]:
+    """The page, as it is when it was opened; nothing may complain, or ask for anything elsewhere."""
+    chromium.look()
+    chromium.complaints.clear()
+    chromium.requests.clear()
+    address = addresses[request.param]
+    chromium.open(address)
+    chromium.until(READY)
+    yield chromium
+    assert chromium.complaints == []
+    here = (address, "data:", f"blob:{address}", "blob:null", "blob:file")
+    assert [one for one in chromium.requests if not one.startswith(here)] == []
+
+
+def shown(page: Page) -> list[str]:
+    return page.value("[...document.querySelectorAll('#list strong')].map((one) => one.textContent)")
+
+
+def colours_drawn(page: Page) -> int:
+    """Return how many colours the middle of the map has."""
+    script = """new Promise((done) => requestAnimationFrame(() => {
+      const canvas = document.getElementById("canvas"), copy = document.createElement("canvas");
+      const points = explorer.points; points.draw();
+      requestAnimationFrame(() => {
+        copy.width = canvas.width; copy.height = canvas.height;
+        const inside = copy.getContext("2d"); inside.drawImage(canvas, 0, 0);
+        done(new Set(new Uint32Array(inside.getImageData(0, 0, copy.width, copy.height).data.buffer)).size);
+      });
+    }))"""
+    return page.value(script)
+
+
+def place_of(page: Page, row: int) -> tuple[float, float]:
+    x, y = page.value(
+        f"""(() => {{ const box = document.getElementById("canvas").getBoundingClientRect();
+        const [x, y] = explorer.points.onPage({row}); return [box.left + x, box.top + y]; }})()"""
+    )
+    return x, y
+
+
+def test_all_dialogues_are_drawn_and_listed(page):
+    assert page.value(SAYS) == "40 dialogues."
+    assert shown(page) == [f"d{n}" for n in range(40)]
+    assert colours_drawn(page) > 2
+
+
+def test_search_finds_marks_and_counts(page):
+    page.key("/")
+    page.write("W21  w22")
+    page.until(f"{SAYS} === '20 dialogues with “W21  w22”.'")
+    assert shown(page) == [f"d{n}" for n in range(1, 40, 2)]
+    page.click("#list li:nth-child(2)")
+    page.until("document.querySelector('#turns mark')?.textContent === 'w21 w22'")
+    page.key("Escape")
+    page.key("Escape")
+    assert page.value(SAYS) == "40 dialogues."
+
+
+def test_nothing_found_is_said(page):
+    page.click("#words")
+    page.write("zebra")
+    page.until(f"{SAYS} === '0 dialogues with “zebra”.'")
+    assert page.value("document.getElementById('exports').hidden")
+
+
+def test_click_on_a_point_opens_its_dialogue_with_the_speakers_side_by_side(page):
+    page.click(place_of(page, 5))
+    page.until("!document.getElementById('reader').hidden")
+    title = page.value("document.getElementById('reader-title').textContent")
+    x, y = place_of(page, int(title[1:]))
+    assert abs(x - place_of(page, 5)[0]) + abs(y - place_of(page, 5)[1]) < 1
+    lefts = page.value("[...document.querySelectorAll('.turn')].map((one) => one.getBoundingClientRect().left)")
+    assert lefts[0] == lefts[2] < lefts[1]
+    similar = page.value("[...document.querySelectorAll('#similar button')].map((one) => one.textContent)")
+    assert len(similar) == 10
+    assert title not in similar
+    page.click("#similar button")
+    page.until(f"document.getElementById('reader-title').textContent === '{similar[0]}'")
+
+
+def test_hovering_tells_how_a_dialogue_begins(page):
+    page.mouse("mouseMoved", *place_of(page, 8))
+    page.until("document.querySelectorAll('#tip p').length === 3")
+    assert "Ann: w1 w2 w3" in page.value("document.getElementById('tip').textContent")
+
+
+def test_lasso_selects_what_it_encloses(page):
+    x, y = place_of(page, 11)
+    page.click("#lasso")
+    page.drag([(x - 12, y - 12), (x + 12, y - 12), (x + 12, y + 12), (x - 12, y + 12), (x - 12, y)])
+    page.until(f"{SAYS}.endsWith('selected.')")
+    assert "d11" in shown(page)
+    inside = [
+        row for row in range(40) if max(abs(a - b) for a, b in zip(place_of(page, row), (x, y), strict=True)) < 12
+    ]
+    assert shown(page) == [f"d{row}" for row in inside]
+    page.click("#clear")
+    assert len(shown(page)) == 40
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_selection_is_downloaded_with_nothing_lost(page, collection, tmp_path, form):
+    page.downloads_to(tmp_path)
+    page.click("#words")
+    page.write("one, ")
+    page.until(f"{SAYS}.startsWith('1 dialogue with')")
+    page.click(f"#exports button[data-form={form}]")
+    file = tmp_path / f"dialogues.{form}"
+    deadline = time.monotonic() + 20
+    while not file.is_file() and time.monotonic() < deadline:
+        page.value("1")
+    expected = next(collection.dialogues([7]))
+    if form == "jsonl":
+        assert list(read_dialogues(file)) == [expected]
+        return
+    with file.open(newline="", encoding="utf-8") as handle:
+        rows = list(csv.DictReader(handle))
+    assert [(row["speaker"], row["text"]) for row in rows] == [(turn.speaker, turn.text) for turn in expected.turns]
+
+
+def test_markup_in_a_dialogue_is_text(page):
+    page.click("#list li:nth-child(4)")
+    page.until("!document.getElementById('reader').hidden")
+    assert EVIL in page.value("document.getElementById('turns').textContent")
+    assert page.value("document.images.length") == 0
+
+
+def test_legend_hides_a_group(page):
+    page.click("#legend button")
+    assert page.value(SAYS) == "40 dialogues. 20 of them are hidden by the legend."
+    assert shown(page)[:2] == ["d1", "d3"]
+    assert page.value("document.querySelector('#legend button').getAttribute('aria-pressed')") == "false"
+    page.value("void [...document.querySelectorAll('#legend .all')][0].click()")
+    assert len(shown(page)) == 40
+
+
+def test_colours_change_to_time(page):
+    page.value("const by = document.getElementById('colour-by'); by.value = '1'; by.dispatchEvent(new Event('change'))")
+    names = page.value("[...document.querySelectorAll('#legend [data-code]')].map((one) => one.textContent)")
+    assert names == ["2026-01-01 14", "2026-02-01 13", "2026-03-01 13"]
+
+
+def test_everything_can_be_done_by_keys(page):
+    page.value("document.getElementById('list').focus()")
+    page.key("ArrowDown")
+    page.key("ArrowDown")
+    assert page.value("document.getElementById('list').getAttribute('aria-activedescendant')") == "item-1"
+    page.key("Enter")
+    page.until("document.activeElement.id === 'reader'")
+    page.key("Escape")
+    assert page.value("document.activeElement.id") == "list"
+    page.value("document.getElementById('canvas').focus()")
+    page.key("ArrowRight")
+    assert page.value(f"{SAYS}.startsWith('d')")
+    page.key("Enter")
+    page.until("!document.getElementById('reader').hidden")
+
+
+def test_what_a_screen_reader_needs_has_a_name(page):
+    nameless = page.value(
+        """[...document.querySelectorAll("button, input, select, canvas, [role]")].filter((one) =>
+        !(one.textContent.trim() || one.ariaLabel || one.labels?.length || one.getAttribute("aria-labelledby"))
+        ).map((one) => one.outerHTML)"""
+    )
+    assert nameless == []
+    assert page.value("document.getElementById('says').getAttribute('aria-live')") == "polite"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_telephone_shows_all_without_scrolling_sideways(page, dark):
+    page.look(PHONE, phone=True, dark=dark)
+    page.until("innerWidth === 390")
+    assert page.value("document.documentElement.scrollWidth") == 390
+    page.touch(*place_of(page, 5))
+    page.until("!document.getElementById('reader').hidden")
+    box = page.value(
+        "(({left, right, bottom}) => [left, right, bottom])(document.getElementById('reader').getBoundingClientRect())"
+    )
+    assert box == [0, 390, 844]
+    expected = "#14171a" if dark else "#ffffff"
+    page.until(f"JSON.stringify(explorer.points.page) === JSON.stringify(numbersOf('{expected}'))")
+
+
+def test_zoom_keeps_the_point_beneath_the_pointer(page):
+    x, y = place_of(page, 9)
+    page.wheel(x, y, by=-300)
+    page.until("explorer.points.zoom > 1.5")
+    assert place_of(page, 9) == pytest.approx((x, y), abs=1.5)
+    page.drag([(x, y), (x + 20, y + 10), (x + 60, y + 30)])
+    assert place_of(page, 9) == pytest.approx((x + 60, y + 30), abs=2.5)
+    page.click("#zoom-all")
+    assert place_of(page, 9) == pytest.approx((x, y), abs=1.5)
+
+
+def test_search_by_meaning_is_offered_where_there_is_an_encoder(page):
+    if page.value("document.getElementById('by').hidden"):
+        assert page.value("location.protocol") == "file:"
+        return
+    page.click("input[value=meaning]")
+    page.click("#words")
+    page.write("w21 w22 w23")
+    page.key("Enter")
+    page.until(f"{SAYS}.includes('closest in meaning')")
+    cosines = page.value(
+        "[...document.querySelectorAll('.head span:nth-child(2)')].map((one) => Number(one.textContent))"
+    )
+    assert len(cosines) == 40
+    assert cosines == sorted(cosines, reverse=True)
+
+
+def test_start_can_be_compared_with_trained(grow, collection, chromium, tmp_path, other):
+    copy = grow(tmp_path / "c", list(collection.dialogues()))
+    write_page(tmp_path / "out.html", copy, maps_of(copy, start=other, progress=False))
+    chromium.look()
+    chromium.complaints.clear()
+    chromium.open((tmp_path / "out.html").as_uri())
+    chromium.until(READY)
+    before = place_of(chromium, 5)
+    titles = chromium.value("[...document.querySelectorAll('#encoders label')].map((one) => one.textContent.trim())")
+    assert titles == ["trained", "start"]
+    chromium.click("#encoders label:nth-of-type(2) input")
+    chromium.until("explorer.points.progress === 1 && explorer.points.places === explorer.maps[1]")
+    assert place_of(chromium, 5) != pytest.approx(before, abs=0.5)
+    assert chromium.complaints == []
+
+
+def test_command_that_ended_is_named(collection, chromium, addresses):
+    chromium.open(addresses["served"])
+    chromium.until(READY)
+    chromium.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
+    chromium.click("#list li")
+    chromium.until(f"{SAYS}.includes('has ended; start it again')")
+    chromium.ask(
+        "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
+    )

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import re
+
+import numpy as np
+
+from dial2vec.explorer.content import packed, whole_content
+from dial2vec.explorer.maps import maps_of
+from dial2vec.explorer.page import page, write_page
+from dial2vec.neighbours import nearest
+
+
+def unpacked(text: str) -> dict:
+    [found] = re.findall(r'<script type="text/plain" id="content">([^<]*)</script>', text)
+    return json.loads(gzip.decompress(base64.b64decode(found)))
+
+
+def test_static_page_holds_everything_and_names_nothing_outside(collection, tmp_path):
+    done = write_page(tmp_path / "out.html", collection, maps_of(collection))
+    text = (tmp_path / "out.html").read_text()
+    assert (done.dialogues, done.left_out, done.bytes) == (40, 0, len(text.encode()))
+    assert re.findall(r"https?:|url\(|@import|\bsrc=", text) == []
+    assert "onerror" not in text
+    content = unpacked(text)
+    assert content["ids"] == [f"d{n}" for n in range(40)]
+    assert [one["dialogue_id"] for one in content["records"]] == content["ids"]
+
+
+def test_only_the_scripts_of_the_page_may_run():
+    text = page("calls")
+    [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
+    assert len(scripts) == 8
+    for script in scripts:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        assert f"sha256-{digest}" in policy.replace("&#39;", "'").replace("&#43;", "+")
+    assert "unsafe" not in policy
+    assert "default-src &#39;none&#39;" in policy
+
+
+def test_name_of_the_folder_is_no_markup():
+    assert "<b>" not in page("<b>calls</b>")
+
+
+def test_of_too_many_dialogues_some_are_drawn_by_lot(collection, tmp_path):
+    maps = maps_of(collection)
+    done = write_page(tmp_path / "a.html", collection, maps, most=12)
+    assert (done.dialogues, done.left_out) == (12, 28)
+    content = unpacked((tmp_path / "a.html").read_text())
+    assert (len(content["ids"]), content["dialogues"]) == (12, 40)
+    write_page(tmp_path / "b.html", collection, maps, most=12)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_similar_dialogues_are_the_nearest_by_cosine(collection):
+    similar = whole_content(collection, maps_of(collection), np.arange(40))["similar"]
+    units = np.asarray(collection.vectors)
+    rows = np.frombuffer(base64.b64decode(similar["rows"]), "<i4").reshape(40, 10)
+    cosines = np.frombuffer(base64.b64decode(similar["cosines"]), "<f4").reshape(40, 10)
+    np.testing.assert_array_equal(rows, nearest(units, k=10))
+    np.testing.assert_allclose(cosines[3], units[rows[3]] @ units[3], atol=1e-5)
+
+
+def test_single_dialogue_has_a_page(grow, collection, tmp_path):
+    alone = grow(tmp_path / "c", list(collection.dialogues([0])))
+    assert write_page(tmp_path / "out.html", alone, maps_of(alone)).dialogues == 1
+    assert "<" not in packed(whole_content(alone, maps_of(alone), np.arange(1)))

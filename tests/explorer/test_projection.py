@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from dial2vec.explorer.projection import aligned, lay_out_many, place
+
+
+def units(n: int, d: int = 8, seed: int = 0, clouds: int = 3) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    vectors = random.normal(size=(clouds, d))[np.arange(n) % clouds] + random.normal(scale=0.2, size=(n, d))
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def test_same_seed_gives_the_same_bytes_whatever_the_number_of_threads():
+    vectors = units(60)
+    with threadpool_limits(limits=1):
+        one = lay_out_many(vectors, seed=3)
+    assert one.tobytes() == lay_out_many(vectors, seed=3).tobytes()
+    assert one.dtype == np.float32
+
+
+def test_similar_vectors_lie_together():
+    points = lay_out_many(units(90), seed=1)
+    centres = np.stack([points[cloud::3].mean(axis=0) for cloud in range(3)])
+    nearest = np.linalg.norm(points[:, None] - centres, axis=2).argmin(axis=1)
+    assert (nearest == np.arange(90) % 3).mean() > 0.95
+
+
+@pytest.mark.parametrize("vectors", [units(1), units(2), units(29), units(40, d=2), np.tile(units(1), (40, 1))])
+def test_too_few_or_equal_vectors_are_placed_all_the_same(vectors):
+    points = lay_out_many(vectors, seed=1)
+    assert points.shape == (len(vectors), 2)
+    assert np.isfinite(points).all()
+
+
+@given(n=st.integers(1, 30), m=st.integers(0, 30), seed=st.integers(0, 5))
+@settings(max_examples=40, deadline=None)
+def test_new_points_lie_within_the_map_wherever_they_come_in(n, m, seed):
+    known, new = units(n, seed=seed), units(m, seed=seed + 1)
+    points = np.random.default_rng(seed).normal(size=(n, 2)).astype(np.float32)
+    placed = place(new, known, points, block=7)
+    assert placed.shape == (m, 2)
+    assert (placed >= points.min(axis=0) - 1e-5).all()
+    assert (placed <= points.max(axis=0) + 1e-5).all()
+    by_one = [place(new[row : row + 1], known, points)[0] for row in range(m)]
+    np.testing.assert_allclose(placed, np.reshape(by_one, (m, 2)), atol=1e-4)
+
+
+def test_placing_is_the_median_of_the_nearest():
+    known, new = units(25), units(4, seed=9)
+    points = np.random.default_rng(0).normal(size=(25, 2)).astype(np.float32)
+    for vector, found in zip(new, place(new, known, points, nearest=3), strict=True):
+        three = sorted(range(25), key=lambda row: -float(vector @ known[row]))[:3]
+        np.testing.assert_array_equal(found, [sorted(points[three, axis])[1] for axis in (0, 1)])
+
+
+def test_known_vector_lands_among_its_like():
+    vectors = units(90)
+    points = lay_out_many(vectors, seed=1)
+    again = place(vectors, vectors, points)
+    centres = np.stack([points[cloud::3].mean(axis=0) for cloud in range(3)])
+    nearest = np.linalg.norm(again[:, None] - centres, axis=2).argmin(axis=1)
+    assert (nearest == np.arange(90) % 3).mean() > 0.95
+
+
+def test_aligning_undoes_turning_mirroring_size_and_place():
+    points = np.random.default_rng(0).normal(size=(20, 2)).astype(np.float32)
+    turn = np.array([[np.cos(1), -np.sin(1)], [np.sin(1), np.cos(1)]])
+    other = (3 * (points * (1, -1)) @ turn + 5).astype(np.float32)
+    np.testing.assert_allclose(aligned(other, points), points, atol=1e-4)
+    assert np.isfinite(aligned(np.zeros((20, 2), np.float32), points)).all()

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+
+import httpx
+import numpy as np
+import pytest
+
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.explorer.maps import maps_of
+from dial2vec.explorer.server import application
+
+
+@pytest.fixture(scope="module")
+def ask(collection) -> Callable[..., httpx.Response]:
+    """Send one request to the explorer."""
+    app = application(collection, maps_of(collection))
+
+    async def sent(method: str, address: str, **options: object) -> httpx.Response:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8050") as client:
+            return await client.request(method, address, **options)
+
+    return lambda method, address, **options: asyncio.run(sent(method, address, **options))
+
+
+def test_content_has_the_places_of_all(ask, collection):
+    content = ask("GET", "/content").json()
+    points = np.frombuffer(base64.b64decode(content["maps"][0]["points"]), "<f4").reshape(-1, 2)
+    np.testing.assert_array_equal(points, maps_of(collection).trained.points)
+
+
+def test_dialogue_comes_with_its_nearest(ask, collection):
+    found = ask("GET", "/dialogue/3").json()
+    assert found["record"] == next(collection.dialogues([3])).to_record()
+    rows = [row for row, _ in found["similar"]]
+    cosines = collection.vectors @ collection.vectors[3]
+    others = [row for row in np.argsort(-cosines, kind="stable") if row != 3]
+    assert rows == others[:10]
+
+
+def test_search_by_words_and_by_meaning(ask, collection, encoder):
+    assert ask("GET", "/search", params={"words": "ONE, ", "by": "words"}).json() == {"rows": [7]}
+    found = ask("GET", "/search", params={"words": "w21 w22", "by": "meaning"}).json()
+    vector = encoder.encode(Dialogue("q", (Turn("a", "w21 w22"),)))
+    cosines = collection.vectors @ (vector / np.linalg.norm(vector))
+    assert len(found["rows"]) == 40
+    np.testing.assert_allclose(found["cosines"], np.sort(cosines)[::-1], atol=1e-3)
+
+
+def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
+    assert ask("POST", "/openings", json=[2, 1]).json()[1][0] == ["Ann", "w21 w22 w23 w1"]
+    assert len(ask("POST", "/export/jsonl", json=[2, 1]).text.splitlines()) == 2
+    answer = ask("POST", "/export/csv", json=[1])
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.text.splitlines()[0] == "dialogue_id,date,labels,turn,speaker,text"
+
+
+@pytest.mark.parametrize(
+    ("method", "address", "body", "said"),
+    [
+        ("GET", "/dialogue/40", None, "0 to 39"),
+        ("GET", "/search?words=%20&by=words", None, "nothing to search for"),
+        ("GET", "/search?words=a&by=smell", None, "by words or by meaning"),
+        ("POST", "/openings", b"[1", "not JSON"),
+        ("POST", "/openings", b"[" * 100_000, "not JSON"),
+        ("POST", "/openings", b'{"rows": 1}', "0 to 39"),
+        ("POST", "/openings", b"[true]", "0 to 39"),
+        ("POST", "/openings", b"[-1]", "0 to 39"),
+        ("POST", "/openings", str([0] * 201).encode(), "at most 200"),
+        ("POST", "/export/exe", b"[1]", "csv, jsonl"),
+    ],
+)
+def test_wrong_requests_get_one_sentence(ask, method, address, body, said):
+    answer = ask(method, address, content=body)
+    assert answer.status_code == 400
+    assert said in answer.json()["message"]
+
+
+@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
+def test_other_names_of_this_machine_are_refused(ask, host):
+    assert ask("GET", "/content", headers={"host": host}).status_code == 400
+
+
+def test_other_pages_get_nothing(ask):
+    answer = ask("GET", "/content")
+    assert answer.headers["cross-origin-resource-policy"] == "same-origin"
+    assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
+    assert "access-control-allow-origin" not in answer.headers
+    assert ask("GET", "/export/csv").status_code == 405
