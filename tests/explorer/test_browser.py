@@ -224,7 +224,7 @@ def test_what_a_screen_reader_needs_has_a_name(page):
 @pytest.mark.parametrize("dark", [False, True])
 def test_telephone_shows_all_without_scrolling_sideways(page, dark):
     page.look(PHONE, phone=True, dark=dark)
-    page.until("innerWidth === 390")
+    page.until("innerWidth === 390 && explorer.points.width === document.getElementById('canvas').clientWidth")
     assert page.value("document.documentElement.scrollWidth") == 390
     page.touch(*place_of(page, 5))
     page.until("!document.getElementById('reader').hidden")
