@@ -236,6 +236,20 @@ def test_telephone_shows_all_without_scrolling_sideways(page, dark):
     page.until(f"JSON.stringify(explorer.points.page) === JSON.stringify(numbersOf('{expected}'))")
 
 
+@pytest.mark.parametrize("phone", [False, True])
+def test_reader_never_covers_the_dialogue_that_it_shows(page, phone):
+    if phone:
+        page.look(PHONE, phone=True)
+        page.until("innerWidth === 390 && explorer.points.width === document.getElementById('canvas').clientWidth")
+    for row in range(0, 40, 4):
+        page.value(f"explorer.open({row})")
+        x, y = place_of(page, row)
+        left, top = page.value(
+            "(({left, top}) => [left, top])(document.getElementById('reader').getBoundingClientRect())"
+        )
+        assert y < top if phone else x < left
+
+
 def test_zoom_keeps_the_point_beneath_the_pointer(page):
     x, y = place_of(page, 9)
     page.wheel(x, y, by=-300)

@@ -67,7 +67,7 @@ class Explorer {
   // Mark a row on the map; -1 is none.
   pick(row) {
     this.picked = row;
-    if (row >= 0) this.points?.follow(row);
+    if (row >= 0) this.points?.follow(row, ...this.#uncovered());
     this.#placeRing();
   }
 
@@ -75,7 +75,12 @@ class Explorer {
     this.pick(row);
     this.list.mark(row);
     this.tip.hide();
-    await this.reader.open(row, this.words).catch((error) => this.say(error.message));
+    try {
+      await this.reader.open(row, this.words);
+      if (this.picked === row) this.pick(row);
+    } catch (error) {
+      this.say(error.message);
+    }
   }
 
   clear() {
@@ -122,6 +127,14 @@ class Explorer {
     if (this.picked < 0) return;
     this.say(this.about(this.picked).flat().join(", "));
     this.list.mark(this.picked);
+  }
+
+  // Width and height of the map that the reader, to its right or on a telephone below, leaves to be seen.
+  #uncovered() {
+    const map = byId("canvas").getBoundingClientRect(), reader = byId("reader").getBoundingClientRect();
+    if (byId("reader").hidden) return [map.width, map.height];
+    if (reader.left > map.left) return [Math.min(reader.left - map.left, map.width), map.height];
+    return [map.width, Math.min(Math.max(reader.top - map.top, 0), map.height)];
   }
 
   #by() {

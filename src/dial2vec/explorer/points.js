@@ -134,13 +134,13 @@ class Points {
     return this.draw();
   }
 
-  // Bring a point into sight.
-  follow(point) {
+  // Bring a point into sight, into the middle of the part, from the left and the top, that nothing covers.
+  follow(point, width = this.width, height = this.height) {
     const [x, y] = this.onPage(point);
-    if (x < 0 || y < 0 || x > this.width || y > this.height) {
-      this.centre = [this.places[2 * point], this.places[2 * point + 1]];
-      this.draw();
-    }
+    if (x >= 0 && y >= 0 && x <= width && y <= height) return;
+    const aside = (this.width - width) / 2 / this.scale, above = (this.height - height) / 2 / this.scale;
+    this.centre = [this.places[2 * point] + aside, this.places[2 * point + 1] - above];
+    this.draw();
   }
 
   // The point nearest to a place of the page, within `reach` pixels; -1 where there is none.
