@@ -14,16 +14,16 @@ import argparse
 import contextlib
 import resource
 import shutil
-import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import numpy as np
 from browser import PHONE, Page, browser
+from scratch import ROOT, serving
 
 from dial2vec.collection import Collection, add
 from dial2vec.corpora.demo import generate_demo
@@ -173,14 +173,9 @@ def fresh(folder: Path) -> Path:
     return folder
 
 
-@contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Run the command on a collection, and yield its address."""
-    command = [sys.executable, "-m", "dial2vec.cli", "explore", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[1]
-        process.terminate()
+def served(folder: Path) -> contextlib.AbstractContextManager[str]:
+    """Run the command on a collection; the `with` has its address."""
+    return serving(ROOT, "dial2vec", "explore", str(folder.resolve()), "--port", "0")
 
 
 def measured(page: Page, address: str) -> str:

@@ -11,25 +11,19 @@ minutes on two cores.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
-import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
 from gate import shuffled
+from scratch import at_work, make_project, say
 
-from dial2vec.artifacts import find_root
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.dialogue import write_dialogues
 
-ROOT = find_root(Path(__file__).parent)
 CORPUS, FIRST, EACH, NIGHTS = "calls", 700, 300, 3
 PREFECT, MLFLOW = 4291, 5091
 # What is opened: name of the picture, address.
@@ -42,24 +36,6 @@ PAGES = {
 }
 
 
-def make_project(folder: Path) -> None:
-    """Make a checkout with the first dialogues, and less training than usual."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for name in ("dvc.yaml", "src", "flows"):
-        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
-        copy(ROOT / name, folder / name)
-    (folder / ".venv").symlink_to(sys.prefix)
-    params = yaml.safe_load((ROOT / "params.yaml").read_text())
-    params["corpora"] = [CORPUS]
-    params["train"] |= {"max_dialogues": 320, "checkpoint_steps": 5}
-    params["schedule"]["cron"] = "0 3 1 1 *"
-    (folder / "params.yaml").write_text(yaml.safe_dump(params))
-    write_dialogues(folder / "data" / CORPUS / "first.jsonl", list(generate_demo(n_dialogues=FIRST)))
-    say(folder, "dvc", "init", "--no-scm", "--quiet")
-    say(folder, "dial2vec", "add", CORPUS)
-
-
 def bring(folder: Path, night: int) -> None:
     """Put a night's dialogues into the inbox."""
     last = FIRST + EACH * night
@@ -68,39 +44,6 @@ def bring(folder: Path, night: int) -> None:
     write_dialogues(path, shuffled(dialogues, seed=night) if night == NIGHTS else dialogues)
     long_ago = time.time() - 600
     os.utime(path, (long_ago, long_ago))
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Return the variables of the project's commands."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_"))}
-    return clean | {"PYTHONPATH": str(folder / "src")}
-
-
-def say(folder: Path, *command: str, **variables: str) -> None:
-    """Print a command and what it says."""
-    sys.stdout.write(f"\n$ {' '.join(command)}\n")
-    sys.stdout.flush()
-    run = [f".venv/bin/{command[0]}", *command[1:]]
-    subprocess.run(run, cwd=folder, env=environment(folder) | variables, check=True)
-
-
-@contextlib.contextmanager
-def at_work(folder: Path, address: str, *command: str) -> Iterator[None]:
-    """Keep a server going until the end of the `with`."""
-    with (folder / "servers.log").open("ab") as log:
-        run = [f".venv/bin/{command[0]}", *command[1:]]
-        process = subprocess.Popen(run, cwd=folder, env=environment(folder), stdout=log, stderr=log)
-    try:
-        while True:
-            with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
-                break
-            if process.poll() is not None:
-                sys.exit(f"{' '.join(command)} ended; see {folder / 'servers.log'}")
-            time.sleep(1)
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
 
 
 def picture(address: str, path: Path, *, profile: Path) -> None:
@@ -121,7 +64,9 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, help="folder that gets the pictures")
     arguments = parser.parse_args()
     folder = arguments.work.resolve()
-    make_project(folder)
+    make_project(folder, CORPUS, train={"max_dialogues": 320, "checkpoint_steps": 5})
+    write_dialogues(folder / "data" / CORPUS / "first.jsonl", list(generate_demo(n_dialogues=FIRST)))
+    say(folder, "dial2vec", "add", CORPUS)
     server = f"http://127.0.0.1:{PREFECT}/api"
     deployed = (folder / "prefect.yaml").is_file
     with at_work(folder, f"{server}/health", "dial2vec", "schedule", "--port", str(PREFECT)):

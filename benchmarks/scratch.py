@@ -1,0 +1,89 @@
+"""A scratch project for measurements: a checkout of its own, its commands, and its servers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dial2vec.artifacts import find_root
+
+ROOT = find_root(Path(__file__).parent)
+
+
+def make_project(folder: Path, corpus: str, *, train: dict[str, Any] | None = None) -> None:
+    """Make a checkout without data, for one corpus.
+
+    :param train: what differs from its block of params.yaml.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in ("dvc.yaml", "src", "flows"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    params["corpora"] = [corpus]
+    params["train"] |= train or {}
+    params["schedule"]["cron"] = "0 3 1 1 *"
+    (folder / "params.yaml").write_text(yaml.safe_dump(params))
+    say(folder, "dvc", "init", "--no-scm", "--quiet")
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the variables of the project's commands."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_"))}
+    return clean | {"PYTHONPATH": str(folder / "src")}
+
+
+def say(folder: Path, *command: str, **variables: str) -> None:
+    """Print a command and what it says."""
+    sys.stdout.write(f"\n$ {' '.join(command)}\n")
+    sys.stdout.flush()
+    run = [f".venv/bin/{command[0]}", *command[1:]]
+    subprocess.run(run, cwd=folder, env=environment(folder) | variables, check=True)
+
+
+@contextlib.contextmanager
+def at_work(folder: Path, address: str, *command: str) -> Iterator[None]:
+    """Keep a server going until the end of the `with`."""
+    with (folder / "servers.log").open("ab") as log:
+        run = [f".venv/bin/{command[0]}", *command[1:]]
+        process = subprocess.Popen(run, cwd=folder, env=environment(folder), stdout=log, stderr=log)
+    try:
+        while True:
+            with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
+                break
+            if process.poll() is not None:
+                sys.exit(f"{' '.join(command)} ended; see {folder / 'servers.log'}")
+            time.sleep(1)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+@contextlib.contextmanager
+def serving(folder: Path, *command: str) -> Iterator[str]:
+    """Keep a command going that says where to open it, until the end of the `with`; yield the address."""
+    run = [f".venv/bin/{command[0]}", *command[1:]]
+    with subprocess.Popen(run, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        words = process.stdout.readline().split()
+        address = next((word for word in words if word.startswith("http://")), None)
+        if address is None:
+            sys.exit(f"{' '.join(command)} said no address, but {' '.join(words)!r}")
+        try:
+            yield address
+        finally:
+            process.terminate()
