@@ -95,11 +95,8 @@ def commands() -> list[list[str]]:
 
 def longest(folder: Path) -> str:
     """Write the dialogue of most words, the first of them by id, into a file of its own and return its name."""
-    words = {
-        one: sum(len(turn.text.split()) for turn in one.turns)
-        for one in read_dialogues(folder / CORPUS / "dialogues.jsonl")
-    }
-    found = min(words, key=lambda one: (-words[one], one.dialogue_id))
+    dialogues = read_dialogues(folder / CORPUS / "dialogues.jsonl")
+    found = min(dialogues, key=lambda one: (-len(one.text.split()), one.dialogue_id))
     (folder / "one.json").write_text(json.dumps(found.to_record()), encoding="utf-8")
     return "one.json"
 
