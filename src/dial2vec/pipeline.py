@@ -183,16 +183,24 @@ def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]
     return [f"{stage}@{corpus}" for corpus in corpora for stage in stages]
 
 
+def require_runs(root: Path, corpora: Sequence[str]) -> None:
+    """Make sure that there is a whole run of each corpus.
+
+    :raises ArtifactError: when the last run of one did not end.
+    """
+    for name in corpora:
+        artifacts = Artifacts(root, name)
+        needed = (artifacts.model, artifacts.selection, artifacts.metrics, artifacts.registration)
+        if not all(path.exists() for path in needed):
+            raise ArtifactError(f"there is no whole run of '{name}': it never ended, or is at work. Run `make run`.")
+
+
 def results_table(root: Path, settings: Settings) -> str:
     """Return the closing table: start against trained per corpus, seconds per stage, and where things are.
 
     :raises ArtifactError: when the last run of a corpus did not end.
     """
-    for name in settings.corpora:
-        artifacts = Artifacts(root, name)
-        needed = (artifacts.model, artifacts.selection, artifacts.metrics, artifacts.registration)
-        if not all(path.exists() for path in needed):
-            raise ArtifactError(f"there is no whole run of '{name}': it never ended, or is at work. Run `make run`.")
+    require_runs(root, settings.corpora)
     lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
     for name in settings.corpora:
         metrics = read_json(Artifacts(root, name).metrics)

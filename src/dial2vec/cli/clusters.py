@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from dial2vec.collection import Collection
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec cluster calls", "dial2vec cluster calls --k 15 --json"))
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("-k", "--k", type=click.IntRange(min=1), help="Number of clusters; default: the one that is most stable.")
 @click.option("--by", type=click.Choice(["k", "density"]), help="density finds the number itself; default: k.")
@@ -26,14 +27,10 @@ if TYPE_CHECKING:
 def cluster(
     folder: Path, k: int | None, by: Literal["k", "density"] | None, anew: bool, seed: int, as_json: bool
 ) -> None:
-    r"""Group the dialogues of the collection FOLDER, and name the groups.
+    """Group the dialogues of a collection, and name the groups.
 
     Where it was clustered before, new dialogues go to the clusters that are there. Who belongs where is in
     FOLDER/clusters: assignment.csv, assignment.parquet, and clusters.json with all that is told of each cluster.
-
-    \b
-    Example:
-      dial2vec cluster calls
     """
     if k is not None and by == "density":
         raise Dial2vecError(f"found --k {k} with --by density, which finds the number itself. Leave one of them out.")

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from dial2vec.cli.group import complete_corpus, complete_public, examples
 from dial2vec.importing import FORMATS
 
 
-@click.command()
-@click.argument("corpus")
+@click.command(epilog=examples("dial2vec fetch sgd"))
+@click.argument("corpus", shell_complete=complete_public)
 def fetch(corpus: str) -> None:
-    """Bring the upstream archive of CORPUS into data/ and version it.
+    """Bring a public CORPUS into data/ and version it.
 
     Downloads it, or takes it from the mirror that the variable DIAL2VEC_MIRROR names, a folder or a URL: one folder
     per corpus, with the upstream archive in it. Its SHA-256 is recorded beside it, and compared from then on.
@@ -37,10 +40,13 @@ def fetch(corpus: str) -> None:
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
 
 
-@click.command()
-@click.argument("corpus")
+@click.command(epilog=examples("dial2vec add calls"))
+@click.argument("corpus", shell_complete=complete_corpus)
 def add(corpus: str) -> None:
-    """Version your own transcripts in data/CORPUS (JSON Lines) after a look at them."""
+    """Version the transcripts that you put into data/CORPUS.
+
+    They are JSON Lines, and looked at first: how many can be used, and where a run would stop.
+    """
     from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.corpora import get_corpus
     from dial2vec.dialogue import Quarantined
@@ -68,7 +74,10 @@ def add(corpus: str) -> None:
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
 
 
-@click.command("import")
+@click.command(
+    "import",
+    epilog=examples("dial2vec import may.csv --name calls --dry-run", "dial2vec import may.csv --name calls --redact"),
+)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="Corpus to import into: data/NAME.")
 @click.option("--format", type=click.Choice(list(FORMATS)), help="Default: by ending and content.")
@@ -100,7 +109,7 @@ def import_(
     replace: bool,
     **described: Any,
 ) -> None:
-    """Import an export of your own, a file or a folder of files, into the corpus NAME.
+    """Make an export of your own a corpus: a file, or a folder of files.
 
     CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT and SRT, the text formats also packed by gzip.
     What the columns mean is guessed and shown; docs/import.md tells how.
@@ -124,10 +133,14 @@ def import_(
     )
 
 
-@click.command()
-@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...")
-def stats(corpora: tuple[str, ...]) -> None:
-    """Count dialogues, turns, words and labels of each CORPUS as the pipeline splits it, beside published figures."""
+@click.command(epilog=examples("dial2vec stats calls"))
+@click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...", shell_complete=complete_corpus)
+@click.option("--json", "as_json", is_flag=True, help="Print a record per corpus, one a line.")
+def stats(corpora: tuple[str, ...], as_json: bool) -> None:
+    """Count what a corpus has, split by split.
+
+    Dialogues, turns, words and labels, beside published figures where there are some.
+    """
     from dial2vec.artifacts import find_root
     from dial2vec.params import load_settings
     from dial2vec.stats import count_corpus, describe
@@ -135,4 +148,5 @@ def stats(corpora: tuple[str, ...]) -> None:
     root = find_root()
     settings = load_settings(root / "params.yaml")
     for name in corpora:
-        click.echo(describe(count_corpus(name, data=root / "data", settings=settings)) + "\n")
+        found = count_corpus(name, data=root / "data", settings=settings)
+        click.echo(json.dumps(dataclasses.asdict(found)) if as_json else f"{describe(found)}\n")

@@ -6,17 +6,22 @@ from pathlib import Path
 
 import click
 
+from dial2vec.cli.group import examples
 
-@click.command()
+
+@click.command(
+    epilog=examples("dial2vec explore calls", "dial2vec explore calls --start all-MiniLM-L6-v2 --static map.html")
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="0 is any free one.")
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page as one file instead.")
 @click.option("--start", metavar="NAME", help="Encoder to compare with, such as the one that was trained from.")
 @click.option("--anew", is_flag=True, help="Make a new map: everything may lie elsewhere than on the last one.")
 def explore(folder: Path, port: int, static: Path | None, start: str | None, anew: bool) -> None:
-    """Look at the collection in FOLDER on a page: a map to search, select and read (docs/explorer.md).
+    """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
-    New dialogues are placed on the map that is there. Nobody but this machine is answered.
+    To search, select, read and download (docs/explorer.md). New dialogues are placed on the map that is there. Nobody
+    but this machine is answered.
     """
     from dial2vec.collection import Collection
     from dial2vec.errors import Dial2vecError

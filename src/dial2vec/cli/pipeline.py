@@ -11,6 +11,7 @@ from typing import Literal
 
 import click
 
+from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
 # What `dial2vec embed` writes into a folder.
@@ -20,9 +21,12 @@ DRIFT = 3
 PAGES = {"mlflow": 5000, "prefect": 4200}
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec run"))
 def run() -> None:
-    """Run the pipeline of all corpora in params.yaml and show the results."""
+    """Train, evaluate and register, and show the results.
+
+    The corpora are those of params.yaml. What has not changed is not run again; a run that was stopped goes on.
+    """
     from dial2vec.artifacts import find_root
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
@@ -37,18 +41,27 @@ def run() -> None:
     click.echo("MLflow page: make mlflow    Prefect page: make prefect")
 
 
-@click.command()
-def results() -> None:
+@click.command(epilog=examples("dial2vec results --json"))
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for a script.")
+def results(as_json: bool) -> None:
     """Show the results of the last run."""
-    from dial2vec.artifacts import find_root
+    from dial2vec.artifacts import Artifacts, find_root
+    from dial2vec.files import read_json
     from dial2vec.params import load_settings
-    from dial2vec.pipeline import results_table
+    from dial2vec.pipeline import require_runs, results_table
 
     root = find_root()
-    click.echo(results_table(root, load_settings(root / "params.yaml")))
+    settings = load_settings(root / "params.yaml")
+    if not as_json:
+        click.echo(results_table(root, settings))
+        return
+    require_runs(root, settings.corpora)
+    click.echo(json.dumps({name: read_json(Artifacts(root, name).metrics) for name in settings.corpora}, indent=2))
 
 
-@click.command()
+@click.command(
+    epilog=examples("dial2vec embed new.jsonl --model models:/dial2vec-calls@champion --output vectors.parquet")
+)
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option(
     "--model", required=True, help="Such as models:/dial2vec-calls@champion, a folder, or a Hugging Face name."
@@ -63,9 +76,10 @@ def results() -> None:
 def embed(
     transcripts: Path, model: str, output: Path, batch_size: int, workers: int | None, cluster: str | None, gpus: float
 ) -> None:
-    """Write one vector per dialogue of TRANSCRIPTS to Parquet: dialogue_id, embedding.
+    """Write one vector per dialogue to Parquet.
 
-    TRANSCRIPTS is a JSON Lines file, or a folder of them. A run that was stopped goes on where it was.
+    The columns are dialogue_id and embedding. TRANSCRIPTS is a JSON Lines file, or a folder of them. A run that was
+    stopped goes on where it was.
     """
     if output.suffix != ".parquet" and (output.suffix or output.is_file()):
         raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
@@ -95,13 +109,13 @@ def embed(
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec drift new.jsonl --corpus calls"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option("--corpus", help="Whose training data they are compared with; default: the one of params.yaml.")
 @click.option("--model", help="Encoder that both are read by; default: the starting encoder.")
 @click.option("--json", "as_json", is_flag=True, help="Print a record instead of a table.")
 def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
-    """Compare new dialogues, TRANSCRIPTS, with the training data of a corpus.
+    """Tell whether new dialogues are still like the training data.
 
     TRANSCRIPTS is a JSON Lines file, or a folder of them. Ends with status 0 where nothing has changed or there are too
     few to judge, 3 on drift, 1 on an error.
@@ -126,13 +140,13 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
         sys.exit(DRIFT)
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec page mlflow"))
 @click.argument("which", type=click.Choice(sorted(PAGES)))
 @click.option(
     "--port", type=click.IntRange(1, 65535), help="Port on this machine; default 5000 (mlflow), 4200 (prefect)."
 )
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
-    """Open the page of MLflow or Prefect on this machine; Ctrl-C ends it."""
+    """Open the page of MLflow or Prefect; Ctrl-C ends it."""
     from dial2vec.artifacts import find_root
     from dial2vec.pages import page_command
 

@@ -7,11 +7,17 @@ import json
 
 import click
 
+from dial2vec.cli.group import complete_corpus, examples
 
-@click.command()
-@click.argument("corpus")
-def promote(corpus: str) -> None:
-    """Make the candidate of CORPUS champion if it beats its start and the present champion on dev."""
+
+@click.command(epilog=examples("dial2vec promote calls"))
+@click.argument("corpus", shell_complete=complete_corpus)
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON, for a script.")
+def promote(corpus: str, as_json: bool) -> None:
+    """Make the candidate champion, if it is better.
+
+    Better on dev than its start and the present champion, by more than chance (docs/champion.md).
+    """
     from dial2vec.artifacts import find_root
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
@@ -21,6 +27,9 @@ def promote(corpus: str) -> None:
     root = find_root()
     with checkout_lock(root, f"promotion of {corpus}"):
         verdict = promote_candidate(root, corpus, load_settings(root / "params.yaml"))
+    if as_json:
+        click.echo(json.dumps(dataclasses.asdict(verdict), indent=2))
+        return
     if verdict.promoted:
         click.echo(f"dial2vec-{corpus}: the candidate is the champion now.")
     else:
@@ -31,23 +40,31 @@ def promote(corpus: str) -> None:
         click.echo(f"  To take it back: dial2vec rollback {corpus}")
 
 
-@click.command()
-@click.argument("corpus")
-def versions(corpus: str) -> None:
-    """List the registered versions of CORPUS."""
+@click.command(epilog=examples("dial2vec versions calls"))
+@click.argument("corpus", shell_complete=complete_corpus)
+@click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
+def versions(corpus: str, as_json: bool) -> None:
+    """List the registered versions of a corpus."""
     from dial2vec.artifacts import find_root
     from dial2vec.tracking import versions as registered
 
-    for version in registered(find_root(), corpus):
+    found = registered(find_root(), corpus)
+    if as_json:
+        click.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=2))
+        return
+    for version in found:
         click.echo(str(version))
 
 
-@click.command()
-@click.argument("corpus")
+@click.command(epilog=examples('dial2vec rollback calls --because "worse on refunds"'))
+@click.argument("corpus", shell_complete=complete_corpus)
 @click.option("--to", metavar="VERSION", help="Any registered version; without it, the champion before this one.")
 @click.option("--because", default="", metavar="REASON", help="Why, for those who read the history.")
 def rollback(corpus: str, to: str | None, because: str) -> None:
-    """Make an earlier version of CORPUS champion again; the present one is not promoted again by itself."""
+    """Make an earlier version champion again.
+
+    The present one is not promoted again by itself.
+    """
     from dial2vec.artifacts import find_root
     from dial2vec.champions import rollback as roll_back
 
@@ -56,11 +73,11 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
     click.echo(f"  To undo this: dial2vec rollback {corpus} --to {done.before}")
 
 
-@click.command()
-@click.argument("corpus")
+@click.command(epilog=examples("dial2vec history calls"))
+@click.argument("corpus", shell_complete=complete_corpus)
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
 def history(corpus: str, as_json: bool) -> None:
-    """List who was champion of CORPUS when, and why."""
+    """List who was champion when, and why."""
     from dial2vec.artifacts import find_root
     from dial2vec.champions import history as decided
 

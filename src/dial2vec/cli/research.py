@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 import click
 
+from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec benchmark --corpus sgd --system start --system default --seed 1"))
 @click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
 @click.option(
@@ -33,10 +34,10 @@ def benchmark(
     output: Path | None,
     cells: Path | None,
 ) -> None:
-    """Fill the paper's tables: every SYSTEM on every CORPUS with every seed, beside the published figures.
+    """Fill the paper's tables, beside the published figures.
 
-    A cell that is there is not computed again, so a run that was killed goes on. Each is a run of MLflow's experiment
-    dial2vec-benchmark.
+    Every SYSTEM on every CORPUS with every seed. A cell that is there is not computed again, so a run that was killed
+    goes on. Each is a run of MLflow's experiment dial2vec-benchmark.
     """
     from dial2vec.artifacts import find_root
     from dial2vec.benchmark.grid import run_benchmark
@@ -63,7 +64,7 @@ def benchmark(
         click.echo(f"wrote {path}")
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec augment data/calls/may.jsonl --output variants --limit 20"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
 @click.option("--way", "ways", multiple=True, help="Default: all whose models are given.")
@@ -82,7 +83,10 @@ def augment(
     limit: int | None,
     seed: int,
 ) -> None:
-    """Write variants of TRANSCRIPTS (JSON Lines) that keep the intent, and some that do not, with a page to look at."""
+    """Write variants of dialogues that keep the intent, or do not.
+
+    TRANSCRIPTS are JSON Lines; a page shows each original beside its variants.
+    """
     from dial2vec.augmentation.command import Models, augment_file
 
     models = Models(model, masked or "", translate or ())
@@ -90,16 +94,16 @@ def augment(
         click.echo(f"wrote {path}")
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec explain one.json --model models:/dial2vec-calls@champion --output page.html"))
 @click.argument("transcript", type=click.Path(path_type=Path))
 @click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="As for embed.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
 @click.option("--png", type=click.Path(path_type=Path), help="Draw the heat map into this file, too.")
 @click.option("--id", "dialogue_id", help="Which dialogue, where TRANSCRIPT holds several.")
 def explain(transcript: Path, model: str, output: Path, png: Path | None, dialogue_id: str | None) -> None:
-    """Show on a page which turns of a dialogue made its vector, and how its two sides match.
+    """Show which turns of a dialogue made its vector.
 
-    TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
+    On a page, with how its two sides match. TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
     """
     for path, suffix in ((output, ".html"), (png, ".png")):
         if path is not None and path.suffix.lower() != suffix:
@@ -109,7 +113,7 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
     explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)
 
 
-@click.command()
+@click.command(epilog=examples("dial2vec evaluate --model artifacts/calls/model --intents intents --corpus calls"))
 @click.option("--model", help="A folder, a registry address, or a Hugging Face name.")
 @click.option("--baseline", metavar="NAME", help="Such as tfidf_svd, instead of a model; fitted on the train split.")
 @click.option("--tasks", default="", help="Names parted by commas; default: all that there is data for.")
@@ -140,9 +144,10 @@ def evaluate(
     seed: int,
     output: Path | None,
 ) -> None:
-    """Evaluate a model or a baseline on tasks for utterances: intents, retrieval, response selection, robustness.
+    """Evaluate a model on tasks for utterances.
 
-    Give either --model, or --baseline with the one --corpus whose train split it is fitted on.
+    Intents, retrieval, response selection, robustness. Give either --model, or --baseline with the one --corpus whose
+    train split it is fitted on.
     """
     if (model is None) == (baseline is None):
         found = "neither --model nor --baseline" if model is None else "both --model and --baseline"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import click
 
+from dial2vec.cli.group import examples
 
-@click.command()
+
+@click.command(epilog=examples("dial2vec schedule"))
 @click.option("--port", default=4200, show_default=True, type=click.IntRange(1, 65535), help="Of the page.")
 @click.option("--now", is_flag=True, help="Retrain at once, too, not only when the time has come.")
 def schedule(port: int, now: bool) -> None:
-    """Retrain by itself, at the times of `schedule.cron` in params.yaml; Ctrl-C ends it.
+    """Retrain by itself, every night; Ctrl-C ends it.
 
-    Starts Prefect's server on this machine's own address and a worker, and starts them again when they end. Where
-    PREFECT_API_URL names a server, that one is used.
+    The times are those of `schedule.cron` in params.yaml. Starts Prefect's server on this machine's own address and a
+    worker, and starts them again when they end. Where PREFECT_API_URL names a server, that one is used.
     """
     from dial2vec.artifacts import find_root
     from dial2vec.params import load_settings

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -17,40 +18,41 @@ if TYPE_CHECKING:
     from dial2vec.dialogue import Dialogue
     from dial2vec.search import Filters, Search
 
+# What comes with the install.
+UNTRAINED = "all-MiniLM-L6-v2"
 
-@click.command()
+
+@click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the collection.")
 @click.option(
-    "--model", help="Such as models:/dial2vec-calls@champion; default: the collection's own, where it is one."
+    "--model",
+    help="Such as models:/dial2vec-calls@champion; default: the collection's own, for a new one all-MiniLM-L6-v2.",
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
 @click.option("--approximate", is_flag=True, help="Make an index for fast search also below 100,000 dialogues.")
 def index(transcripts: Path, output: Path, model: str | None, batch_size: int, approximate: bool) -> None:
-    r"""Make a collection of TRANSCRIPTS that can be searched, clustered and explored, or add them to one.
+    """Make a collection to search, cluster and explore, or add to one.
 
     TRANSCRIPTS is a JSON Lines file, or a folder of them. Dialogues that are there already are passed over. A run that
     was stopped goes on where it was.
-
-    \b
-    Example:
-      dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls
     """
     from dial2vec.collection import Collection, add
     from dial2vec.collection.collection import MANIFEST
     from dial2vec.embedding.shards import look_at
 
     look_at(transcripts)
-    if model is None and not (output / MANIFEST).exists():
-        raise Dial2vecError(f"{output} is no collection yet. Say which encoder is to make it: --model.")
     from dial2vec.encoder import DialogueEncoder
 
-    encoder = DialogueEncoder.from_pretrained(model or output / "model")
+    own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
+    encoder = DialogueEncoder.from_pretrained(model or own)
     done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
     collection = Collection(output)
     dates = collection.rows["date"]
     click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.there} that were there already")
     click.echo(f"{len(dates) - dates.null_count} of them have a date")
+    if model is None and own == UNTRAINED:
+        click.echo(f"Their vectors are those of {UNTRAINED}, which has learnt nothing from them; --model names another")
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
     _update(collection, approximate)
@@ -70,7 +72,12 @@ def _update(collection: Collection, asked: bool) -> None:
     click.echo(f"{measured.recall:.1%} of the 10 nearest (--exact finds all)")
 
 
-@click.command()
+@click.command(
+    epilog=examples(
+        'dial2vec search calls "my card was stolen" -k 5 --label cards --after 2026-01-01',
+        "dial2vec search calls --like c-17 --json",
+    )
+)
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("query", required=False)
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Dialogues to find.")
@@ -93,14 +100,10 @@ def search(
     exact: bool,
     as_json: bool,
 ) -> None:
-    r"""Find the dialogues of the collection FOLDER that are most like QUERY, with the turns that speak for it.
+    """Find the dialogues of a collection that are most like a query.
 
-    QUERY is a text; or a file with a dialogue, `file.json`, `file.jsonl` or `file.jsonl:ID`. Without it, queries are
-    read line by line, which loads the encoder only once.
-
-    \b
-    Example:
-      dial2vec search calls "my card was stolen" -k 5 --label cards --after 2026-01-01
+    Each with the turns that speak for it. QUERY is a text; or a file with a dialogue, `file.json`, `file.jsonl` or
+    `file.jsonl:ID`. Without it, queries are read line by line, which loads the encoder only once.
     """
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import click
 
+from dial2vec.cli.group import complete_corpus, examples
 
-@click.command()
-@click.argument("model")
+
+@click.command(epilog=examples("dial2vec serve calls"))
+@click.argument("model", shell_complete=complete_corpus)
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen at; the default is this machine."
 )
 @click.option("--port", type=click.IntRange(0, 65535), help="Default: serve.port of params.yaml. 0 is any free one.")
 def serve(model: str, host: str, port: int | None) -> None:
-    """Answer HTTP requests with the vectors of MODEL, and change to its next champion without losing one.
+    """Answer HTTP requests with vectors; Ctrl-C ends it.
 
-    MODEL is a corpus, whose champion is served, or an address such as models:/dial2vec-calls/3 (docs/serving.md).
+    A new champion is gone over to without a lost request. MODEL is a corpus, whose champion is served, or an address
+    such as models:/dial2vec-calls/3 (docs/serving.md).
     """
     from dial2vec.artifacts import find_root
     from dial2vec.params import load_settings

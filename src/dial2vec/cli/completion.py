@@ -1,0 +1,26 @@
+"""The command that teaches a shell to complete the others."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import click
+
+from dial2vec.cli.group import examples
+
+
+@click.command(
+    epilog=examples(
+        'eval "$(.venv/bin/dial2vec completion bash)"     # bash and zsh: now, or as a line of ~/.bashrc, ~/.zshrc',
+        ".venv/bin/dial2vec completion fish > ~/.config/fish/completions/dial2vec.fish",
+    )
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
+    """Print what makes a shell complete commands, options and corpora."""
+    from click.shell_completion import get_completion_class
+
+    root = click.get_current_context().find_root()
+    way = get_completion_class(shell)
+    assert way is not None
+    click.echo(way(root.command, {}, "dial2vec", "_DIAL2VEC_COMPLETE").source())

@@ -1,0 +1,85 @@
+"""What all commands have in common: sections of the help, examples, completion of names, errors in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+import click
+
+from dial2vec.errors import Dial2vecError
+
+# What a shell reports of a program that Ctrl-C ended.
+INTERRUPTED = 130
+START_HERE = """Start here:
+  dial2vec import calls.csv --name calls     your export becomes a corpus
+  dial2vec run                               train, evaluate and register (corpora: [calls] in params.yaml)
+  dial2vec index data/calls --output calls   then search, cluster and explore it"""
+
+
+def examples(*lines: str) -> str:
+    """Return what stands at the end of a command's help, to be copied."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+class Sections(click.Group):
+    """A group whose help has its commands in sections, and whose errors are one line; `--debug` shows the traceback.
+
+    :param sections: title -> commands, in the order of the help.
+    """
+
+    def __init__(self, *, sections: dict[str, tuple[click.Command, ...]], **options: Any) -> None:
+        super().__init__(commands=[one for commands in sections.values() for one in commands], **options)
+        self.sections = sections
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command is, and where to begin."""
+        super().format_help_text(ctx, formatter)
+        formatter.write_paragraph()
+        for line in START_HERE.splitlines():
+            formatter.write(f"  {line}\n")
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections."""
+        for title, commands in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl([(str(one.name), one.get_short_help_str(limit=200)) for one in commands])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command: 1 is an error that it tells, 2 a wrong option, 130 an end by Ctrl-C."""
+        try:
+            return super().invoke(ctx)
+        except (Dial2vecError, OSError) as error:
+            # A reader that has gone, such as `head`, is no error; click ends quietly.
+            if ctx.params.get("debug") or getattr(error, "errno", None) == errno.EPIPE:
+                raise
+            click.echo(f"Error: {_in_words(error)}", err=True)
+            ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("\nStopped.", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+def _in_words(error: Exception) -> str:
+    if not isinstance(error, OSError) or error.filename is None or error.errno is None:
+        return str(error)
+    return f"{os.fsdecode(error.filename)}: {os.strerror(error.errno)}. Nothing more was done; --debug shows where."
+
+
+def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Offer the corpora that are in data/, for the shell."""
+    from dial2vec.artifacts import find_root
+
+    try:
+        folders = sorted(path.name for path in (find_root() / "data").iterdir() if path.is_dir())
+    except (Dial2vecError, OSError):
+        return []
+    return [name for name in folders if name.startswith(begun)]
+
+
+def complete_public(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Offer the public corpora, for the shell."""
+    from dial2vec.corpora import CORPORA
+
+    return [name for name in sorted(CORPORA.keys() - {"demo"}) if name.startswith(begun)]
