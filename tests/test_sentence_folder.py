@@ -3,6 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.cluster import KMeans
+from sklearn.decomposition import PCA
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
@@ -71,3 +73,16 @@ def test_what_the_library_cannot_say_is_not_written(tmp_path, name, options):
     encoder.save_pretrained(tmp_path / "m")
     assert not (tmp_path / "m" / "modules.json").exists()
     assert "DialogueEncoder.from_pretrained" in (tmp_path / "m" / "README.md").read_text()
+
+
+def test_bertopic_takes_a_saved_encoder(tiny_folder, tmp_path):
+    bertopic = pytest.importorskip("bertopic")
+    with_head(DialogueEncoder.from_pretrained(tiny_folder, device="cpu")).save_pretrained(tmp_path / "m")
+    texts = [dialogue.text for dialogue in some_dialogues() * 8]
+    model = loaded(tmp_path / "m")
+    topics, _ = bertopic.BERTopic(
+        embedding_model=model, umap_model=PCA(2), hdbscan_model=KMeans(2, n_init=1, random_state=0)
+    ).fit_transform(texts)
+    # Equal texts have equal vectors, and so one topic.
+    assert len(set(topics)) == 2
+    assert all(len({topic for topic, other in zip(topics, texts, strict=True) if other == text}) == 1 for text in texts)

@@ -8,8 +8,9 @@ from dial2vec.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.vectorizer import DialogueVectorizer
 
-__all__ = ["Dialogue", "DialogueEncoder", "Turn"]
+__all__ = ["Dialogue", "DialogueEncoder", "DialogueVectorizer", "Turn"]
 
 
 def __getattr__(name: str) -> Any:
@@ -18,4 +19,8 @@ def __getattr__(name: str) -> Any:
         from dial2vec.encoder import DialogueEncoder
 
         return DialogueEncoder
+    if name == "DialogueVectorizer":
+        from dial2vec.vectorizer import DialogueVectorizer
+
+        return DialogueVectorizer
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")

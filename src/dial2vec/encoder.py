@@ -20,6 +20,7 @@ from dial2vec.backbone import save as save_backbone
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.head import Head
+from dial2vec.hub import push
 from dial2vec.pooling import Pooling, pool
 from dial2vec.reader import DialogueReader, check_name
 from dial2vec.reading import Reading, check_pooling
@@ -186,6 +187,19 @@ class DialogueEncoder(DialogueReader):
             save_parts(folder, settings, tables=self.tables, hierarchy=self.hierarchy, head=self.head)
             save_sentence_modules(self, folder)
             save_card(self, folder)
+
+    def push_to_hub(
+        self, repo_id: str, *, private: bool = True, token: str | None = None, message: str = "An encoder of dialogues"
+    ) -> str:
+        """Push the folder that `save_pretrained` writes to a hub, with its card; return the address of the commit.
+
+        :param repo_id: "owner/name"; made where it is not there.
+        :param private: of a new repository. What was trained on private conversations may tell of them.
+        :param token: None takes that of `hf auth login`.
+        :param message: of the commit.
+        :raises ModelError: when the hub cannot be reached or refuses.
+        """
+        return push(self, repo_id, private=private, token=token, message=message)
 
     def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
         """Read dialogues in another way from now on; None is the encoder's own reading.

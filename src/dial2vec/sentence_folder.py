@@ -35,8 +35,7 @@ tags:
 
 # {name}
 
-One vector of {dimension} numbers per whole dialogue, made with dial2vec from {start}. It reads {max_length} tokens
-of a dialogue; what comes after them is left out.
+One vector of {dimension} numbers per whole dialogue, made with dial2vec from {start}.
 
 ```python
 {usage}
@@ -54,7 +53,9 @@ USAGE_OWN = """from dial2vec import Dialogue, DialogueEncoder, Turn
 encoder = DialogueEncoder.from_pretrained("{name}")
 vector = encoder.encode(Dialogue("d", (Turn("a", "hello , how can i help ?"), Turn("b", "i need a taxi ."))))"""
 NOTE = """
-With dial2vec (`DialogueEncoder.from_pretrained`) it pools by "{pooling}"; read as plain text, by "{plain}"{same}.
+With dial2vec (`DialogueEncoder.from_pretrained`) it pools by "{pooling}"; read as plain text, by "{plain}"{same}. With
+dial2vec dialogues are read whole, in windows of {max_length} tokens; of a plain text what comes after the first so many
+is left out.
 """
 
 
@@ -112,7 +113,7 @@ def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None
     if plain:
         how = POOLINGS[encoder.pooling]
         same = ": the same vectors" if how == encoder.pooling else ", which is near but not the same"
-        note = NOTE.format(pooling=encoder.pooling, plain=how, same=same)
+        note = NOTE.format(pooling=encoder.pooling, plain=how, same=same, max_length=encoder.max_length)
     text = CARD.format(
         library="sentence-transformers" if plain else "dial2vec",
         tags="\n".join(f"- {tag}" for tag in tags),
@@ -120,7 +121,6 @@ def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None
         # The name may be a path of the machine that trained it, and that is nobody's business.
         start=Path(encoder.name).name or "an encoder",
         dimension=encoder.dimension,
-        max_length=encoder.max_length,
         usage=usage.format(name=name or "path/to/this/folder"),
         note=note,
     )

@@ -1,0 +1,97 @@
+"""Dialogues to vectors as a step of a scikit-learn pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.pooling import Pooling
+
+
+class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An encoder as a transformer: `make_pipeline(DialogueVectorizer(model), KMeans(8)).fit_predict(dialogues)`.
+
+    Nothing is learnt from the dialogues that it is fitted on: `fit` loads the encoder. Dialogues are a sequence of
+    `Dialogue`, or of mappings with `turns` as the lines of JSON Lines have them.
+
+    :param model: as for `DialogueEncoder.from_pretrained`.
+    :param pooling: likewise; None keeps the encoder's own.
+    :param normalize: bring the vectors to length 1, so that Euclidean distance goes by cosine.
+    :param batch_size: largest number of dialogues or windows encoded at a time.
+    :param device: "cpu", "cuda", ...; None takes a GPU where there is one.
+
+    Attribute `encoder_`: the loaded encoder, from `fit` on.
+    """
+
+    def __init__(
+        self,
+        model: str | Path = "all-MiniLM-L6-v2",
+        *,
+        pooling: Pooling | None = None,
+        normalize: bool = True,
+        batch_size: int = 32,
+        device: str | None = None,
+    ) -> None:
+        self.model = model
+        self.pooling = pooling
+        self.normalize = normalize
+        self.batch_size = batch_size
+        self.device = device
+
+    def fit(self, dialogues: Sequence[Dialogue | Mapping[str, Any]], y: object = None) -> DialogueVectorizer:
+        """Load the encoder; `y` is not looked at.
+
+        :raises ModelError: when nothing that can be loaded is there.
+        :raises TypeError: when something else than dialogues was given.
+        :raises RecordError: when a mapping is no dialogue; a ValueError.
+        """
+        _dialogues(dialogues)
+        self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
+        self._n_features_out = self.encoder_.dimension
+        return self
+
+    def transform(self, dialogues: Sequence[Dialogue | Mapping[str, Any]]) -> NDArray[np.float32]:
+        """Return a vector for each, float32 [n, d], in their order.
+
+        :raises TypeError: when something else than dialogues was given.
+        """
+        check_is_fitted(self)
+        vectors = self.encoder_.encode(_dialogues(dialogues), batch_size=self.batch_size)
+        if not self.normalize:
+            return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.no_validation = True
+        return tags
+
+
+def _dialogues(given: Sequence[Dialogue | Mapping[str, Any]]) -> list[Dialogue]:
+    if isinstance(given, Dialogue):
+        raise TypeError("found one dialogue; expected a sequence of them. Put it into a list.")
+    return [_dialogue(one, place) for place, one in enumerate(given)]
+
+
+def _dialogue(one: Any, place: int) -> Dialogue:
+    if isinstance(one, Dialogue):
+        return one
+    if not isinstance(one, Mapping):
+        raise TypeError(
+            f"found {type(one).__name__} at place {place}; expected a Dialogue, or a mapping with its turns. "
+            "`dial2vec.dialogue.read_dialogues` reads JSON Lines, `dial2vec import` makes them of a table."
+        )
+    try:
+        return dialogue_from_record({"dialogue_id": str(place), **one})
+    except RecordError as error:
+        raise RecordError(f"the mapping at place {place} is no dialogue: {error}") from error
