@@ -106,7 +106,7 @@ def memory(given: argparse.Namespace) -> str:
 
 def handover(given: argparse.Namespace) -> str:
     """Return what clients saw while the alias moved."""
-    from dial2vec.store import open_store
+    from dial2vec.registry.store import open_store
 
     bodies = [body([dialogue]) for dialogue in dialogues(50)]
     with tempfile.TemporaryDirectory() as folder:
@@ -205,8 +205,8 @@ def project(folder: Path, encoder: str) -> Path:
     import torch
 
     from dial2vec.encoder import DialogueEncoder
-    from dial2vec.records import TrainingRecord
-    from dial2vec.tracking import register
+    from dial2vec.registry.records import TrainingRecord
+    from dial2vec.registry.tracking import register
 
     root = folder / "project"
     root.mkdir()

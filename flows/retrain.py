@@ -16,7 +16,8 @@ from dial2vec.pages import prefect_environment
 from dial2vec.params import load_settings
 from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data, pull_data
 from dial2vec.pipeline import push as push_versions
-from dial2vec.promotion import Verdict, summary
+from dial2vec.registry.promotion import Verdict, summary
+from dial2vec.registry.tracking import run_address
 from dial2vec.schedule.embedding import embed_folder
 from dial2vec.schedule.inbox import Arrival, take_in
 from dial2vec.schedule.notify import notify
@@ -25,7 +26,6 @@ from dial2vec.schedule.reasons import Reason, reason_to_train
 from dial2vec.schedule.runs import alive, mark_dead
 from dial2vec.stages.promote import promote_candidate
 from dial2vec.stages.register import data_hash
-from dial2vec.tracking import run_address
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.

@@ -18,7 +18,7 @@ import yaml
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.pipeline import STAGES, ensure_data, targets
-from dial2vec.store import open_store
+from dial2vec.registry.store import open_store
 
 ROOT = Path(__file__).parents[1]
 

@@ -59,7 +59,7 @@ def resolve(name: str | Path) -> str:
     if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
         name = SHORT_NAMES[name].source
     if name.startswith("models:/"):
-        from dial2vec.tracking import local_model
+        from dial2vec.registry.tracking import local_model
 
         return str(local_model(name, root=None))
     if name in PACKAGED:

@@ -26,7 +26,7 @@ def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> 
     if which == "prefect":
         command = ["-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         return command, prefect_environment(root)
-    from dial2vec.store import SERVER, open_store, store_uri
+    from dial2vec.registry.store import SERVER, open_store, store_uri
 
     if server := os.environ.get(SERVER):
         raise Dial2vecError(f"{SERVER} is set: the MLflow page of this project is at {server}. Open that, or unset it.")

@@ -16,7 +16,7 @@ from dial2vec.benchmark.systems import ALL, SYSTEMS, encoder_views, fitted_basel
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
-from dial2vec.store import open_store
+from dial2vec.registry.store import open_store
 
 
 def fake(dialogues):

@@ -11,7 +11,7 @@ from dial2vec.benchmark.course import trained_encoder
 from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
 from dial2vec.errors import ModelError, SettingsError
 from dial2vec.params import settings_from_dict
-from dial2vec.store import open_store
+from dial2vec.registry.store import open_store
 
 SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
 

@@ -12,7 +12,7 @@ from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, work_f
 from dial2vec.benchmark.grid import Place, all_known, places, run_benchmark, run_cells
 from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
-from dial2vec.store import open_store
+from dial2vec.registry.store import open_store
 
 
 def test_seed_by_seed_and_a_system_without_seed_has_one_cell_and_an_unknown_one_is_named():

@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from dial2vec.champions import history
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
-from dial2vec.tracking import local_model, versions
+from dial2vec.registry.champions import history
+from dial2vec.registry.tracking import local_model, versions
 from tiny_models import bert
 
 ROOT = Path(__file__).parents[2]

@@ -12,10 +12,10 @@ import pytest
 
 from dial2vec.config import Serve
 from dial2vec.serving.gate import Gate
-from tracking.conftest import empty_store as empty_store
-from tracking.conftest import encoders as encoders
-from tracking.conftest import record as record
-from tracking.conftest import registered_store as registered_store
+from registry.conftest import empty_store as empty_store
+from registry.conftest import encoders as encoders
+from registry.conftest import record as record
+from registry.conftest import registered_store as registered_store
 
 Ask = Callable[..., httpx.Response]
 

@@ -17,7 +17,7 @@ sql = pytest.importorskip("pyspark.sql")
 def test_a_column_of_dialogues_becomes_a_column_of_vectors(registered_store, encoders, dialogue, monkeypatch):
     import mlflow
 
-    from dial2vec.store import as_default, store_uri
+    from dial2vec.registry.store import as_default, store_uri
 
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)

@@ -14,7 +14,7 @@ from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
 from dial2vec.params import settings_from_dict
-from dial2vec.promotion import Verdict
+from dial2vec.registry.promotion import Verdict
 from dial2vec.stages.promote import promote_candidate
 
 SETTINGS = settings_from_dict({"select": {"bootstraps": 3}, "evaluate": {"kmeans_runs": 2}})

@@ -202,7 +202,7 @@ def _scored(
 
 
 def _log(root: Path, cell: Cell, settings: Settings) -> str:
-    from dial2vec.tracking import log_run
+    from dial2vec.registry.tracking import log_run
 
     metrics = {
         name if view == "both" else f"{view}_{name}": value

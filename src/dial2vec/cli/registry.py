@@ -21,7 +21,7 @@ def promote(corpus: str, as_json: bool) -> None:
     from dial2vec.artifacts import find_root
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.promotion import summary
+    from dial2vec.registry.promotion import summary
     from dial2vec.stages.promote import promote_candidate
 
     root = find_root()
@@ -46,7 +46,7 @@ def promote(corpus: str, as_json: bool) -> None:
 def versions(corpus: str, as_json: bool) -> None:
     """List the registered versions of a corpus."""
     from dial2vec.artifacts import find_root
-    from dial2vec.tracking import versions as registered
+    from dial2vec.registry.tracking import versions as registered
 
     found = registered(find_root(), corpus)
     if as_json:
@@ -66,7 +66,7 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
     The present one is not promoted again by itself.
     """
     from dial2vec.artifacts import find_root
-    from dial2vec.champions import rollback as roll_back
+    from dial2vec.registry.champions import rollback as roll_back
 
     done = roll_back(find_root(), corpus, to=to, because=because)
     click.echo(f"dial2vec-{corpus}: version {done.after} is champion again, in place of version {done.before}.")
@@ -79,7 +79,7 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 def history(corpus: str, as_json: bool) -> None:
     """List who was champion when, and why."""
     from dial2vec.artifacts import find_root
-    from dial2vec.champions import history as decided
+    from dial2vec.registry.champions import history as decided
 
     found = decided(find_root(), corpus)
     if as_json:

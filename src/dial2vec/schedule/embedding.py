@@ -10,7 +10,7 @@ from dial2vec.embedding.shards import look_at
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import read_json, write_json
-from dial2vec.tracking import local_model
+from dial2vec.registry.tracking import local_model
 
 
 def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> str:

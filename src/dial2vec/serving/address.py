@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dial2vec.errors import ModelError
-from dial2vec.store import aliases_of, one_sentence, open_store, store_uri
-from dial2vec.tracking import local_model
+from dial2vec.registry.store import aliases_of, one_sentence, open_store, store_uri
+from dial2vec.registry.tracking import local_model
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
+from dial2vec.registry.store import one_sentence, store_uri
+from dial2vec.registry.tracking import local_model
 from dial2vec.serving.gate import Gate
 from dial2vec.serving.job import EXAMPLE, Job, line
 from dial2vec.serving.server import serve
-from dial2vec.store import one_sentence, store_uri
-from dial2vec.tracking import local_model
 
 # isort: split
-# After dial2vec.store, which silences mlflow before it is imported.
+# After dial2vec.registry.store, which silences mlflow before it is imported.
 import mlflow
 from mlflow.pyfunc import scoring_server
 

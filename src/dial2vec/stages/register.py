@@ -18,9 +18,9 @@ from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import read_json, write_json
-from dial2vec.records import TrainingRecord
+from dial2vec.registry.records import TrainingRecord
+from dial2vec.registry.tracking import register as register_training
 from dial2vec.stages import stage
-from dial2vec.tracking import register as register_training
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
 

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.champions import promote
 from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
-from dial2vec.records import Figures, Registration, TrainingRecord
-from dial2vec.tracking import local_model, open_store, register, versions
-from tracking.conftest import MakeRecord, points
+from dial2vec.registry.champions import promote
+from dial2vec.registry.records import Figures, Registration, TrainingRecord
+from dial2vec.registry.tracking import local_model, open_store, register, versions
+from registry.conftest import MakeRecord, points
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)
 

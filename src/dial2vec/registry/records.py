@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from dial2vec import promotion
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.intervals import Contributions, Gain, Interval
+from dial2vec.registry import promotion
 
 Scores = dict[str, float]
 # The versions of a model that have a part to play.

@@ -13,8 +13,8 @@ import torch
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
-from dial2vec.records import TrainingRecord
-from dial2vec.tracking import open_store, register
+from dial2vec.registry.records import TrainingRecord
+from dial2vec.registry.tracking import open_store, register
 
 MakeRecord = Callable[..., TrainingRecord]
 

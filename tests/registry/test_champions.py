@@ -9,15 +9,15 @@ import mlflow
 import numpy as np
 import pytest
 
-from dial2vec import decisions, store
-from dial2vec.champions import history, promote, rollback
 from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation.intervals import Contributions
-from dial2vec.records import Decision, Figures
-from dial2vec.store import open_store
-from dial2vec.tracking import local_model, register, versions
-from tracking.conftest import points
+from dial2vec.registry import decisions, store
+from dial2vec.registry.champions import history, promote, rollback
+from dial2vec.registry.records import Decision, Figures
+from dial2vec.registry.store import open_store
+from dial2vec.registry.tracking import local_model, register, versions
+from registry.conftest import points
 
 MARGINS = Promote(confidence=0.0)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.errors import ModelError
-from dial2vec.store import open_store
+from dial2vec.registry.store import open_store
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run
 
-from dial2vec.records import CHAMPION, PREVIOUS, Decision
-from dial2vec.store import model_name
+from dial2vec.registry.records import CHAMPION, PREVIOUS, Decision
+from dial2vec.registry.store import model_name
 
 KIND = "decision"
 # What a tag of a run holds, with room to spare.

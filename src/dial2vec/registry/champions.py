@@ -12,14 +12,14 @@ from typing import Literal
 from mlflow import MlflowClient
 from mlflow.entities.model_registry import ModelVersion
 
-from dial2vec import promotion
 from dial2vec.config import Promote
-from dial2vec.decisions import decisions, record, settle
 from dial2vec.errors import BusyError, ModelError
-from dial2vec.model_card import verdict_text, with_verdict
-from dial2vec.promotion import Contender, Verdict
-from dial2vec.records import CANDIDATE, CHAMPION, PREVIOUS, Decision, Figures
-from dial2vec.store import (
+from dial2vec.registry import promotion
+from dial2vec.registry.decisions import decisions, record, settle
+from dial2vec.registry.model_card import verdict_text, with_verdict
+from dial2vec.registry.promotion import Contender, Verdict
+from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, Decision, Figures
+from dial2vec.registry.store import (
     aliases_of,
     dev_scores,
     encoder_folder,

@@ -7,7 +7,7 @@ import pytest
 from mlflow.exceptions import MlflowException
 
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.registered_model import DialogueRecord, DialogueVectors
+from dial2vec.registry.registered_model import DialogueRecord, DialogueVectors
 
 ROOM = {"dialogue_id": "d1", "turns": [{"speaker": "guest", "text": "w1 w2"}, {"speaker": "desk", "text": "w3 w4"}]}
 

@@ -8,9 +8,9 @@ import sys
 import mlflow
 import pytest
 
-from dial2vec import store, tracking
 from dial2vec.errors import ModelError
-from dial2vec.tracking import local_model
+from dial2vec.registry import store, tracking
+from dial2vec.registry.tracking import local_model
 
 
 def test_addresses_lead_to_the_encoder_inside_the_store(registered):

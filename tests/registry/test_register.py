@@ -11,12 +11,12 @@ from pathlib import Path
 import mlflow
 import pytest
 
-from dial2vec import store
-from dial2vec.champions import promote
 from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.tracking import local_model, open_store, register, versions
-from tracking.conftest import points
+from dial2vec.registry import store
+from dial2vec.registry.champions import promote
+from dial2vec.registry.tracking import local_model, open_store, register, versions
+from registry.conftest import points
 
 
 def runs(root: Path) -> list[tuple[str, str]]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Gain, Interval
-from dial2vec.promotion import Contender, Scores, Verdict
-from dial2vec.records import TrainingRecord
+from dial2vec.registry.promotion import Contender, Scores, Verdict
+from dial2vec.registry.records import TrainingRecord
 
 VERDICT = "\n\n## Verdict\n\n"
 TITLES = {"purity": "purity", "spearman": "Spearman", "map": "MAP"}

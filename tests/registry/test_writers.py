@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from dial2vec.store import open_store
+from dial2vec.registry.store import open_store
 
 WRITERS, RUNS, STEPS = 6, 2, 50
 SCRIPT = """
 import sys
 from pathlib import Path
-from dial2vec.tracking import log_run
+from dial2vec.registry.tracking import log_run
 root, writer = Path(sys.argv[1]), sys.argv[2]
 for number in range(int(sys.argv[3])):
     course = [{"step": step, "loss": float(step)} for step in range(int(sys.argv[4]))]

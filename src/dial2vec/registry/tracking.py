@@ -12,15 +12,14 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version as installed
 from pathlib import Path
 
-from dial2vec import decisions
 from dial2vec.artifacts import find_root
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import write_json
-from dial2vec.model_card import model_card, start_card
-from dial2vec.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
-from dial2vec.saving import folder_hash
-from dial2vec.store import (
+from dial2vec.registry import decisions
+from dial2vec.registry.model_card import model_card, start_card
+from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
+from dial2vec.registry.store import (
     SERVER,
     aliases_of,
     as_default,
@@ -34,18 +33,19 @@ from dial2vec.store import (
     registry_lock,
     store_figures,
 )
-from dial2vec.store import open_store as open_store
-from dial2vec.store import store_uri as store_uri
+from dial2vec.registry.store import open_store as open_store
+from dial2vec.registry.store import store_uri as store_uri
+from dial2vec.saving import folder_hash
 
 # isort: split
-# After dial2vec.store, which silences mlflow before it is imported.
+# After dial2vec.registry.store, which silences mlflow before it is imported.
 import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModelOutput, Metric, Param
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.models import Model
 
-PACKAGE = Path(__file__).parent
+PACKAGE = Path(__file__).parents[1]
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 # What one call of `log_batch` may carry.
 PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
@@ -173,7 +173,7 @@ def _log_model(
         mlflow.pyfunc.save_model(
             path=str(folder),
             mlflow_model=about,
-            python_model=str(PACKAGE / "registered_model.py"),
+            python_model=str(Path(__file__).with_name("registered_model.py")),
             artifacts={"encoder": str(encoder.resolve())},
             code_paths=[str(PACKAGE)],
             # A local build such as 2.6.0+cpu is not on the package index.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dial2vec.config import Promote
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions
-from dial2vec.promotion import Contender, Verdict, describe, judge, summary
+from dial2vec.registry.promotion import Contender, Verdict, describe, judge, summary
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)
 POINTS = st.floats(0, 100)
@@ -128,7 +128,7 @@ def test_figures_are_described_or_their_absence():
 
 
 def test_the_gate_needs_no_mlflow():
-    asked = "import sys, dial2vec.promotion; sys.exit('mlflow' in sys.modules)"
+    asked = "import sys, dial2vec.registry.promotion; sys.exit('mlflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked]).returncode == 0
 
 
