@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,8 +17,8 @@ import pytest
 import yaml
 
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import CorpusError
-from dial2vec.pipeline import STAGES, ensure_data, targets
+from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.pipeline import STAGES, dvc, ensure_data, targets
 from dial2vec.registry.store import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -250,3 +251,10 @@ def test_without_the_registry_the_next_run_registers_again(project):
 def test_missing_data_says_how_to_bring_it(tmp_path):
     with pytest.raises(CorpusError, match="Run `dial2vec fetch sgd`"):
         ensure_data(tmp_path, ["sgd"])
+
+
+def test_a_full_disk_is_named_whatever_dvc_says(tmp_path, monkeypatch):
+    (tmp_path / "artifacts").mkdir()
+    monkeypatch.setattr("dial2vec.pipeline.shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
+    with pytest.raises(Dial2vecError, match="artifacts has 2 MB left, which may be why: make room, and run again"):
+        dvc(tmp_path, "status", "--no-such-option")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.files import ending_with, read_json
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
+# Less than one checkpoint takes.
+LITTLE_ROOM = 100_000_000
 
 
 def dvc(root: Path, *arguments: str) -> None:
@@ -28,7 +31,7 @@ def dvc(root: Path, *arguments: str) -> None:
     with_us = ending_with(os.getpid())
     done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=with_us, check=False)
     if done.returncode:
-        raise Dial2vecError(_ending(arguments[0], done.returncode, "the reason stands above"))
+        raise Dial2vecError(_ending(root, arguments[0], done.returncode, "the reason stands above"))
 
 
 def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
@@ -54,13 +57,22 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
                 last = last if line.startswith("ERROR: failed to reproduce") else line
                 yield line
     if process.returncode:
-        raise Dial2vecError(_ending(arguments[0], process.returncode, last))
+        raise Dial2vecError(_ending(root, arguments[0], process.returncode, last))
 
 
-def _ending(command: str, status: int, reason: str) -> str:
+def _ending(root: Path, command: str, status: int, reason: str) -> str:
     if status < 0:
         reason = f"killed by signal {-status}, perhaps for lack of memory; `make run` goes on from there"
-    return f"`dvc {command}` stopped with status {status}: {reason}."
+    return f"`dvc {command}` stopped with status {status}: {reason}.{_full(root)}"
+
+
+def _full(root: Path) -> str:
+    """Name a folder without room, which is told in many ways, or in none."""
+    for name in ("artifacts", ".dvc", "mlruns", "data"):
+        folder = root / name
+        if folder.is_dir() and (free := shutil.disk_usage(folder).free) < LITTLE_ROOM:
+            return f" {folder} has {free / 1e6:.0f} MB left, which may be why: make room, and run again."
+    return ""
 
 
 def stage_environment() -> dict[str, str]:
@@ -112,7 +124,7 @@ def add_data(root: Path) -> None:
         )
     added = _quiet_dvc(root, "add", "data")
     if added.returncode:
-        raise Dial2vecError(_ending("add", added.returncode, _last_words(added)))
+        raise Dial2vecError(_ending(root, "add", added.returncode, _last_words(added)))
 
 
 def pull_data(root: Path) -> str:
@@ -143,7 +155,7 @@ def dvc_status(root: Path, stages: Sequence[str]) -> set[str]:
     """
     done = _quiet_dvc(root, "status", "--json", *stages)
     if done.returncode:
-        raise Dial2vecError(_ending("status", done.returncode, _last_words(done)))
+        raise Dial2vecError(_ending(root, "status", done.returncode, _last_words(done)))
     found: set[str] = set()
     for changes in json.loads(done.stdout or "{}").values():
         for change in changes:

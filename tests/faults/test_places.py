@@ -77,7 +77,7 @@ def test_a_full_disk_stops_a_run_with_a_sentence(project):
     with mounted(artifacts, "-t", "tmpfs", "-o", "size=1500k", "tmpfs"):
         (artifacts / "ballast").write_bytes(b"x" * 1_400_000)
         said = refused(project, "dial2vec", "run")
-    assert "No space left on device" in said
+    assert "MB left, which may be why: make room, and run again" in said
     shutil.rmtree(aside)
     recovers(project)
 
