@@ -56,12 +56,13 @@ def cluster(
 
 
 def _table(found: Clusters, collection: Collection) -> str:
-    """Return a line per cluster, the largest first."""
+    """Return the clusters, the largest first, with how a typical dialogue begins, and one that is nearly another's."""
     width = min(shutil.get_terminal_size().columns, 140)
-    lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name, and how a typical dialogue begins"]
+    lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name"]
     for one in sorted(found.clusters, key=lambda cluster: -cluster.size):
         lines.append(f"{one.id:>4} {one.size:>7,} {one.stability:>6.2f}  {one.name}"[:width])
-        for name in one.typical[:1]:
-            said = " / ".join(turn.text for turn in next(collection.dialogues([collection.row(name)])).turns[:3])
-            lines.append(f"{'':21}{name}: {said}"[:width])
+        for title, names in (("typical", one.typical), ("borderline", one.borderline)):
+            for name in names[:1]:
+                said = " / ".join(turn.text for turn in next(collection.dialogues([collection.row(name)])).turns[:3])
+                lines.append(f"{'':21}{title:<10}  {name}: {said}"[:width])
     return "\n".join(lines)

@@ -14,7 +14,7 @@ def sample(artifacts: Artifacts, settings: Settings) -> str:
     """Draw the negatives of every training dialogue that can train."""
     options, clusters = settings.sample, None
     if options.among == "cluster":
-        from dial2vec.clusters import cluster_dialogues  # loads the encoder, which nothing else here needs
+        from dial2vec.sampling_clusters import cluster_dialogues  # loads the encoder, which nothing else here needs
 
         clusters = cluster_dialogues(
             list(read_dialogues(artifacts.split("train"))),
