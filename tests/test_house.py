@@ -17,7 +17,18 @@ from dial2vec.config import Settings
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dial2vec"
 # Carry files and settings about without a say in what a stage computes from them.
-PLUMBING = {"__init__", "artifacts", "config", "errors", "params", "files", "telemetry", "hub", "stages.stage"}
+PLUMBING = {
+    "__init__",
+    "artifacts",
+    "config",
+    "errors",
+    "params",
+    "files",
+    "telemetry",
+    "hub",
+    "progress",
+    "stages.stage",
+}
 HEAVY = ("mlflow", "prefect", "dvc", "great_expectations", "ijson")
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
 

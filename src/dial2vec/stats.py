@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dial2vec.config import Settings
 from dial2vec.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Quarantined
+from dial2vec.progress import counted
 from dial2vec.splits import SPLITS, Division, divide
 
 # Liu et al. 2022, Table 1: dialogues, turns and words of train, dev and test, and the labels of the whole corpus.
@@ -111,7 +112,7 @@ def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
     lengths: list[tuple[int, int]] = []
 
     def measured() -> Iterator[Dialogue]:
-        for dialogue in corpus.read(data / name, quarantine=quarantine):
+        for dialogue in counted(corpus.read(data / name, quarantine=quarantine), "dialogues"):
             whole = dialogue.merged() if settings.read.merge_turns else dialogue
             lengths.append((len(whole.turns), sum(len(turn.text.split()) for turn in whole.turns)))
             yield whole

@@ -53,6 +53,7 @@ def add(corpus: str) -> None:
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
     from dial2vec.pipeline import add_data, restore_data
+    from dial2vec.progress import counted
     from dial2vec.validation import Checker
 
     root = find_root()
@@ -63,7 +64,7 @@ def add(corpus: str) -> None:
         folder = Artifacts(root, corpus).data
         checker = Checker(settings.validate, quarantine=quarantine)
         read = get_corpus(corpus, data=root / "data", options=settings.read).read(folder, quarantine=quarantine)
-        usable = sum(1 for _ in checker.passing(read))
+        usable = sum(1 for _ in checker.passing(counted(read, "dialogues")))
         failed = [outcome for outcome in checker.outcomes(checker.profile(), earlier=None) if outcome.stops]
         add_data(root)
     click.echo(f"{usable} dialogues can be used, {len(quarantine)} records cannot.")

@@ -19,6 +19,7 @@ from dial2vec.importing.options import Options
 from dial2vec.importing.plain_text import read_plain_text
 from dial2vec.importing.records import Record, read_json, read_json_lines
 from dial2vec.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
+from dial2vec.progress import counted
 
 # Columns are told by the first records: enough for ids to repeat in a file whose rows are mixed.
 SAMPLE = 2000
@@ -172,7 +173,7 @@ def _read_records(
             "Export it again, or say how it is to be read by --format, --encoding or --delimiter."
         )
     columns = find_columns(usable, options, path)
-    every = chain(sample, rest)
+    every = counted(chain(sample, rest), "rows")
     if columns.turns:
         from_records(every, columns, source=str(path), name=name, outcome=outcome)
     else:

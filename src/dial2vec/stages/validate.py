@@ -10,6 +10,7 @@ from dial2vec.corpora import get_corpus
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.progress import counted
 from dial2vec.stages import stage
 from dial2vec.validation import Checker, Outcome, Profile, require
 from dial2vec.validation.page import render_page
@@ -19,7 +20,7 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
     """Read the raw corpus, quarantine what breaks an expectation, and stop where the whole is not as expected."""
     quarantine: list[Quarantined] = []
     corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent, options=settings.read)
-    found = corpus.read(artifacts.data, quarantine=quarantine)
+    found = counted(corpus.read(artifacts.data, quarantine=quarantine), "dialogues")
     if settings.read.merge_turns:
         found = (dialogue.merged() for dialogue in found)
     checker = Checker(settings.validate, quarantine=quarantine)
