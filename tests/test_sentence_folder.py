@@ -8,6 +8,7 @@ from sklearn.decomposition import PCA
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.head import Head
+from dial2vec.vectors import model_fingerprint
 from test_encoder import some_dialogues
 from tiny_models import build
 
@@ -86,3 +87,12 @@ def test_bertopic_takes_a_saved_encoder(tiny_folder, tmp_path):
     # Equal texts have equal vectors, and so one topic.
     assert len(set(topics)) == 2
     assert all(len({topic for topic, other in zip(topics, texts, strict=True) if other == text}) == 1 for text in texts)
+
+
+def test_a_saved_encoder_is_the_one_that_was_saved(tiny_folder, tmp_path):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    known = model_fingerprint(encoder)
+    for name in ("first", "second"):
+        encoder.save_pretrained(tmp_path / name)
+        encoder = DialogueEncoder.from_pretrained(tmp_path / name, device="cpu")
+        assert model_fingerprint(encoder) == known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,7 +69,10 @@ def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32")
 def model_fingerprint(encoder: DialogueEncoder) -> str:
     """Identify an encoder: its weights and how it reads. On other machines its vectors differ by rounding only."""
     tokens = encoder.tokens
-    read_by = (tokens.tokenizer.backend_tokenizer.to_str(), encoder.max_length, tokens.style, tokens.last_turns)
+    tokenizer = json.loads(tokens.tokenizer.backend_tokenizer.to_str())
+    # What it would put around a text, and where cut it: a dialogue's tokens are put together by `tokens`.
+    words = {name: part for name, part in tokenizer.items() if name not in ("post_processor", "truncation", "padding")}
+    read_by = (json.dumps(words, sort_keys=True), encoder.max_length, tokens.style, tokens.last_turns)
     digest = hashlib.sha256(repr((read_by, encoder.pooling)).encode())
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())

@@ -182,7 +182,6 @@ def test_file_of_several_dialogues_asks_which(tmp_path, dialogue):
 def test_index_makes_a_collection_and_adds_to_it_by_its_own_encoder(tmp_path, tiny_folder, dialogue):
     path, output = tmp_path / "a.jsonl", tmp_path / "c"
     write_dialogues(path, [dialogue("x", "a: w1", "b: w2")])
-    assert "Say which encoder" in call("index", path, "--output", output).stderr
     done = call("index", path, "--output", output, "--model", tiny_folder)
     assert "1 dialogues, 1 new, 0 that were there" in done.stdout
     write_dialogues(path, [dialogue("x", "a: w1", "b: w2"), dialogue("y", "a: w3")])
@@ -190,3 +189,10 @@ def test_index_makes_a_collection_and_adds_to_it_by_its_own_encoder(tmp_path, ti
     assert "2 dialogues, 1 new, 1 that were there" in done.stdout
     assert "of the 10 nearest" in done.stdout
     assert call("search", output, "w3", "-k", 1, "--json").exit_code == 0
+
+
+def test_a_new_collection_is_read_by_the_encoder_of_the_install_where_none_is_named(tmp_path, dialogue):
+    write_dialogues(tmp_path / "a.jsonl", [dialogue("x", "a: hello", "b: goodbye")])
+    done = call("index", tmp_path / "a.jsonl", "--output", tmp_path / "c")
+    assert "1 dialogues, 1 new" in done.stdout
+    assert "those of all-MiniLM-L6-v2, which has learnt nothing from them; --model names another" in done.stdout
