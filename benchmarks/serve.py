@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -218,10 +219,31 @@ def project(folder: Path, encoder: str) -> Path:
         next(loaded.parameters()).add_(0.01)
     loaded.save_pretrained(root / "trained")
     (root / "empty").touch()
-    figures = dict.fromkeys(("start", "trained"))
+    nothing: dict[str, Any] = {"start": None, "trained": None}
     record = TrainingRecord(
-        *(CORPUS, {}, "none", "none", [], figures, figures, "none", {}, root / "trained", root / "start", encoder),
-        *(root / "empty", root / "empty", "", dialogues(1)[0], {}, "none"),
+        corpus=CORPUS,
+        params={},
+        data_hash="none",
+        git_commit="none",
+        history=[],
+        scores=nothing,
+        dev_scores=nothing,
+        intervals={},
+        gains={},
+        dev_hash="none",
+        split_sizes={},
+        model=root / "trained",
+        start_model=root / "start",
+        start_name=encoder,
+        report=root / "empty",
+        selection=root / "empty",
+        choice="",
+        max_length=loaded.max_length,
+        dimension=loaded.dimension,
+        languages={},
+        example=dialogues(1)[0],
+        seconds={},
+        fingerprint="none",
     )
     register(root, record)
     return root
@@ -252,9 +274,9 @@ class Server:
 
 
 @contextlib.contextmanager
-def served(root: Path) -> Iterator[Server]:
+def served(root: Path, what: str = CORPUS) -> Iterator[Server]:
     """Run the command until the end of a `with`."""
-    command = [sys.executable, "-m", "dial2vec.cli", "serve", CORPUS, "--port", "0"]
+    command = [sys.executable, "-m", "dial2vec.cli", "serve", what, "--port", "0"]
     with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         greeting = process.stdout.readline()

@@ -38,7 +38,7 @@ from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.files import code_hash
+from dial2vec.files import atomic_path, code_hash
 from dial2vec.methods import METHODS
 from dial2vec.methods.plan import carry_out
 from dial2vec.objectives.neighbours import neighbour_loss
@@ -143,10 +143,17 @@ def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
     began = time.perf_counter()
     encoder = DialogueEncoder.start(settings.encoder)
     if name != "start":
-        for method in WAYS[name].methods:
-            with tempfile.TemporaryDirectory() as folder:
-                last = method == WAYS[name].methods[-1]
-                trained(encoder, artifacts, settings, method, damage=WAYS[name].damage if last else "", folder=folder)
+        *first, last = WAYS[name].methods
+        kept = artifacts.root / "artifacts" / "together" / str(place["made_by"])
+        for method in first:
+            kept /= method
+            if not (kept / "encoder").is_dir():
+                trained(encoder, artifacts, settings, method, vectors=kept / "vectors")
+                kept.mkdir(parents=True, exist_ok=True)
+                with atomic_path(kept / "encoder") as part:
+                    encoder.save_pretrained(part)
+            encoder = DialogueEncoder.from_pretrained(kept / "encoder")
+        trained(encoder, artifacts, settings, last, vectors=kept / last, damage=WAYS[name].damage)
     dev = [one for one in read_dialogues(artifacts.split("dev")) if one.label is not None]
     lot = np.random.default_rng(0).permutation(len(dev))[:DEV]
     judged = [dev[number] for number in np.sort(lot)]
@@ -170,9 +177,9 @@ def made_by(artifacts: Artifacts, settings: Settings) -> str:
 
 
 def trained(
-    encoder: DialogueEncoder, artifacts: Artifacts, settings: Settings, method: str, *, damage: str, folder: str
+    encoder: DialogueEncoder, artifacts: Artifacts, settings: Settings, method: str, *, vectors: Path, damage: str = ""
 ) -> None:
-    """Train the encoder in place by one method, with its settings of params.yaml."""
+    """Train the encoder in place by one method, as params.yaml sets it; `vectors` keeps those of its start."""
     dialogues: list[Dialogue] = list(read_dialogues(artifacts.split("train")))
     ours = replace(settings, train=replace(settings.train, method=method, checkpoint_steps=10_000))
     if method == "dial2vec":
@@ -181,18 +188,15 @@ def trained(
     samples = draw_samples(
         dialogues, **{name: value for name, value in PAPER_SAMPLES.items() if name != "among"}, seed=settings.seed
     )
-    plan = METHODS[method](
-        encoder, dialogues, samples, settings=ours, seed=settings.seed, vectors=Path(folder) / "vectors"
-    )
+    plan = METHODS[method](encoder, dialogues, samples, settings=ours, seed=settings.seed, vectors=vectors)
     assert plan.data is not None, plan.note
     data = plan.data
     encoder.head = plan.head
     if isinstance(data, NeighbourSet) and damage:
         plan = replace(plan, data=Damaged(data, encoder, damage))
-    for part, step in (("before", plan.before), ("last", plan)):
-        carry_out(step, encoder, ours, checkpoints=Path(folder) / part, fingerprint="together")
-    # The next method freezes what it wants itself.
-    encoder.requires_grad_(True)
+    with tempfile.TemporaryDirectory() as folder:
+        for part, step in (("before", plan.before), ("last", plan)):
+            carry_out(step, encoder, ours, checkpoints=Path(folder) / part, fingerprint="together")
 
 
 def rows() -> list[dict[str, Any]]:
