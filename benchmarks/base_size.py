@@ -24,10 +24,10 @@ from typing import Any
 import torch
 
 from dial2vec import telemetry
-from dial2vec.backbone import resolve
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.backbone import resolve
 from dial2vec.methods import METHODS
 from dial2vec.methods.plan import carry_out
 from dial2vec.sampling import draw_samples

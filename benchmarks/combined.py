@@ -31,6 +31,7 @@ from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.methods.neighbours import Fitted, fit_maps
@@ -39,9 +40,8 @@ from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.sampling import Samples, draw_samples
-from dial2vec.tokens import Batch, DialogueTokenizer
-from dial2vec.training import train
-from dial2vec.training_data import SelfGuidedSet, training_order
+from dial2vec.training.data import SelfGuidedSet, training_order
+from dial2vec.training.loop import train
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 TRAIN, DEV, TRAINED, NEGATIVES, MAX_LENGTH = 2000, 800, 160, 3, 256

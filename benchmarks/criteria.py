@@ -30,6 +30,7 @@ from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vectors import kept_vectors
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.methods import METHODS
@@ -39,8 +40,7 @@ from dial2vec.sampling import draw_samples
 from dial2vec.selection.choice import Candidate, choose_label_free
 from dial2vec.selection.criteria import Views, lexical_neighbours, measure_all
 from dial2vec.stages.select import views
-from dial2vec.training import train
-from dial2vec.vectors import kept_vectors
+from dial2vec.training.loop import train
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, TRAIN = 400, 3000

@@ -29,8 +29,8 @@ from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.drift.comparison import judge
 from dial2vec.drift.two_samples import Floats, distances
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vectors import kept_vectors
 from dial2vec.params import load_settings
-from dial2vec.vectors import kept_vectors
 
 OLD, NEW, SHARES = 500, (100, 300, 500), (0.05, 0.1, 0.2)
 Places = NDArray[np.int64]

@@ -108,7 +108,7 @@ def narrow(folder: Path) -> DialogueEncoder:
     """Return an encoder of one layer and random weights: its vectors are thrown away."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from dial2vec.backbone import resolve
+    from dial2vec.encoder.backbone import resolve
 
     tokenizer = AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2"))
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 6, "intermediate_size": 64}

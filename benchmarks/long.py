@@ -27,9 +27,9 @@ from dial2vec.artifacts import find_root
 from dial2vec.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.turns import ReadTurns, read_turns
+from dial2vec.encoder.windows import Windows, windows_of
 from dial2vec.evaluation.scores import score
-from dial2vec.turns import ReadTurns, read_turns
-from dial2vec.windows import Windows, windows_of
 
 JOINED, OTHERS, OVERLAP, RUNS, AT_ONCE = 6, 3, 4, 10, 16
 LENGTHS = (300, 1_000, 5_000, 20_000)

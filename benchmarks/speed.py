@@ -34,19 +34,19 @@ from torch.nn import functional
 
 from dial2vec import telemetry
 from dial2vec.artifacts import find_root
-from dial2vec.backbone import layers, resolve
 from dial2vec.benchmark.systems import PAPER_SAMPLES
 from dial2vec.config import Train
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.backbone import layers, resolve
+from dial2vec.encoder.precision import has_bf16
+from dial2vec.encoder.tokens import Batch
 from dial2vec.files import write_json
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
-from dial2vec.precision import has_bf16
 from dial2vec.sampling import draw_samples
-from dial2vec.tokens import Batch
-from dial2vec.training_data import NeighbourSet, SelfGuidedSet, training_order
+from dial2vec.training.data import NeighbourSet, SelfGuidedSet, training_order
 
 ENCODER, WIDTH, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 512, 10, 0.2, 10
 BATCH_SIZES = (4, 8, 16, 64)

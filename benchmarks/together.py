@@ -36,6 +36,7 @@ from dial2vec.benchmark.systems import PAPER_SAMPLES, PAPER_TRAINING
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.tokens import Batch
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash
@@ -44,8 +45,7 @@ from dial2vec.methods.plan import carry_out
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.sampling import draw_samples
-from dial2vec.tokens import Batch
-from dial2vec.training_data import NeighbourSet
+from dial2vec.training.data import NeighbourSet
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, SHARPNESS = 800, 0.2

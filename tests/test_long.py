@@ -11,7 +11,7 @@ import pytest
 
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.turns import read_turns
+from dial2vec.encoder.turns import read_turns
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import long

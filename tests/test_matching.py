@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dial2vec.encoder.pooling import pool, role_means
 from dial2vec.matching import self_and_cross
-from dial2vec.pooling import pool, role_means
 
 
 def matched_by_definition(hidden, turns, roles, window):

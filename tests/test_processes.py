@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer, BertModel
 
 from conftest import make_dialogue
-from dial2vec import training
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import SettingsError
@@ -24,7 +23,8 @@ from dial2vec.methods import METHODS
 from dial2vec.methods.plan import carry_out
 from dial2vec.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
 from dial2vec.sampling import draw_samples
-from dial2vec.training_data import whole_batches
+from dial2vec.training import loop
+from dial2vec.training.data import whole_batches
 
 INTERRUPTED = "dial2vec"
 TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)
@@ -64,7 +64,7 @@ def losses_and_weights(folder, work, interrupted=""):
             plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=vectors)
         if method == interrupted:
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(training._Progress, "on_step_begin", after_three, raising=False)
+                patch.setattr(loop._Progress, "on_step_begin", after_three, raising=False)
                 with pytest.raises(InterruptedError):
                     carry_out(plan, encoder, settings, checkpoints=Path(work, method), fingerprint="x")
             encoder = DialogueEncoder.from_pretrained(folder, device="cpu")

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from dial2vec import Dialogue, DialogueVectorizer
 from dial2vec.dialogue import RecordError
 from dial2vec.encoder import DialogueEncoder
-from test_encoder import some_dialogues
+from encoder.test_encoder import some_dialogues
 
 
 def test_vectors_are_those_of_the_encoder_at_length_one(tiny_folder):

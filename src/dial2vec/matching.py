@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dial2vec.pooling import role_masks
+from dial2vec.encoder.pooling import role_masks
 
 
 def self_and_cross(

@@ -14,7 +14,7 @@ from torch import Tensor, distributed
 from torch.utils.data import Dataset
 
 if TYPE_CHECKING:
-    from dial2vec.training_data import TrainingSet
+    from dial2vec.training.data import TrainingSet
 
 T = TypeVar("T")
 # How long the others wait for the first process, which encodes the training dialogues meanwhile.

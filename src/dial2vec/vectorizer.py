@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.pooling import Pooling
+from dial2vec.encoder.pooling import Pooling
 
 
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -8,8 +8,8 @@ from transformers import BertTokenizerFast
 
 from dial2vec.augmentation import TOKEN_WAYS
 from dial2vec.augmentation.token_ways import Vocabulary
+from dial2vec.encoder.tokens import DialogueTokenizer
 from dial2vec.errors import Dial2vecError, ModelError
-from dial2vec.tokens import DialogueTokenizer
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]"]
 TOKENS = [*SPECIAL, "[DEL]", *(f"w{i}" for i in range(8)), "##a", "##b"]

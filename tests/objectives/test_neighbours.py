@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dial2vec.encoder.head import Head
 from dial2vec.errors import Dial2vecError
-from dial2vec.head import Head
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_loss, neighbour_targets
 
 SHAPES = st.tuples(st.integers(6, 25), st.integers(2, 6), st.integers(0, 9))

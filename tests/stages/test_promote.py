@@ -12,7 +12,7 @@ from conftest import make_dialogue
 from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.head import Head
+from dial2vec.encoder.head import Head
 from dial2vec.params import settings_from_dict
 from dial2vec.registry.promotion import Verdict
 from dial2vec.stages.promote import promote_candidate

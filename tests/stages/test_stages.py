@@ -12,7 +12,6 @@ import pytest
 import yaml
 
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.candidates import become, read_candidates
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.embedding.embed import embed_file
 from dial2vec.encoder import DialogueEncoder
@@ -32,6 +31,7 @@ from dial2vec.stages.sample import sample
 from dial2vec.stages.select import select, some
 from dial2vec.stages.train import train_encoder
 from dial2vec.stages.validate import validate
+from dial2vec.training.candidates import become, read_candidates
 
 TO_THE_FIGURES = (validate, prepare, sample, train_encoder, select, evaluate)
 

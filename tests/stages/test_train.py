@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from dial2vec.candidates import become, read_candidates
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
-from dial2vec.masked_data import MaskedSet
 from dial2vec.methods import masked, plan
 from dial2vec.params import load_settings
-from dial2vec.reading import Reading
 from dial2vec.stages.evaluate import evaluate
 from dial2vec.stages.prepare import prepare
 from dial2vec.stages.sample import sample
 from dial2vec.stages.select import select
 from dial2vec.stages.train import train_encoder
 from dial2vec.stages.validate import validate
-from dial2vec.utterance_data import ContextSet
+from dial2vec.training.candidates import become, read_candidates
+from dial2vec.training.masked import MaskedSet
+from dial2vec.training.utterances import ContextSet
 from stages.test_stages import change, project, run
 
 __all__ = ["project"]

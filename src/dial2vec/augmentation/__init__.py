@@ -17,8 +17,8 @@ from dial2vec.augmentation.stages import turn_vectors
 from dial2vec.augmentation.tools import NAMES, Tools, Way, Work
 from dial2vec.augmentation.variants import Variant
 from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
-from dial2vec.tokens import Batch
 
 __all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "Variant", "augment"]
 

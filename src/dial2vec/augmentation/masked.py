@@ -21,10 +21,10 @@ from dial2vec.augmentation.made import Made
 from dial2vec.augmentation.streams import share_of, stream
 from dial2vec.augmentation.token_ways import Vocabulary
 from dial2vec.augmentation.wording import Wording, bare
-from dial2vec.backbone import limits, resolve
 from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder.backbone import limits, resolve
+from dial2vec.encoder.inputs import InputStyle
 from dial2vec.errors import Dial2vecError, ModelError
-from dial2vec.inputs import InputStyle
 
 INSERTED, REPLACED = 0.15, 0.3
 # Words below this probability are not taken, and no more than so many are drawn from.

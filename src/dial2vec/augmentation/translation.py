@@ -12,8 +12,8 @@ import torch
 
 from dial2vec.augmentation.made import Made
 from dial2vec.augmentation.streams import stream
-from dial2vec.backbone import resolve
 from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder.backbone import resolve
 from dial2vec.errors import Dial2vecError, ModelError
 
 # The likeliest tokens among which sampling draws, as is the custom of Hugging Face.

@@ -94,7 +94,7 @@ def _load(start: str, *, max_length: int) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
-    from dial2vec.backbone import resolve
+    from dial2vec.encoder.backbone import resolve
 
     transformers_logging.disable_progress_bar()
     folder = resolve(start)

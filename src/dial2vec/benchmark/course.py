@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dial2vec.artifacts import Artifacts
-from dial2vec.candidates import become, read_candidates
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash, read_json, write_json
+from dial2vec.training.candidates import become, read_candidates
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from dial2vec.baselines.fitted import Fitted
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder.tokens import Batch
     from dial2vec.tasks.encoding import Similarity
-    from dial2vec.tokens import Batch
 
 Views = dict[str, NDArray[np.float32]]
 
@@ -107,8 +107,8 @@ class System:
 
 def paper_input(encoder: str) -> str:
     """Return the input that the paper gives an encoder: BERT's for any that it does not have."""
-    from dial2vec.backbone import SHORT_NAMES
-    from dial2vec.plato import is_plato
+    from dial2vec.encoder.backbone import SHORT_NAMES
+    from dial2vec.encoder.plato import is_plato
 
     if encoder in SHORT_NAMES:
         return SHORT_NAMES[encoder].input
@@ -236,7 +236,7 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
     """
     import torch
 
-    from dial2vec.pooling import pool, role_means
+    from dial2vec.encoder.pooling import pool, role_means
 
     def embed(batch: Batch) -> Tensor:
         hidden = encoder.hidden_states(batch)

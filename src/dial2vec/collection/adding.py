@@ -22,9 +22,9 @@ from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, re
 from dial2vec.embedding.embed import embed_file
 from dial2vec.embedding.shards import files_of
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vectors import model_fingerprint
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_errors
-from dial2vec.vectors import model_fingerprint
 
 
 @dataclass(frozen=True, slots=True)

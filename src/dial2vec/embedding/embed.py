@@ -18,9 +18,9 @@ from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.embedding.parts import LONG, Part, embed_part, kept_rows, quarantined, vector_writer
 from dial2vec.embedding.shards import ShardReader, shards_of
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vectors import encoder_fingerprint
 from dial2vec.errors import BusyError, CorpusError
 from dial2vec.files import write_errors
-from dial2vec.vectors import encoder_fingerprint
 
 # Embeds parts, in any order, and calls the last argument with the number of lines of each.
 Workers = Callable[[Sequence[Part], DialogueEncoder, int, Callable[[int], object]], None]

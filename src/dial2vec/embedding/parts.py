@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Origin, Quarantined, write_quarantine
 from dial2vec.embedding.shards import Shard, ShardReader
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.turns import encode_windows
+from dial2vec.encoder.windows import windows_of
 from dial2vec.files import atomic_path
-from dial2vec.turns import encode_windows
-from dial2vec.windows import windows_of
 
 ID, VECTOR = "dialogue_id", "embedding"
 LINE, LONG = "line", "long"

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.contribution import shares
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.turns import read_turns, vectors_of
-from dial2vec.windows import windows_of
+from dial2vec.encoder.contribution import shares
+from dial2vec.encoder.turns import read_turns, vectors_of
+from dial2vec.encoder.windows import windows_of
 
 # Rows and columns of the picture at most: with more, a cell is too small to be seen or pointed at.
 MOST_BLOCKS = 60
@@ -40,7 +40,7 @@ class Matching:
 class Explanation:
     """One dialogue explained.
 
-    :param shares: of each turn in the vector, float32 [turns], with sum 1 (`dial2vec.contribution`).
+    :param shares: of each turn in the vector, float32 [turns], with sum 1 (`dial2vec.encoder.contribution`).
     :param matching: None for a dialogue in which one side says nothing.
     :param windows: in how many windows it was read.
     """

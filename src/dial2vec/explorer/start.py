@@ -8,8 +8,8 @@ from pathlib import Path
 from dial2vec.collection import Collection, add
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vectors import model_fingerprint
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.vectors import model_fingerprint
 
 
 def read_by_start(collection: Collection, folder: Path, start: str | None, *, progress: bool) -> Collection | None:

@@ -11,8 +11,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.methods.plan import Plan, words_of
 from dial2vec.sampling import Samples
-from dial2vec.training import Names
-from dial2vec.training_data import SelfGuidedSet, training_order
+from dial2vec.training.data import SelfGuidedSet, training_order
+from dial2vec.training.loop import Names
 
 
 def plan_dial2vec(

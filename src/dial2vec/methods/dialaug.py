@@ -7,20 +7,20 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.backbone import add_token
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.backbone import add_token
+from dial2vec.encoder.reading import one_context
 from dial2vec.errors import ArtifactError, SettingsError
 from dial2vec.methods.plan import Plan, of_block, of_two_speakers
 from dial2vec.objectives.dialaug import ViewProjection
-from dial2vec.pairs import contexts_with_answers
-from dial2vec.reading import one_context
-from dial2vec.response_data import ResponseSet
 from dial2vec.sampling import Samples
-from dial2vec.training import Names
-from dial2vec.training_data import whole_batches
-from dial2vec.utterance_data import seeded
+from dial2vec.training.data import whole_batches
+from dial2vec.training.loop import Names
+from dial2vec.training.pairs import contexts_with_answers
+from dial2vec.training.responses import ResponseSet
+from dial2vec.training.utterances import seeded
 
 ROLES = {"any": None, "first": 0, "second": 1}
 

@@ -11,16 +11,22 @@ from numpy.typing import NDArray
 from dial2vec.config import DialogueCse, Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.reading import sentences_apart
 from dial2vec.errors import ArtifactError
 from dial2vec.methods.masked import plan_masked
 from dial2vec.methods.plan import Plan, of_block, of_two_speakers, words_of_turns
 from dial2vec.objectives.dialoguecse import ContextAttention
-from dial2vec.pairs import NONE, first_turns, foreign_utterances, responses_in_context, responses_with_neighbour
-from dial2vec.reading import sentences_apart
 from dial2vec.sampling import Samples
-from dial2vec.training import Names
-from dial2vec.training_data import training_order
-from dial2vec.utterance_data import ContextSet, seeded, utterance_tokenizer
+from dial2vec.training.data import training_order
+from dial2vec.training.loop import Names
+from dial2vec.training.pairs import (
+    NONE,
+    first_turns,
+    foreign_utterances,
+    responses_in_context,
+    responses_with_neighbour,
+)
+from dial2vec.training.utterances import ContextSet, seeded, utterance_tokenizer
 
 
 def plan_dialoguecse(

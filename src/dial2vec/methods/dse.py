@@ -9,15 +9,15 @@ from pathlib import Path
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.reading import sentences_apart
 from dial2vec.errors import ArtifactError
 from dial2vec.methods.plan import Plan, of_block, of_two_speakers, words_of_turns
 from dial2vec.objectives.dse import ContrastHead
-from dial2vec.pairs import consecutive_pairs
-from dial2vec.reading import sentences_apart
 from dial2vec.sampling import Samples
-from dial2vec.training import Names
-from dial2vec.training_data import whole_batches
-from dial2vec.utterance_data import PairSet, seeded, utterance_tokenizer
+from dial2vec.training.data import whole_batches
+from dial2vec.training.loop import Names
+from dial2vec.training.pairs import consecutive_pairs
+from dial2vec.training.utterances import PairSet, seeded, utterance_tokenizer
 
 
 def plan_dse(

@@ -16,14 +16,14 @@ from dial2vec.augmentation.translation import BackTranslation, load_translator
 from dial2vec.config import IntentAugmentation, Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vectors import fingerprint_of
 from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
 from dial2vec.methods.plan import Plan, of_block, words_of
 from dial2vec.sampling import Samples
-from dial2vec.training import Names
-from dial2vec.training_data import whole_batches
-from dial2vec.variant_data import VariantSet
-from dial2vec.vectors import fingerprint_of
+from dial2vec.training.data import whole_batches
+from dial2vec.training.loop import Names
+from dial2vec.training.variants import VariantSet
 
 CORRUPTING = "replacement"
 

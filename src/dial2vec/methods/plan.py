@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.head import Head
-from dial2vec.reading import Reading
-from dial2vec.training import Names, Schedule, Trained, train
-from dial2vec.training_data import TrainingSet
+from dial2vec.encoder.head import Head
+from dial2vec.encoder.reading import Reading
+from dial2vec.training.data import TrainingSet
+from dial2vec.training.loop import Names, Schedule, Trained, train
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Plan:
     :param schedule: of the learning rate, behind the warm-up.
     :param before: what trains the encoder before `data` does (masked words); its last weights lie beneath every
         checkpoint.
-    :param added: a token that the plan gave the encoder (`dial2vec.backbone.add_token`), if any.
+    :param added: a token that the plan gave the encoder (`dial2vec.encoder.backbone.add_token`), if any.
     :param reading: how the encoder reads dialogues once it is trained so; None is as before.
     :param names: how the run is spoken of.
     """

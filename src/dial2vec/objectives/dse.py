@@ -34,7 +34,7 @@ def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05) -> Ten
     In plain words: what is said next is the best hint at what was meant. Among the other utterances of the batch those
     that look alike count for more than those that are far away in any case.
 
-    Requirements: pairs of consecutive utterances of one dialogue (`dial2vec.pairs`); large batches.
+    Requirements: pairs of consecutive utterances of one dialogue (`dial2vec.training.pairs`); large batches.
     Inputs: pairs; no labels. The dropout variant takes the same utterances twice.
     Relations: trains vectors of *utterances*. `dial2vec_loss` and `neighbour_loss` train whole dialogues.
 

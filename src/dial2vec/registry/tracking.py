@@ -14,6 +14,7 @@ from pathlib import Path
 
 from dial2vec.artifacts import find_root
 from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.saving import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import write_json
 from dial2vec.registry import decisions
@@ -35,7 +36,6 @@ from dial2vec.registry.store import (
 )
 from dial2vec.registry.store import open_store as open_store
 from dial2vec.registry.store import store_uri as store_uri
-from dial2vec.saving import folder_hash
 
 # isort: split
 # After dial2vec.registry.store, which silences mlflow before it is imported.

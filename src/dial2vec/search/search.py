@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
-from dial2vec.contribution import shares
 from dial2vec.dialogue import Dialogue, RecordError, Turn, dialogue_from_record, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.contribution import shares
+from dial2vec.encoder.turns import ReadTurns, read_turns
+from dial2vec.encoder.windows import windows_of
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.search.approximate import open_index
 from dial2vec.search.exact import nearest
 from dial2vec.search.filters import Filters
-from dial2vec.turns import ReadTurns, read_turns
-from dial2vec.windows import windows_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class SpeakingTurn:
     """A turn of a found dialogue.
 
     :param number: from 0.
-    :param contribution: what it adds to the cosine, `dial2vec.contribution.turn_shares`.
+    :param contribution: what it adds to the cosine, `dial2vec.encoder.contribution.turn_shares`.
     """
 
     number: int

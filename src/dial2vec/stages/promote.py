@@ -8,12 +8,12 @@ from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.saving import folder_hash
 from dial2vec.evaluation.kept import keep, kept
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.registry.champions import promote
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import Figures
-from dial2vec.saving import folder_hash
 from dial2vec.selection.choice import Candidate, choose_label_free
 from dial2vec.stages.select import some, views
 

@@ -11,20 +11,20 @@ import numpy as np
 import torch
 
 from dial2vec.artifacts import Artifacts
-from dial2vec.candidates import Candidate as Entry
-from dial2vec.candidates import become, read_candidates
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.reading import Reading
+from dial2vec.encoder.vectors import BATCH
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.distribution import uniformity
 from dial2vec.evaluation.measure import measure_vectors
 from dial2vec.files import read_json, write_json
-from dial2vec.reading import Reading
 from dial2vec.selection.choice import Candidate, Choice, choose_by_scores, choose_label_free, choose_last
 from dial2vec.selection.criteria import CHOOSING, Views
 from dial2vec.stages import stage
-from dial2vec.vectors import BATCH
+from dial2vec.training.candidates import Candidate as Entry
+from dial2vec.training.candidates import become, read_candidates
 
 Scores = dict[str, float]
 

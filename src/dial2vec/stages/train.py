@@ -9,7 +9,6 @@ import shutil
 from dataclasses import asdict
 
 from dial2vec.artifacts import Artifacts
-from dial2vec.candidates import write_candidates
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -20,7 +19,8 @@ from dial2vec.methods.plan import Plan, carry_out
 from dial2vec.processes import meet, rank, the_first_first
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage
-from dial2vec.training import Trained
+from dial2vec.training.candidates import write_candidates
+from dial2vec.training.loop import Trained
 
 # The blocks of params.yaml that training depends on.
 TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augmentation")

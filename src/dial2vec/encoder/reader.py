@@ -1,0 +1,215 @@
+"""Dialogues to token vectors: the backbone with the tables in front of it and the hierarchy behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
+from dial2vec.encoder.hierarchical import HIERARCHIES, Hierarchy, new_hierarchy
+from dial2vec.encoder.inputs import input_style
+from dial2vec.encoder.precision import Precision, resolved
+from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
+from dial2vec.encoder.windows import windows_of
+from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
+
+MIN_LENGTH = 8
+# Tokens that are read at a time on a CPU, padding included: ten times as many took 1.7 times as long (docs/log.md).
+CPU_TOKENS = 1536
+
+
+class DialogueReader(nn.Module):
+    """What `dial2vec.encoder.DialogueEncoder` is without pooling and head; its parameters are described there."""
+
+    def __init__(
+        self,
+        backbone: Any,
+        tokenizer: Any,
+        *,
+        max_length: int,
+        input: str,
+        last_turns: int | None,
+        hierarchy: str,
+        turn_embeddings: bool,
+        role_embeddings: bool,
+    ) -> None:
+        super().__init__()
+        check_name("hierarchy", hierarchy, ("none", *HIERARCHIES))
+        if not isinstance(max_length, int) or max_length < MIN_LENGTH:
+            raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
+        self.backbone = backbone
+        self.tokens = self._tokens(tokenizer, max_length=max_length, input=input, last_turns=last_turns)
+        self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
+        self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
+        self.hierarchy: Hierarchy | None = None
+        if hierarchy != "none":
+            self.hierarchy = new_hierarchy(hierarchy, self.dimension, heads=attention_heads(backbone))
+        self._frozen: list[nn.Module] = []
+        self.attention_dropout = True
+
+    def _tokens(self, tokenizer: Any, *, max_length: int, input: str, last_turns: int | None) -> DialogueTokenizer:
+        longest, longest_turn = limits(self.backbone, tokenizer, input_style(input, last_turns), name=input)
+        return DialogueTokenizer(
+            tokenizer,
+            max_length=min(max_length, longest),
+            input=input,
+            last_turns=last_turns,
+            max_turn=longest_turn,
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Length d of a vector."""
+        return int(self.backbone.config.hidden_size)
+
+    @property
+    def max_length(self) -> int:
+        """Longest input in tokens."""
+        return self.tokens.max_length
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.backbone.parameters()).device
+
+    @property
+    def tables(self) -> dict[str, nn.Embedding | None]:
+        """The tables that are added to the input, None for one that is not."""
+        return {"turn": self.turn_table, "role": self.role_table}
+
+    def hidden_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of a padded batch of dialogues."""
+        if self.tokens.style.apart:
+            turns = batch.turns_apart()
+            rows = turns.batch
+            if self.tokens.style.count_down:
+                # Counted down, what is read alone has the number 1, as `attention` has it.
+                rows = replace(rows, turns=rows.attention)
+            alone = self.sequence_states(rows)
+            hidden = alone.new_zeros(*batch.ids.shape, alone.shape[2]).masked_scatter(
+                (batch.attention > 0)[..., None], alone[turns.rows, turns.places]
+            )
+        else:
+            hidden = self.sequence_states(batch)
+        return hidden if self.hierarchy is None else self.hierarchy(hidden, batch.turns, batch.attention)
+
+    def sequence_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of rows that are read as one sequence each, whatever the input is.
+
+        The hierarchy is left out: it reads the turns of dialogues. On a CPU rows of similar length are read together,
+        some at a time: less padding, and what becomes of them stays in its caches. Padded places may hold anything.
+        """
+        if batch.ids.device.type != "cpu":
+            return self._states(batch)
+        parts, width = batch.tight_parts(CPU_TOKENS), batch.ids.shape[1]
+        states = [self._states(part) for _, part in parts]
+        padded = [functional.pad(some, (0, 0, 0, width - some.shape[1])) for some in states]
+        return padded[0] if len(parts) == 1 else torch.cat(padded)[torch.cat([rows for rows, _ in parts]).argsort()]
+
+    def _states(self, batch: Batch) -> Tensor:
+        inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
+        if self.turn_table is None and self.role_table is None:
+            return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
+        embedded = self.backbone.get_input_embeddings()(batch.ids)
+        if self.turn_table is not None:
+            embedded = embedded + self.turn_table(batch.turns.clamp(max=MAX_TURNS - 1))
+        if self.role_table is not None:
+            embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
+        return self.backbone(inputs_embeds=embedded, **inputs).last_hidden_state
+
+    def autocast(self, precision: Precision) -> torch.autocast:
+        """Return the context in which the encoder computes with the given precision on its device."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.resolved(precision) == "bf16")
+
+    def resolved(self, precision: Precision) -> Literal["fp32", "bf16"]:
+        """Return what the encoder computes with on its device (`dial2vec.encoder.precision.resolved`)."""
+        return resolved(precision, self.device.type)
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether dialogues of any length are read whole: always but with an input of the last turns only."""
+        return self.tokens.style.last_turns is None
+
+    def count_long(self, dialogues: Sequence[Dialogue]) -> int:
+        """Return how many of the dialogues are longer than the encoder reads at once (`dial2vec.encoder.windows`)."""
+        return sum(windows.long for windows in windows_of(self.tokens, dialogues))
+
+    @contextmanager
+    def evaluating(self) -> Iterator[None]:
+        """Evaluation mode without gradients inside a `with`, and back at its end."""
+        was_training = self.training
+        self.eval()
+        try:
+            with torch.inference_mode():
+                yield
+        finally:
+            self.train(was_training)
+
+    def batches(self, sequences: Sequence[TokenSequence], batch_size: int) -> Iterator[tuple[NDArray[np.int64], Batch]]:
+        """Yield rows and batches of similar length, longest first: little padding, a lack of memory shows at once.
+
+        :param batch_size: rows of a batch.
+        :raises Dial2vecError: when that is below 1.
+        """
+        if batch_size < 1:
+            raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
+        order = np.argsort([-len(sequence.ids) for sequence in sequences], kind="stable")
+        for first in range(0, len(order), batch_size):
+            rows = order[first : first + batch_size]
+            yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
+
+    def freeze_bottom(self, share: float) -> int:
+        """Freeze the input embeddings and the bottom `share` of the layers, and return how many layers were frozen.
+
+        :param share: 0 freezes nothing at all, 0.5 the bottom half (the paper: 6 of 12), 1 every layer. The turn
+            and role tables and the hierarchy stay trainable.
+        :raises Dial2vecError: when a share is to be frozen of an encoder that has no list of layers.
+        """
+        # Some encoders bring a pooler of their own, which no vector of ours goes through.
+        if getattr(self.backbone, "pooler", None) is not None:
+            self.backbone.pooler.requires_grad_(False)
+        if share == 0:
+            return 0
+        stack = layers(self.backbone)
+        n_frozen = int(len(stack) * share)
+        self._frozen = [self.backbone.get_input_embeddings(), *embedding_blocks(self.backbone), *stack[:n_frozen]]
+        for module in self._frozen:
+            module.requires_grad_(False)
+        return n_frozen
+
+    def train(self, mode: bool = True) -> Self:
+        """Switch to training; frozen layers stay in evaluation (no dropout: a frozen layer must not move).
+
+        With `attention_dropout` False attention leaves out no weights: torch's fast kernels for a CPU know no dropout,
+        and drawing it takes longer than the attention itself (docs/benchmarks.md).
+        """
+        super().train(mode)
+        for module in self._frozen:
+            module.eval()
+        if not self.attention_dropout:
+            for module in self.modules():
+                if "Attention" in type(module).__name__:
+                    # Not what is within it: its parts may have dropout of another kind.
+                    module.training = False
+        return self
+
+
+def check_name(option: str, name: object, valid: Sequence[str]) -> None:
+    """Refuse a name of an option that is none of the valid ones, by a ModelError."""
+    if name not in valid:
+        raise ModelError(f"{option} is {name!r}.{did_you_mean(str(name), valid)} Valid: {', '.join(valid)}.")
+
+
+def _zero_table(size: int, backbone: Any) -> nn.Embedding:
+    table = nn.Embedding(size, backbone.get_input_embeddings().embedding_dim)
+    nn.init.zeros_(table.weight)
+    return table

@@ -1,0 +1,166 @@
+"""What a saved encoder's folder needs for `SentenceTransformer(folder)`, and its card; docs/ecosystem.md.
+
+The library is not imported: its modules are named in JSON, their weights are safetensors.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedModel
+
+from dial2vec.encoder.backbone import ENCODERS_OF
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.encoder import DialogueEncoder
+    from dial2vec.encoder.head import Head
+
+CARD_FILE = "README.md"
+TRANSFORMER, POOLING, NORMALIZE, DENSE = (
+    f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", "Normalize", "Dense")
+)
+# Our pooling -> the nearest that the library has. Roles cannot be told apart in a plain text.
+POOLINGS = {"role": "mean", "mean": "mean", "cls": "cls"}
+CARD = """---
+library_name: {library}
+pipeline_tag: sentence-similarity
+tags:
+{tags}
+---
+
+# {name}
+
+One vector of {dimension} numbers per whole dialogue, made with dial2vec from {start}.
+
+```python
+{usage}
+```
+{note}
+To group, search and compare dialogues like those it was trained on, by the cosine of their vectors. Measure first on
+dialogues of another kind or language.
+"""
+USAGE_PLAIN = """from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("{name}")
+vectors = model.encode(["hello , how can i help ? i need a taxi ."])  # the turns, joined by blanks"""
+USAGE_OWN = """from dial2vec import Dialogue, DialogueEncoder, Turn
+
+encoder = DialogueEncoder.from_pretrained("{name}")
+vector = encoder.encode(Dialogue("d", (Turn("a", "hello , how can i help ?"), Turn("b", "i need a taxi ."))))"""
+NOTE = """
+With dial2vec (`DialogueEncoder.from_pretrained`) it pools by "{pooling}"; read as plain text, by "{plain}"{same}. With
+dial2vec dialogues are read whole, in windows of {max_length} tokens; of a plain text what comes after the first so many
+is left out.
+"""
+
+
+def why_not(encoder: DialogueEncoder) -> str | None:
+    """Return why sentence-transformers' own modules cannot say what an encoder does with a text; None if they can."""
+    backbone, tokens = encoder.backbone, encoder.tokens
+    if not isinstance(backbone, PreTrainedModel) or backbone.config.model_type in ENCODERS_OF:
+        return "its transformer is a part of another model"
+    if encoder.hierarchy is not None or any(table is not None for table in encoder.tables.values()):
+        return "it tells turns or roles apart, which a plain text does not"
+    if tokens.input != "text" or tokens.last_turns is not None:
+        return f"its input is {tokens.input}, not the whole running text"
+    if encoder.pooling not in POOLINGS:
+        return f"its pooling is {encoder.pooling}"
+    if getattr(tokens.tokenizer, "backend_tokenizer", None) is None or not _blank_parts_turns(tokens.tokenizer):
+        return "its tokenizer reads a turn otherwise behind a blank than alone"
+    return None
+
+
+def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
+    """Write the library's files into a folder that holds backbone and tokenizer; nothing where `why_not` says why."""
+    if why_not(encoder) is not None:
+        return
+    modules = [("", TRANSFORMER), ("1_Pooling", POOLING)]
+    _write(folder / "sentence_bert_config.json", {"max_seq_length": encoder.max_length, "do_lower_case": False})
+    how = POOLINGS[encoder.pooling]
+    pooling = {
+        "word_embedding_dimension": encoder.dimension,
+        "pooling_mode_cls_token": how == "cls",
+        "pooling_mode_mean_tokens": how == "mean",
+    }
+    _write(folder / "1_Pooling" / "config.json", pooling)
+    if encoder.head is not None:
+        modules += [("2_Normalize", NORMALIZE), ("3_Dense", DENSE), ("4_Normalize", NORMALIZE)]
+        _save_dense(encoder.head, folder / "3_Dense")
+        for name in ("2_Normalize", "4_Normalize"):
+            (folder / name).mkdir()
+    _write_start_only(folder / "tokenizer.json", encoder.tokens.tokenizer)
+    named = [
+        {"idx": place, "name": str(place), "path": path, "type": kind} for place, (path, kind) in enumerate(modules)
+    ]
+    _write(folder / "modules.json", named)
+    _write(folder / "config_sentence_transformers.json", {"similarity_fn_name": "cosine"})
+
+
+def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None:
+    """Write the card that a hub shows, with what it takes to use the model.
+
+    :param name: its name on the hub; without one the snippet says where to put the folder.
+    """
+    plain = why_not(encoder) is None
+    tags = ["dial2vec", "dialogue", "feature-extraction", *(["sentence-transformers"] if plain else [])]
+    usage = USAGE_PLAIN if plain else USAGE_OWN
+    note = ""
+    if plain:
+        how = POOLINGS[encoder.pooling]
+        same = ": the same vectors" if how == encoder.pooling else ", which is near but not the same"
+        note = NOTE.format(pooling=encoder.pooling, plain=how, same=same, max_length=encoder.max_length)
+    text = CARD.format(
+        library="sentence-transformers" if plain else "dial2vec",
+        tags="\n".join(f"- {tag}" for tag in tags),
+        name=name or "A dialogue encoder",
+        # The name may be a path of the machine that trained it, and that is nobody's business.
+        start=Path(encoder.name).name or "an encoder",
+        dimension=encoder.dimension,
+        usage=usage.format(name=name or "path/to/this/folder"),
+        note=note,
+    )
+    (folder / CARD_FILE).write_text(text, encoding="utf-8")
+
+
+def _blank_parts_turns(tokenizer: Any) -> bool:
+    """Tell whether a blank between two texts adds no token and changes none."""
+    alone = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("one", "two", "one two")]
+    return bool(alone[0] + alone[1] == alone[2])
+
+
+def _save_dense(head: Head, folder: Path) -> None:
+    """Write the head's map: unit(unit(x - mean) W) = unit(xW - mean W), since a length does not outlive `unit`."""
+    width = len(head.mean)
+    config = {
+        "in_features": width,
+        "out_features": width,
+        "bias": True,
+        "activation_function": "torch.nn.modules.linear.Identity",
+    }
+    _write(folder / "config.json", config)
+    mean, weight = head.mean.cpu(), head.weight.cpu()
+    weights = {"linear.weight": weight.T.contiguous(), "linear.bias": -(mean @ weight)}
+    save_file(weights, folder / "model.safetensors")
+
+
+def _write_start_only(path: Path, tokenizer: Any) -> None:
+    """Let the saved tokenizer put around a text what input "text" has: the start token and no separator."""
+    start = tokenizer.cls_token if tokenizer.cls_token is not None else tokenizer.bos_token
+    saved = Tokenizer.from_file(str(path))
+    special = [] if start is None else [(start, saved.token_to_id(start))]
+    front = "" if start is None else f"{start} "
+    saved.post_processor = TemplateProcessing(single=f"{front}$A", pair=f"{front}$A $B", special_tokens=special)
+    saved.save(str(path))
+    # BERT's own class would put its separator back, whatever the file says.
+    settings = path.with_name("tokenizer_config.json")
+    _write(settings, json.loads(settings.read_text(encoding="utf-8")) | {"tokenizer_class": "PreTrainedTokenizerFast"})
+
+
+def _write(path: Path, content: object) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

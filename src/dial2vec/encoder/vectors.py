@@ -1,0 +1,79 @@
+"""Vectors of many dialogues, kept part by part: a killed run goes on there, and the next one begins with them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.encoder import DialogueEncoder
+from dial2vec.encoder.precision import Precision
+from dial2vec.files import atomic_path, claim, code_hash
+
+PART = 500
+# Large batches fill a GPU; on a CPU they are read in parts (`DialogueReader.sequence_states`).
+BATCH = {"cpu": 32, "cuda": 128}
+
+log = logging.getLogger(__name__)
+
+
+def kept_vectors(
+    encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, folder: Path, precision: Precision
+) -> NDArray[np.float32]:
+    """Encode the dialogues, [n, d] float32, keeping every 500 of them in `folder`.
+
+    Parts that are there already, by the same code from the same encoder and dialogues, are not encoded again.
+    """
+    claim(folder, fingerprint_of(encoder, dialogues, precision))
+    parts = []
+    for first in range(0, len(dialogues), PART):
+        path = folder / f"{first:08d}.npy"
+        if not _is_whole(path):
+            with encoder.autocast(precision):
+                vectors = encoder.encode(dialogues[first : first + PART], batch_size=BATCH.get(encoder.device.type, 32))
+            with atomic_path(path) as temporary, temporary.open("wb") as handle:
+                np.save(handle, vectors)
+            log.info("encoded %d of %d dialogues", min(first + PART, len(dialogues)), len(dialogues))
+        parts.append(np.load(path))
+    return np.concatenate(parts) if parts else np.zeros((0, encoder.dimension), np.float32)
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        np.load(path)
+    except (OSError, ValueError, EOFError):
+        return False
+    return True
+
+
+def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
+    """Identify the vectors of dialogues: their turns, the encoder with how it reads, the code."""
+    digest = hashlib.sha256(encoder_fingerprint(encoder, precision).encode())
+    for dialogue in dialogues:
+        digest.update(repr([(turn.speaker, turn.text) for turn in dialogue.turns]).encode())
+    return digest.hexdigest()
+
+
+def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32") -> str:
+    """Identify what an encoder makes of any dialogue here: the encoder, how it computes, the code."""
+    made_by = (model_fingerprint(encoder), encoder.resolved(precision), encoder.device.type, code_hash())
+    return hashlib.sha256(repr(made_by).encode()).hexdigest()
+
+
+def model_fingerprint(encoder: DialogueEncoder) -> str:
+    """Identify an encoder: its weights and how it reads. On other machines its vectors differ by rounding only."""
+    tokens = encoder.tokens
+    tokenizer = json.loads(tokens.tokenizer.backend_tokenizer.to_str())
+    # What it would put around a text, and where cut it: a dialogue's tokens are put together by `tokens`.
+    words = {name: part for name, part in tokenizer.items() if name not in ("post_processor", "truncation", "padding")}
+    read_by = (json.dumps(words, sort_keys=True), encoder.max_length, tokens.style, tokens.last_turns)
+    digest = hashlib.sha256(repr((read_by, encoder.pooling)).encode())
+    for weights in encoder.state_dict().values():
+        digest.update(weights.cpu().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,132 @@
+"""Whole dialogues for an encoder that reads a limited length: windows over their turns, and what each token weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.pooling import Pooling
+from dial2vec.encoder.tokens import DialogueTokenizer, TokenSequence
+from dial2vec.errors import Dial2vecError
+
+# A turn by its number in the dialogue, and token ids of it without special ones: all of them, or a piece.
+Piece = tuple[int, NDArray[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """What an encoder reads of a dialogue: one sequence where it fits, several one after the other where it does not.
+
+    :param sequences: encoder inputs, at least one. Each is read as if it were a dialogue of its own: its turns are
+        numbered anew, and it has the special tokens that a dialogue has.
+    :param turns: for each input the turn of the dialogue that each token belongs to, from 0, int64 [n].
+    :param roles: role of each turn of the dialogue.
+    """
+
+    sequences: tuple[TokenSequence, ...]
+    turns: tuple[NDArray[np.int64], ...]
+    roles: tuple[int, ...]
+
+    @property
+    def long(self) -> bool:
+        """Whether the dialogue is longer than the encoder reads at once."""
+        return len(self.sequences) > 1 or self.cut > 0
+
+    @property
+    def cut(self) -> int:
+        """Tokens that are not read: none, unless the input is one of the last turns only."""
+        return sum(sequence.cut for sequence in self.sequences)
+
+    def weights(self, how: Pooling, *, separator: int | None) -> tuple[NDArray[np.float32], ...]:
+        """Return what each token counts for in the dialogue's pooled vector, for each input float32 [n].
+
+        The pooled vector is the sum of all token vectors, each times its weight. Over one window that is
+        `dial2vec.encoder.pooling.pool`. Over several, "role", "mean" and "turns" are what they are over one, as if all
+        tokens of the dialogue had been read together; "cls" and "separators" are the mean of the windows.
+
+        :param how: the pooling.
+        :param separator: id of the separator; for that pooling only.
+        """
+        each = [len(sequence.ids) for sequence in self.sequences]
+        ends = np.cumsum(each)[:-1]
+        windows = np.repeat(np.arange(len(each)), each)
+        there = np.ones(len(windows), dtype=bool)
+        if how in ("cls", "separators"):
+            there = np.concatenate([_chosen(sequence, how, separator) for sequence in self.sequences])
+            groups = windows
+        elif how == "role":
+            groups = np.concatenate([sequence.roles for sequence in self.sequences])
+        else:
+            groups = np.concatenate(self.turns) if how == "turns" else np.zeros_like(windows)
+        sizes = np.bincount(groups[there])
+        # A role counts as much as the other, whatever it says; elsewhere the groups share one mean.
+        whole = 1 if how == "role" else np.count_nonzero(sizes)
+        weights = there / (sizes[groups].clip(min=1) * whole)
+        return tuple(np.split(weights.astype(np.float32), ends))
+
+
+def windows_of(tokens: DialogueTokenizer, dialogues: Sequence[Dialogue]) -> list[Windows]:
+    """Tokenise whole dialogues: those that fit as one input, longer ones as windows, so that nothing is cut.
+
+    Windows meet at the borders of turns, and each holds as many turns as fit. A turn that is longer than a window is
+    split into pieces of equal length; no window holds two pieces of one turn. An input of the last turns only
+    (`last_turns`) has no windows: what does not fit of them is cut at the end, and counted.
+
+    :raises CorpusError: for a dialogue without turns.
+    """
+    return [
+        _windows(tokens, turns, dialogue.roles)
+        for dialogue, turns in zip(dialogues, tokens.turns_of(dialogues), strict=True)
+    ]
+
+
+def _windows(tokens: DialogueTokenizer, turns: Sequence[NDArray[np.int32]], roles: tuple[int, ...]) -> Windows:
+    whole = tokens.assemble(turns, roles)
+    if not (whole.cut and tokens.style.last_turns is None):
+        first = len(turns) - len(turns[tokens.style.kept])
+        return Windows((whole,), (_places(tokens, whole, np.arange(first, len(turns))),), roles)
+    sequences, places = [], []
+    for pieces in _packed(tokens, _pieces(turns, tokens.longest_turn)):
+        numbers, read = zip(*pieces, strict=True)
+        sequence = tokens.assemble(read, [roles[number] for number in numbers])
+        sequences.append(sequence)
+        places.append(_places(tokens, sequence, np.array(numbers)))
+    return Windows(tuple(sequences), tuple(places), roles)
+
+
+def _places(tokens: DialogueTokenizer, sequence: TokenSequence, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the turn of each token of an input, of which `numbers` are the turns that were read."""
+    return numbers[len(numbers) - sequence.turns if tokens.style.count_down else sequence.turns]
+
+
+def _pieces(turns: Sequence[NDArray[np.int32]], longest: int) -> Iterator[Piece]:
+    for number, turn in enumerate(turns):
+        parts = np.array_split(turn, max(1, -(-len(turn) // longest)))
+        yield from ((number, part) for part in parts)
+
+
+def _packed(tokens: DialogueTokenizer, pieces: Iterator[Piece]) -> Iterator[list[Piece]]:
+    window: list[Piece] = []
+    words = 0
+    for piece in pieces:
+        number, read = piece
+        fits = tokens.fits(words + len(read), n_turns=len(window) + 1)
+        if window and (window[-1][0] == number or not fits):
+            yield window
+            window, words = [], 0
+        window.append(piece)
+        words += len(read)
+    yield window
+
+
+def _chosen(sequence: TokenSequence, how: Pooling, separator: int | None) -> NDArray[np.bool_]:
+    if how == "cls":
+        return np.arange(len(sequence.ids)) == 0
+    if separator is None:
+        raise Dial2vecError("pooling is separators, but which tokens they are was not told; give `separator`.")
+    separators = np.asarray(sequence.ids == separator)
+    return separators if separators.any() else np.ones_like(separators)
