@@ -156,5 +156,6 @@ def _others(explanation: Explanation) -> str:
 
 def _percent(share: float) -> str:
     percent = 100 * float(share)
+    digits = 2 if abs(percent) < 1 else 1
     # Adding 0.0 turns a rounded -0.0 into 0.0.
-    return f"{round(percent, 2 if abs(percent) < 1 else 1) + 0.0:g}".replace("-", "−")
+    return f"{round(percent, digits) + 0.0:.{digits}f}".replace("-", "−")
