@@ -152,7 +152,9 @@ def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
                 kept.mkdir(parents=True, exist_ok=True)
                 with atomic_path(kept / "encoder") as part:
                     encoder.save_pretrained(part)
-            encoder = DialogueEncoder.from_pretrained(kept / "encoder")
+            reading, encoder = encoder.own_reading, DialogueEncoder.from_pretrained(kept / "encoder")
+            # It was trained on single utterances, and would read dialogues turn by turn.
+            encoder.read_as(reading)
         trained(encoder, artifacts, settings, last, vectors=kept / last, damage=WAYS[name].damage)
     dev = [one for one in read_dialogues(artifacts.split("dev")) if one.label is not None]
     lot = np.random.default_rng(0).permutation(len(dev))[:DEV]
