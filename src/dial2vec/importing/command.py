@@ -70,7 +70,8 @@ def import_export(
     if export.outcome.quarantine:
         say(f"Why dialogues were quarantined: {places.quarantine.relative_to(root)}")
     say(f"Wrote {places.output.relative_to(root)}")
-    say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`.")
+    say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`; or look at it without training:")
+    say(f"      dial2vec index data/{corpus} --output first")
 
 
 def _prepare(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
