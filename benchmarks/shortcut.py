@@ -11,6 +11,7 @@ that training pulls together share a style. The caller's side knows nothing of i
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
@@ -63,6 +64,8 @@ STYLES = {
 
 def main() -> None:
     """Write `data/shortcut/dialogues.jsonl` from the demo corpus and version it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     root = find_root()
     source, target = root / "data" / "demo", root / "data" / "shortcut"
     if not source.is_dir():
