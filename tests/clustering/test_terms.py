@@ -47,6 +47,11 @@ def test_names_of_speakers_and_single_letters_and_numbers_are_no_terms():
     assert not {"bob", "smith", "bob smith", "a", "17"} & found
 
 
+def test_pronouns_of_the_third_person_are_no_terms_alone_or_in_pairs():
+    found = terms_of(said("She’s singing her song", "they're not his"))
+    assert found == {"singing", "song", "not"}
+
+
 def test_scripts_without_blanks_are_named_by_pairs_of_characters():
     assert {"机票", "订机"} <= terms_of(said("订机票"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +16,9 @@ from dial2vec.errors import Dial2vecError
 if TYPE_CHECKING:
     from dial2vec.clustering import Clusters
     from dial2vec.collection import Collection
+
+# Characters of a dialogue that are shown however narrow the terminal and long its name.
+LEAST_SAID = 60
 
 
 @click.command(epilog=examples("dial2vec cluster calls", "dial2vec cluster calls --k 15 --json"))
@@ -64,5 +68,6 @@ def _table(found: Clusters, collection: Collection) -> str:
         for title, names in (("typical", one.typical), ("borderline", one.borderline)):
             for name in names[:1]:
                 said = " / ".join(turn.text for turn in next(collection.dialogues([collection.row(name)])).turns[:3])
-                lines.append(f"{'':21}{title:<10}  {name}: {said}"[:width])
+                room = max(LEAST_SAID, width - 36 - len(name))
+                lines.append(f"{'':21}{title:<10}  {textwrap.shorten(said, room, placeholder=' ...'):<{room}}  {name}")
     return "\n".join(lines)

@@ -24,6 +24,8 @@ IN_PAIR = 0.75
 # A pair with a word that so many dialogues of other clusters have ("the beast") says no more than the other word.
 COMMON = 0.25
 NAMED_BY, SHOWN = 3, 10
+# Where a cluster is about a woman, "she" is its most characteristic word, and says nothing.
+PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ class Term:
 def terms_of(dialogue: Dialogue) -> set[str]:
     """Return the words of a dialogue, in small letters, and the pairs of them; not the names of its speakers.
 
-    Each counts once, however often it is said. Words are of two letters at least; numbers are none.
+    Each counts once, however often it is said. Words are of two letters at least; numbers are none, nor are English
+    pronouns of the third person.
     """
     names = {word for turn in dialogue.turns for word in TOKEN.findall(turn.speaker.lower())}
     found: set[str] = set()
@@ -50,11 +53,15 @@ def terms_of(dialogue: Dialogue) -> set[str]:
     for turn in dialogue.turns:
         words = [word for word in TOKEN.findall(turn.text.lower())[:left] if word not in names]
         left -= len(words)
-        found.update(word for word in words if len(word) > 1)
-        found.update(_pair(*two) for two in pairwise(words) if two[0] != two[1])
+        found.update(word for word in words if len(word) > 1 and not _is_pronoun(word))
+        found.update(_pair(*two) for two in pairwise(words) if two[0] != two[1] and not any(map(_is_pronoun, two)))
         if left <= 0:
             break
     return found
+
+
+def _is_pronoun(word: str) -> bool:
+    return re.split("['’]", word)[0] in PRONOUNS
 
 
 def _pair(first: str, second: str) -> str:
@@ -68,8 +75,8 @@ def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k
     """Return the terms of each of k clusters, the most characteristic first, at most ten, possibly none.
 
     Counted are dialogues, and compared by log-odds with all dialogues as the prior (Monroe, Colaresi and Quinn 2008,
-    section 3.5.1), so that words which all use ("yeah", "okay") weigh nothing, in any language and without a list. Of
-    terms that say the same ("credit card" and "credit", "flight" and "flights") one is kept.
+    section 3.5.1), so that words which all use ("yeah", "okay") weigh nothing, in any language. Of terms that say the
+    same ("credit card" and "credit", "flight" and "flights") one is kept.
 
     :param groups: cluster of each dialogue, from 0.
     """
