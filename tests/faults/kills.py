@@ -4,7 +4,8 @@
 
 Each round brings new dialogues or new settings, starts one of the commands, and kills a random process of its tree at a
 random moment of its usual duration: the command itself, DVC, a stage, the flow. Then the champion is loaded, every
-version's files and aliases are looked at, and the same command is run again to its end. Goes on where it was stopped.
+version's files and aliases are looked at, and the same command is run again to its end. A command that ended before its
+kill is no kill, and the round is only there to be looked at. Goes on where it was stopped.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import chain
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +33,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
 from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
 
+MISSED = "nothing: it had ended"
 HOW = ".venv/bin/python tests/faults/kills.py --kills {kills}"
 
 
@@ -85,9 +90,9 @@ class Round:
     seconds: float
 
 
-def one_round(project: Path, number: int, usual: dict[str, float]) -> Round:
+def one_round(project: Path, seed: int, number: int, usual: dict[str, float]) -> Round:
     """Start a command, kill a process of its tree, look at the registry, and run the command to its end."""
-    rng = np.random.default_rng([7, number])
+    rng = np.random.default_rng([seed, number])
     kind = KINDS[rng.choice(len(KINDS), p=[one.weight for one in KINDS])]
     began = time.monotonic()
     if kind.change is not None:
@@ -123,7 +128,7 @@ def _kill(pid: int, rng: np.random.Generator) -> str:
         said = " ".join(chosen.cmdline()[1:4])
         os.kill(chosen.pid, signal.SIGKILL)
         return said
-    return "nothing: it had ended"
+    return MISSED
 
 
 def _end_group(pid: int) -> None:
@@ -138,13 +143,26 @@ def _end_group(pid: int) -> None:
 
 
 def main() -> None:
-    """Do the rounds that are not in the record yet, and write the summary."""
+    """Do the rounds that are not in the records yet, a process for each project, and write the summary."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--work", type=Path, default=Path("artifacts/faults"), help="folder of the project")
+    parser.add_argument("--projects", type=int, default=2, help="so many at the same time, each with its share")
+    parser.add_argument("--work", type=Path, default=Path("artifacts/faults"), help="folder of the projects")
     parser.add_argument("--output", type=Path, help="such as docs/faults.json")
     arguments = parser.parse_args()
-    project, record = (arguments.work / "project").resolve(), arguments.work / "rounds.jsonl"
+    shares = [len(range(first, arguments.kills, arguments.projects)) for first in range(arguments.projects)]
+    folders = [arguments.work.resolve() / str(seed) for seed in range(arguments.projects)]
+    with ProcessPoolExecutor(arguments.projects, mp_context=get_context("spawn")) as pool:
+        rounds = list(chain.from_iterable(pool.map(kills_in, folders, range(arguments.projects), shares)))
+    summary = summed_up(rounds, arguments.kills)
+    sys.stdout.write(json.dumps(summary, indent=2) + "\n")
+    if arguments.output:
+        arguments.output.write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def kills_in(folder: Path, seed: int, kills: int) -> list[dict]:
+    """Go on in a project until so many kills have hit, and return its rounds."""
+    project, record = folder / "project", folder / "rounds.jsonl"
     if not record.is_file():
         shutil.rmtree(project, ignore_errors=True)
         project.mkdir(parents=True)
@@ -154,26 +172,26 @@ def main() -> None:
         record.touch()
     rounds = [json.loads(line) for line in record.read_text().splitlines()]
     usual: dict[str, float] = {}
-    for number in range(len(rounds), arguments.kills):
-        found = one_round(project, number, usual)
-        with record.open("a") as handle:
-            handle.write(json.dumps(asdict(found)) + "\n")
+    while (hit := sum(map(_hit, rounds))) < kills:
+        found = one_round(project, seed, len(rounds), usual)
         rounds.append(asdict(found))
-        sys.stdout.write(f"{number + 1}/{arguments.kills} {found.kind}: killed {found.killed} after "
-                         f"{found.after_seconds} s; {found.faults or 'well'} ({found.seconds} s)\n")  # fmt: skip
+        with record.open("a") as handle:
+            handle.write(json.dumps(rounds[-1]) + "\n")
+        sys.stdout.write(f"{hit + _hit(rounds[-1])}/{kills} in {folder.name}, {found.kind}: killed {found.killed} "
+                         f"after {found.after_seconds} s; {found.faults or 'well'} ({found.seconds} s)\n")  # fmt: skip
         sys.stdout.flush()
-    summary = summed_up(rounds, arguments.kills)
-    sys.stdout.write(json.dumps(summary, indent=2) + "\n")
-    if arguments.output:
-        arguments.output.write_text(json.dumps(summary, indent=2) + "\n")
+    return rounds
+
+
+def _hit(one: dict) -> bool:
+    return one["killed"] != MISSED
 
 
 def summed_up(rounds: list[dict], kills: int) -> dict[str, object]:
     """Return the record for docs/faults.json."""
     by_kind = {kind.name: sum(one["kind"] == kind.name for one in rounds) for kind in KINDS}
-    hit = sum(not one["killed"].startswith("nothing") for one in rounds)
     return {
-        "kills": hit,
+        "kills": sum(map(_hit, rounds)),
         "champion_lost": sum(bool(one["faults"]) for one in rounds),
         "runs_not_recovered": sum(not one["recovered"] for one in rounds),
         "by_kind": by_kind,
