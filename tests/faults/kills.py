@@ -33,6 +33,7 @@ sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
 from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
 
+USUAL = 25.0  # seconds, until a command was seen
 MISSED = "nothing: it had ended"
 HOW = ".venv/bin/python tests/faults/kills.py --kills {kills}"
 
@@ -100,7 +101,7 @@ def one_round(project: Path, seed: int, number: int, usual: dict[str, float]) ->
     if kind.name == "promotion":
         assert call(project, "dial2vec", "run").returncode == 0
     process = start(project, *kind.command)
-    wait = float(rng.uniform(0, usual.get(kind.name, 40.0)))
+    wait = float(rng.uniform(0, usual.get(kind.name, USUAL)))
     deadline = time.monotonic() + wait
     while process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -111,7 +112,7 @@ def one_round(project: Path, seed: int, number: int, usual: dict[str, float]) ->
     faults = registry_faults(project)
     again = time.monotonic()
     done = call(project, *kind.command)
-    usual[kind.name] = 0.7 * usual.get(kind.name, 40.0) + 0.3 * (time.monotonic() - again)
+    usual[kind.name] = 0.7 * usual.get(kind.name, USUAL) + 0.3 * (time.monotonic() - again)
     recovered = done.returncode == 0
     if not recovered:
         faults = [*faults, (done.stdout + done.stderr).strip().splitlines()[-1]]
