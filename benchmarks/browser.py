@@ -24,6 +24,11 @@ OPTIONS = (
     *("--no-first-run", "--disable-component-update", "--disable-background-networking", "--disable-dev-shm-usage"),
 )
 DESKTOP, PHONE = (1280, 800), (390, 844)
+# Where an element is, in pixels of the page.
+PLACE = """(() => {
+  const { x, y, width, height } = document.querySelector("%s").getBoundingClientRect();
+  return { x: x + scrollX, y: y + scrollY, width, height, scale: 1 };
+})()"""
 # Key codes, which a page's handlers may look at.
 KEYS = {
     "Enter": 13,
@@ -159,9 +164,10 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
 
-    def picture(self, path: Path) -> None:
-        """Keep what is seen as a PNG."""
-        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))
+    def picture(self, path: Path, *, of: str = "") -> None:
+        """Keep what is seen as a PNG: all of it, or the element of this selector."""
+        clip = {"clip": self.value(PLACE % of)} if of else {}
+        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png", **clip)["data"]))
 
     def downloads_to(self, folder: Path) -> None:
         """Keep what is downloaded in a folder."""

@@ -15,6 +15,7 @@ import csv
 import json
 import re
 import shlex
+import shutil
 import sys
 import time
 from itertools import islice
@@ -49,8 +50,9 @@ def main() -> None:
     quick_start(folder)
     say(folder, "dial2vec", "search", CORPUS, QUESTION, "-k", "3")
     one = longest(folder)
-    say(folder, "dial2vec", "explain", one, "--model", CHAMPION, "--output", "explained.html", "--png", "explained.png")
+    say(folder, "dial2vec", "explain", one, "--model", CHAMPION, "--output", "explained.html", "--png", "matching.png")
     if arguments.pictures:
+        shutil.copy(folder / "matching.png", arguments.pictures / "walkthrough-matching.png")
         take(folder, arguments.pictures)
 
 
@@ -112,8 +114,9 @@ def take(folder: Path, pictures: Path) -> None:
             by = "const by = document.getElementById('colour-by'); by.value = [...by.options].find((one) =>"
             page.value(f"{{ {by} one.text === 'cluster').value; by.dispatchEvent(new Event('change')); }}")
             kept(page, pictures / "walkthrough-clusters.png")
+            kept(page, pictures / "walkthrough-after.png", of="#stage")
             page.click("#encoders label:nth-of-type(2) input")
-            kept(page, pictures / "walkthrough-start.png")
+            kept(page, pictures / "walkthrough-before.png", of="#stage")
             page.click("#encoders label:nth-of-type(1) input")
             page.click("input[value=meaning]")
             page.click("#words")
@@ -135,10 +138,10 @@ def shot(page: Page, address: str, path: Path) -> None:
     kept(page, path)
 
 
-def kept(page: Page, path: Path) -> None:
+def kept(page: Page, path: Path, *, of: str = "") -> None:
     """Keep what is seen once it has come to rest."""
     time.sleep(2)
-    page.picture(path)
+    page.picture(path, of=of)
 
 
 if __name__ == "__main__":
