@@ -120,7 +120,10 @@ def test_another_encoder_is_refused(tmp_path, encoder, tiny_folder, dialogue):
     path = write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3)))
     add(tmp_path / "c", path, encoder=encoder)
     other = DialogueEncoder.from_pretrained(tiny_folder, pooling="mean", device="cpu")
-    with pytest.raises(ArtifactError, match="cannot be compared"):
+    with pytest.raises(ArtifactError, match="with other weights or settings of"):
+        add(tmp_path / "c", path, encoder=other)
+    other.name = "another"
+    with pytest.raises(ArtifactError, match=f"made with {encoder.name}, whose"):
         add(tmp_path / "c", path, encoder=other)
 
 

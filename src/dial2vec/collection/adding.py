@@ -86,8 +86,9 @@ def _begun(folder: Path, encoder: DialogueEncoder) -> Manifest:
     if (folder / MANIFEST).exists():
         manifest = Manifest.read(folder)
         if manifest.fingerprint != fingerprint:
+            other = "other weights or settings of " if manifest.model == encoder.name else ""
             raise ArtifactError(
-                f"{folder} was made with {manifest.model}, whose vectors cannot be compared with those of "
+                f"{folder} was made with {other}{manifest.model}, whose vectors cannot be compared with those of "
                 f"{encoder.name}. Leave --model out to add to it, or index all of it anew in another folder."
             )
         return manifest
