@@ -261,6 +261,16 @@ def test_zoom_keeps_the_point_beneath_the_pointer(page):
     assert place_of(page, 9) == pytest.approx((x, y), abs=1.5)
 
 
+def test_where_drawing_is_slow_a_moving_map_has_fewer_points(page):
+    page.value(
+        """{ const { points } = explorer, draw = points.gl.drawArrays.bind(points.gl); window.drawn = [];
+        points.gl.drawArrays = (mode, first, count) => { window.drawn.push(count); draw(mode, first, count); };
+        points.costMs = 95; points.pan(5, 5); }"""
+    )
+    page.until("window.drawn.length >= 2")
+    assert page.value("window.drawn") == [10, 40]
+
+
 def test_search_by_meaning_is_offered_where_there_is_an_encoder(page):
     if page.value("document.getElementById('by').hidden"):
         assert page.value("location.protocol") == "file:"

@@ -29,6 +29,9 @@ void main() {
 }`;
 const HIDDEN = 0, FAINT = 1, SHOWN = 2;
 const CLOSEST = 400, MARGIN = 0.06, SWITCH_MS = 700;
+// A moving picture may take so long; where it would take longer, as without a graphics card, only every second point is
+// drawn, or every third, until the map has rested so long.
+const SMOOTH_MS = 25, SPARSEST = 8, REST_MS = 150;
 
 class Points {
   // maps: places of the same points, each a Float32Array [x, y, ...], of which the first is shown; the whole picture
@@ -45,6 +48,8 @@ class Points {
     this.page = [1, 1, 1];
     this.ink = [0, 0, 0];
     this.progress = 1;
+    this.moving = false;
+    this.costMs = 0;
     this.gl = canvas.getContext("webgl2", { antialias: false, alpha: false });
     if (!this.gl) throw new Error("This browser has no WebGL 2, so there is no map; the list has all dialogues.");
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
@@ -67,7 +72,7 @@ class Points {
     const step = (now) => {
       const share = still ? 1 : Math.min(Math.max((now - began) / SWITCH_MS, 0), 1);
       this.progress = share * share * (3 - 2 * share);
-      this.draw();
+      this.#move();
       if (share < 1) requestAnimationFrame(step);
     };
     requestAnimationFrame(step);
@@ -122,7 +127,7 @@ class Points {
   pan(dx, dy) {
     const moved = [this.centre[0] - dx / this.scale, this.centre[1] + dy / this.scale];
     this.centre = moved.map((value, axis) => Math.min(Math.max(value, this.low[axis]), this.high[axis]));
-    this.draw();
+    this.#move();
   }
 
   // Zoom about a place of the page, which stays where it is.
@@ -131,7 +136,7 @@ class Points {
     this.zoom = Math.min(Math.max(this.zoom * factor, 1), CLOSEST);
     if (this.zoom === 1) return this.showAll();
     this.centre = [mapX - (x - this.width / 2) / this.scale, mapY + (y - this.height / 2) / this.scale];
-    return this.draw();
+    return this.#move();
   }
 
   // Bring a point into sight, into the middle of the part, from the left and the top, that nothing covers.
@@ -181,6 +186,13 @@ class Points {
     return found.sort((a, b) => a - b);
   }
 
+  #move() {
+    this.moving = true;
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => { this.moving = false; this.draw(); }, REST_MS);
+    this.draw();
+  }
+
   draw() {
     if (this.waiting) return;
     this.waiting = true;
@@ -190,6 +202,8 @@ class Points {
   #draw() {
     const { gl, at } = this;
     if (gl.isContextLost()) return;
+    const began = performance.now(), every = this.moving ? Math.min(Math.ceil(this.costMs / SMOOTH_MS) || 1, SPARSEST) : 1;
+    for (const name of Object.keys(this.buffers)) this.#read(name, every);
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);
     gl.clearColor(...this.page, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
@@ -200,7 +214,11 @@ class Points {
     gl.uniform3f(at("page"), ...this.page);
     gl.uniform3f(at("ink"), ...this.ink);
     gl.uniform4fv(at("colours"), this.colours);
-    gl.drawArrays(gl.POINTS, 0, this.count);
+    gl.drawArrays(gl.POINTS, 0, Math.ceil(this.count / every));
+    if (!this.moving) {
+      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));  // waits until all is drawn
+      this.costMs = performance.now() - began;
+    }
     this.onDraw();
   }
 
@@ -233,11 +251,19 @@ class Points {
   }
 
   #fill(name, values, each) {
-    const { gl } = this, place = gl.getAttribLocation(this.program, name);
-    gl.bindBuffer(gl.ARRAY_BUFFER, (this.buffers[name] ??= gl.createBuffer()));
+    const { gl } = this;
+    this.buffers[name] ??= { buffer: gl.createBuffer(), each, bytes: each * values.BYTES_PER_ELEMENT };
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[name].buffer);
     gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
-    gl.enableVertexAttribArray(place);
-    gl.vertexAttribPointer(place, each, values instanceof Float32Array ? gl.FLOAT : gl.UNSIGNED_BYTE, false, 0, 0);
+    gl.enableVertexAttribArray(gl.getAttribLocation(this.program, name));
+  }
+
+  // Have an attribute read for every n-th point.
+  #read(name, every) {
+    const { gl } = this, { buffer, each, bytes } = this.buffers[name];
+    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
+    const kind = bytes > each ? gl.FLOAT : gl.UNSIGNED_BYTE;
+    gl.vertexAttribPointer(gl.getAttribLocation(this.program, name), each, kind, false, every * bytes, 0);
   }
 
   #fit() {
