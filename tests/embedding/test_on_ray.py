@@ -53,8 +53,9 @@ def actors():
     return found
 
 
-def wait_until(true, seconds):
-    deadline = time.monotonic() + seconds
+def wait_until(true):
+    """Wait, on a busy machine for minutes: Ray starts processes that each import torch."""
+    deadline = time.monotonic() + 600
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.1)
@@ -79,17 +80,17 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER, slow_folder, str(path), str(output)], cwd=Path(__file__).parents[2]
     )
-    wait_until(lambda: n_parts() >= 2, 120)
+    wait_until(lambda: n_parts() >= 2)
     driver.kill()
     driver.wait()
-    wait_until(lambda: not actors(), 60)
+    wait_until(lambda: not actors())
     there = {one: one.stat().st_mtime_ns for one in parts.rglob("*.parquet")}
     assert 2 <= len(there) < 21
 
     killed = []
 
     def kill_one():
-        wait_until(lambda: n_parts() >= len(there) + 2, 120)
+        wait_until(lambda: n_parts() >= len(there) + 2)
         killed.extend(actors()[:1])
         os.kill(killed[0], signal.SIGKILL)
         killed.append({one: one.stat().st_mtime_ns for one in there} == there)
