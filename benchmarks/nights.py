@@ -5,34 +5,34 @@
 In a scratch project a corpus begins with 700 dialogues of the demo, and every night 300 more lie in the inbox; of the
 third night's the words are shuffled, so that they teach nothing. After each night it prints what the run came to, at
 the end the history and a rollback. With --pictures it opens MLflow's and Prefect's pages in headless Chromium. Takes 20
-minutes on two cores.
+minutes on two cores; once the nights are over, only pictures are taken.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import shutil
-import subprocess
-import sys
 import time
+import urllib.request
 from pathlib import Path
 
+from browser import browser
 from gate import shuffled
 from scratch import at_work, make_project, say
 
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.dialogue import write_dialogues
+from explorer import fresh
 
 CORPUS, FIRST, EACH, NIGHTS = "calls", 700, 300, 3
 PREFECT, MLFLOW = 4291, 5091
-# What is opened: name of the picture, address.
-PAGES = {
-    "prefect-run": f"http://127.0.0.1:{PREFECT}/runs",
-    "prefect-artifacts": f"http://127.0.0.1:{PREFECT}/artifacts/key/verdict",
-    "mlflow-runs": f"http://127.0.0.1:{MLFLOW}/#/experiments/1/runs",
-    "mlflow-model": f"http://127.0.0.1:{MLFLOW}/#/models/dial2vec-{CORPUS}",
-    "mlflow-version": f"http://127.0.0.1:{MLFLOW}/#/models/dial2vec-{CORPUS}/versions/3",
+SIZE = (1400, 1250)
+PREFECT_PAGES = {"prefect-runs": "/runs", "prefect-verdict": "/artifacts/artifact/{verdict}"}
+MLFLOW_PAGES = {
+    "mlflow-runs": "/#/experiments/1/runs",
+    "mlflow-model": f"/#/models/dial2vec-{CORPUS}",
+    "mlflow-version": f"/#/models/dial2vec-{CORPUS}/versions/{NIGHTS + 2}",
 }
 
 
@@ -46,17 +46,6 @@ def bring(folder: Path, night: int) -> None:
     os.utime(path, (long_ago, long_ago))
 
 
-def picture(address: str, path: Path, *, profile: Path) -> None:
-    """Open a page in headless Chromium, give it time to load, and keep what is seen."""
-    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if browser is None:
-        sys.exit("no chromium here; install it, or leave --pictures out")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1400,1000"]
-    waiting = ["--virtual-time-budget=30000", "--run-all-compositor-stages-before-draw"]
-    own = [f"--user-data-dir={profile}", f"--screenshot={path.resolve()}"]
-    subprocess.run([browser, *options, *waiting, *own, address], check=True, capture_output=True, timeout=300)
-
-
 def main() -> None:
     """Three nights, a rollback, and the pages."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -64,6 +53,14 @@ def main() -> None:
     parser.add_argument("--pictures", type=Path, help="folder that gets the pictures")
     arguments = parser.parse_args()
     folder = arguments.work.resolve()
+    if not (folder / "over").exists():
+        nights(folder)
+    if arguments.pictures:
+        take(folder, arguments.pictures)
+
+
+def nights(folder: Path) -> None:
+    """Train on the first dialogues and then night by night, and take the last promotion back."""
     make_project(folder, CORPUS, train={"max_dialogues": 320, "checkpoint_steps": 5})
     write_dialogues(folder / "data" / CORPUS / "first.jsonl", list(generate_demo(n_dialogues=FIRST)))
     say(folder, "dial2vec", "add", CORPUS)
@@ -79,13 +76,28 @@ def main() -> None:
                 bring(folder, night)
             say(folder, "prefect", "deployment", "run", "retrain/nightly", "--watch", PREFECT_API_URL=server)
             say(folder, "dial2vec", "history", CORPUS)
-        if arguments.pictures:
-            page = ("dial2vec", "page", "mlflow", "--port", str(MLFLOW))
-            with at_work(folder, f"http://127.0.0.1:{MLFLOW}/health", *page):
-                for name, address in PAGES.items():
-                    picture(address, arguments.pictures / f"{name}.png", profile=folder / "chromium")
     say(folder, "dial2vec", "rollback", CORPUS, "--because", "shown")
     say(folder, "dial2vec", "history", CORPUS)
+    (folder / "over").touch()
+
+
+def take(folder: Path, pictures: Path) -> None:
+    """Open both pages, give them time to load, and keep what is seen."""
+    prefect, mlflow = f"http://127.0.0.1:{PREFECT}", f"http://127.0.0.1:{MLFLOW}"
+    with (
+        at_work(folder, f"{prefect}/api/health", "dial2vec", "page", "prefect", "--port", str(PREFECT)),
+        at_work(folder, f"{mlflow}/health", "dial2vec", "page", "mlflow", "--port", str(MLFLOW)),
+        browser(fresh(folder / "chromium")) as page,
+    ):
+        page.look(SIZE)
+        with urllib.request.urlopen(f"{prefect}/api/artifacts/verdict/latest") as answer:
+            verdict = json.load(answer)["id"]
+        addresses = {name: prefect + path.format(verdict=verdict) for name, path in PREFECT_PAGES.items()}
+        addresses |= {name: mlflow + path for name, path in MLFLOW_PAGES.items()}
+        for name, address in addresses.items():
+            page.open(address)
+            time.sleep(15)
+            page.picture(pictures / f"{name}.png")
 
 
 if __name__ == "__main__":

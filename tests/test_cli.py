@@ -163,6 +163,17 @@ def test_pages_listen_on_this_machine_only(tmp_path):
         assert command[command.index("--port") + 1] == "5001"
 
 
+def test_prefects_page_asks_the_server_that_serves_it(tmp_path):
+    assert page_command("prefect", tmp_path, 5001)[1]["PREFECT_API_URL"] == "http://127.0.0.1:5001/api"
+
+
+@pytest.mark.parametrize(("which", "variable"), [("prefect", "PREFECT_API_URL"), ("mlflow", "MLFLOW_TRACKING_URI")])
+def test_a_page_that_is_elsewhere_is_named(tmp_path, monkeypatch, which, variable):
+    monkeypatch.setenv(variable, "http://elsewhere:42/api")
+    with pytest.raises(Dial2vecError, match=rf"{variable} is set: .* page of this project is at http://elsewhere:42\."):
+        page_command(which, tmp_path, 5001)
+
+
 def test_help_is_instant_for_it_imports_no_library():
     names = ("torch", "numpy", "pandas", "transformers", "mlflow", "prefect")
     script = (

@@ -18,18 +18,21 @@ PREFECT_SERVER = "PREFECT_API_URL"
 def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> tuple[list[str], dict[str, str]]:
     """Return the arguments after `python` that serve a page on 127.0.0.1, and the environment that they need.
 
-    :raises Dial2vecError: when the port is taken, or MLflow's page is elsewhere because its variable names a server.
+    :raises Dial2vecError: when the port is taken, or the page is elsewhere because a variable names a server.
     """
+    from dial2vec.registry.store import SERVER, open_store, store_uri
+
+    variable, name = (PREFECT_SERVER, "Prefect") if which == "prefect" else (SERVER, "MLflow")
     if which == "prefect" and (address := scheduled_server(root)):
         raise Dial2vecError(f"the schedule's server shows it already: open {address.removesuffix('/api')}.")
+    if server := os.environ.get(variable):
+        raise Dial2vecError(f"{variable} is set: {name}'s page of this project is at {server.removesuffix('/api')}. "
+                            "Open that, or unset it.")  # fmt: skip
     check_port(port, f"page {which}")
     if which == "prefect":
         command = ["-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-        return command, prefect_environment(root)
-    from dial2vec.registry.store import SERVER, open_store, store_uri
-
-    if server := os.environ.get(SERVER):
-        raise Dial2vecError(f"{SERVER} is set: the MLflow page of this project is at {server}. Open that, or unset it.")
+        # Its page asks for what it shows at the address that this variable names.
+        return command, prefect_environment(root) | {PREFECT_SERVER: f"http://127.0.0.1:{port}/api"}
     open_store(root)
     artifacts = root / "mlruns" / "artifacts"
     return [

@@ -70,7 +70,7 @@ def test_the_version_says_what_got_better_and_what_got_worse(registered):
         "| Spearman | 38.00 | 37.50 | -0.50 |",
         "Choice: The map was chosen.",
         "## Intended use",
-        "- It reads 64 tokens of a dialogue",
+        "- It reads 64 tokens at a time",
     ):
         assert line in version.description
     assert json.loads(version.tags["dev_scores"]) == points(69, 39, 55)

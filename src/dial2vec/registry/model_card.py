@@ -40,7 +40,8 @@ def model_card(record: TrainingRecord) -> str:
         f"## Intended use\n\n{INTENDED}",
         "",
         "## Limits\n",
-        f"- It reads {record.max_length} tokens of a dialogue; what comes after them is left out, and counted.",
+        f"- It reads {record.max_length} tokens at a time: longer dialogues are encoded in windows, between turns. Of "
+        "those that it was trained on, it saw as much as it reads at a time.",
         "- The figures hold for dialogues like those of this corpus, with its labels.",
         "- It was compared with the encoder it started from; with the champion when it was judged (below, if it was).",
     ]
