@@ -91,7 +91,7 @@ def take(folder: Path, pictures: Path) -> None:
     ):
         page.look(SIZE)
         with urllib.request.urlopen(f"{prefect}/api/artifacts/verdict/latest") as answer:
-            verdict = json.load(answer)["id"]
+            verdict = json.load(answer)["latest_id"]
         addresses = {name: prefect + path.format(verdict=verdict) for name, path in PREFECT_PAGES.items()}
         addresses |= {name: mlflow + path for name, path in MLFLOW_PAGES.items()}
         for name, address in addresses.items():

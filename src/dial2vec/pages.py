@@ -20,25 +20,30 @@ def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> 
 
     :raises Dial2vecError: when the port is taken, or the page is elsewhere because a variable names a server.
     """
-    from dial2vec.registry.store import SERVER, open_store, store_uri
-
-    variable, name = (PREFECT_SERVER, "Prefect") if which == "prefect" else (SERVER, "MLflow")
-    if which == "prefect" and (address := scheduled_server(root)):
-        raise Dial2vecError(f"the schedule's server shows it already: open {address.removesuffix('/api')}.")
-    if server := os.environ.get(variable):
-        raise Dial2vecError(f"{variable} is set: {name}'s page of this project is at {server.removesuffix('/api')}. "
-                            "Open that, or unset it.")  # fmt: skip
-    check_port(port, f"page {which}")
     if which == "prefect":
+        if address := scheduled_server(root):
+            raise Dial2vecError(f"the schedule's server shows it already: open {address.removesuffix('/api')}.")
+        _check_here(PREFECT_SERVER, "Prefect")
+        check_port(port, "page prefect")
         command = ["-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
         # Its page asks for what it shows at the address that this variable names.
         return command, prefect_environment(root) | {PREFECT_SERVER: f"http://127.0.0.1:{port}/api"}
+    from dial2vec.registry.store import SERVER, open_store, store_uri
+
+    _check_here(SERVER, "MLflow")
+    check_port(port, "page mlflow")
     open_store(root)
     artifacts = root / "mlruns" / "artifacts"
     return [
         *("-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
         *("--backend-store-uri", store_uri(root), "--artifacts-destination", str(artifacts)),
     ], {}
+
+
+def _check_here(variable: str, name: str) -> None:
+    if server := os.environ.get(variable):
+        server = server.removesuffix("/api")
+        raise Dial2vecError(f"{variable} is set: {name}'s page of this project is at {server}. Open that, or unset it.")
 
 
 def check_port(port: int, command: str) -> None:
