@@ -90,14 +90,22 @@ def take(folder: Path, pictures: Path) -> None:
         browser(fresh(folder / "chromium")) as page,
     ):
         page.look(SIZE)
-        with urllib.request.urlopen(f"{prefect}/api/artifacts/verdict/latest") as answer:
-            verdict = json.load(answer)["latest_id"]
+        verdict = newest(f"{prefect}/api/artifacts/filter", key="verdict")
         addresses = {name: prefect + path.format(verdict=verdict) for name, path in PREFECT_PAGES.items()}
         addresses |= {name: mlflow + path for name, path in MLFLOW_PAGES.items()}
         for name, address in addresses.items():
             page.open(address)
             time.sleep(15)
             page.picture(pictures / f"{name}.png")
+
+
+def newest(address: str, *, key: str) -> str:
+    """Return the id of the newest artifact of this key."""
+    wanted = {"artifacts": {"key": {"any_": [key]}}, "sort": "CREATED_DESC", "limit": 1}
+    asked = urllib.request.Request(address, json.dumps(wanted).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(asked) as answer:
+        [found] = json.load(answer)
+    return str(found["id"])
 
 
 if __name__ == "__main__":

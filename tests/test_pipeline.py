@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -18,7 +19,7 @@ import yaml
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.pipeline import STAGES, dvc, ensure_data, targets
+from dial2vec.pipeline import STAGES, dvc, ensure_data, push, targets
 from dial2vec.registry.store import open_store
 
 ROOT = Path(__file__).parents[1]
@@ -258,3 +259,12 @@ def test_a_full_disk_is_named_whatever_dvc_says(tmp_path, monkeypatch):
     monkeypatch.setattr("dial2vec.pipeline.shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
     with pytest.raises(Dial2vecError, match="artifacts has 2 MB left, which may be why: make room, and run again"):
         dvc(tmp_path, "status", "--no-such-option")
+
+
+def test_why_nothing_was_pushed_is_told_to_its_last_line(tmp_path):
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--no-scm", "--quiet"], cwd=tmp_path, check=True)
+    (tmp_path / "data").mkdir()
+    subprocess.run([sys.executable, "-m", "dvc", "add", "--quiet", "data"], cwd=tmp_path, check=True)
+    assert re.fullmatch(
+        r"nothing was pushed: .*no remote specified.* dvc remote add -d .*<remote url>", push(tmp_path, [])
+    )

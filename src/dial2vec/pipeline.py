@@ -171,7 +171,9 @@ def dvc_status(root: Path, stages: Sequence[str]) -> set[str]:
 
 def _last_words(done: subprocess.CompletedProcess[str]) -> str:
     lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    return lines[-1].removeprefix("ERROR: ").rstrip(".") if lines else "it gave no reason"
+    # An error may be of several lines: what went wrong, then what to do.
+    last = max((at for at, line in enumerate(lines) if line.startswith("ERROR: ")), default=len(lines) - 1)
+    return " ".join(lines[last:]).removeprefix("ERROR: ").rstrip(".") or "it gave no reason"
 
 
 def _recorded(root: Path) -> set[str] | None:

@@ -68,7 +68,7 @@ def test_data_and_settings_make_the_key(root):
 
 
 def test_the_verdict_reads_well_on_the_page():
-    retraining = Retraining(before=0.0, notes=["nothing was pushed: no remote"])
+    retraining = Retraining(before=0.0, notes=["nothing was pushed: see dvc remote add <name>"])
     retraining.arrived([Arrival("calls", "a.csv"), Arrival("calls", "b.csv", "no dialogue in it")])
     promoted = Outcome("calls", why="enough new data: 30 new dialogues", trained=True)
     promoted.judged(Verdict(True, [], {"champion": {"map": Gain(2.0, 0.5, 3.5)}}))
@@ -85,7 +85,7 @@ def test_the_verdict_reads_well_on_the_page():
         "failed: the disk is full",
         "Imported from the inbox: calls/a.csv.",
         "Refused from the inbox: calls/b.csv: no dialogue in it",
-        "Note: nothing was pushed: no remote",
+        "Note: nothing was pushed: see dvc remote add &lt;name&gt;",
         "MLflow: http://here",
     ):
         assert line in said

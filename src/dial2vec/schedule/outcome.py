@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -95,11 +96,11 @@ class Retraining:
             lines.append(f"Nothing has changed since {_clock(self.before)}: the verdict of then stands.\n")
         for one in self.corpora:
             mark = "failed" if one.failed else "new champion" if one.promoted else "champion stays"
-            lines += [f"## {one.corpus}: {mark}\n", f"{one}\n"]
+            lines += [f"## {one.corpus}: {mark}\n", f"{escape(str(one), quote=False)}\n"]
         if self.imported:
-            lines.append(f"Imported from the inbox: {', '.join(self.imported)}.\n")
-        lines += [f"Refused from the inbox: {reason}\n" for reason in self.refused]
-        lines += [f"Note: {note}\n" for note in self.notes]
+            lines.append(f"Imported from the inbox: {escape(', '.join(self.imported), quote=False)}.\n")
+        lines += [f"Refused from the inbox: {escape(reason, quote=False)}\n" for reason in self.refused]
+        lines += [f"Note: {escape(note, quote=False)}\n" for note in self.notes]
         return "\n".join([*lines, f"MLflow: {page}"])
 
 
