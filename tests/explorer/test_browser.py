@@ -248,6 +248,10 @@ def test_reader_never_covers_the_dialogue_that_it_shows(page, phone):
             "(({left, top}) => [left, top])(document.getElementById('reader').getBoundingClientRect())"
         )
         assert y < top if phone else x < left
+    page.value("explorer.points.pan(-40, -40)")
+    page.value("explorer.reader.close()")
+    middle = "[0, 1].map((axis) => (explorer.points.low[axis] + explorer.points.high[axis]) / 2)"
+    page.until(f"JSON.stringify(explorer.points.centre) === JSON.stringify({middle})")
 
 
 def test_zoom_keeps_the_point_beneath_the_pointer(page):

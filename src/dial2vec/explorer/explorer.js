@@ -19,7 +19,7 @@ class Explorer {
     this.request = 0;
     const about = (row) => this.about(row), open = (row) => this.open(row), mark = (row) => this.pick(row);
     this.list = new List(byId("list"), source, about, { open, mark });
-    this.reader = new Reader(byId("reader"), source, about, { open, close: () => this.pick(-1) });
+    this.reader = new Reader(byId("reader"), source, about, { open, close: () => this.closed() });
     this.tip = new Tip(byId("tip"), byId("stage"), source, about);
     this.points = this.#drawn();
     this.#listen();
@@ -81,6 +81,12 @@ class Explorer {
     } catch (error) {
       this.say(error.message);
     }
+  }
+
+  // The reader was; the map gets back the room that it took.
+  closed() {
+    this.pick(-1);
+    this.points?.settle();
   }
 
   clear() {

@@ -104,6 +104,11 @@ class Points {
     this.draw();
   }
 
+  // At the widest, nothing is gained by a map that is off the middle.
+  settle() {
+    if (this.zoom === 1) this.showAll();
+  }
+
   // Pixels of the page per unit of the map.
   get scale() {
     const extent = Math.max((this.high[0] - this.low[0]) / this.width, (this.high[1] - this.low[1]) / this.height) || 1;
