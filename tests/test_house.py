@@ -24,6 +24,7 @@ PLUMBING = {
     "errors",
     "params",
     "files",
+    "dvc_files",
     "telemetry",
     "progress",
     "stages.stage",

@@ -238,8 +238,20 @@ def test_a_corpus_that_cannot_be_brought_back_is_not_dropped_without_a_word(proj
     shutil.move(tmp_path / "cache", aside)
     shutil.move(tmp_path / "chats", project / "data" / "chats")
     assert done.returncode == 1
-    assert "would drop it" in done.stderr
+    assert "would drop" in done.stderr
     assert (project / "data.dvc").read_text() == before
+
+
+def test_records_of_dvc_that_a_kill_left_empty_are_brought_back(project):
+    before = {name: (project / name).read_text() for name in ("dvc.lock", "data.dvc")}
+    assert call(project, "dial2vec", "add", "calls").returncode == 0
+    for name in before:
+        (project / name).write_text("")
+    done = call(project, "dial2vec", "add", "calls")
+    assert done.returncode == 0, done.stderr
+    assert f"{project / 'dvc.lock'} was cut" in done.stderr
+    assert {name: (project / name).read_text() for name in before} == before
+    assert changed(project) == set()
 
 
 def test_without_the_registry_the_next_run_registers_again(project):

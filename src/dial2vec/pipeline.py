@@ -13,6 +13,7 @@ from pathlib import Path
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import write_demo
+from dial2vec.dvc_files import add_was_cut, adding, mend
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.files import ending_with, read_json
@@ -27,6 +28,7 @@ def dvc(root: Path, *arguments: str) -> None:
 
     :raises Dial2vecError: when it fails; DVC and the stage have said why by then.
     """
+    mend(root)
     command = [sys.executable, "-m", "dvc", *arguments]
     with_us = ending_with(os.getpid())
     done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=with_us, check=False)
@@ -39,6 +41,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
 
     :raises Dial2vecError: when it fails, with its last line.
     """
+    mend(root)
     command = [sys.executable, "-m", "dvc", *arguments]
     with subprocess.Popen(
         command,
@@ -104,7 +107,7 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
 
 def restore_data(root: Path) -> None:
     """Bring back each corpus that data.dvc lists and `data/` lacks; one that is there is never touched."""
-    for name in sorted(_recorded(root) or ()):
+    for name in sorted(_recorded(root)):
         if not Artifacts(root, name).data.is_dir():
             _quiet_dvc(root, "pull", f"data/{name}")
 
@@ -115,16 +118,16 @@ def add_data(root: Path) -> None:
     :raises CorpusError: when data.dvc lists a corpus that is not there: adding would drop it without a word.
     :raises Dial2vecError: when DVC fails, with its last line.
     """
-    recorded = _recorded(root)
-    lost = [name for name in sorted(recorded or ()) if not Artifacts(root, name).data.is_dir()]
-    if recorded is None or lost:
+    lost = [name for name in sorted(_recorded(root)) if not Artifacts(root, name).data.is_dir()]
+    if lost:
         raise CorpusError(
-            f"{root / 'data.dvc'} lists data ({', '.join(lost) or 'unreadable here'}) that is neither in data/ nor in "
-            "DVC's storage; versioning data/ now would drop it. Fetch it again, or delete data.dvc to begin anew."
+            f"{root / 'data.dvc'} lists data ({', '.join(lost)}) that is neither in data/ nor in DVC's storage; "
+            "versioning data/ now would drop it. Fetch it again, or delete data.dvc to begin anew."
         )
-    added = _quiet_dvc(root, "add", "data")
-    if added.returncode:
-        raise Dial2vecError(_ending(root, "add", added.returncode, _last_words(added)))
+    with adding(root):
+        added = _quiet_dvc(root, "add", "data")
+        if added.returncode:
+            raise Dial2vecError(_ending(root, "add", added.returncode, _last_words(added)))
 
 
 def pull_data(root: Path) -> str:
@@ -133,6 +136,10 @@ def pull_data(root: Path) -> str:
     Somebody else may have versioned new data, and data.dvc came by git. Files that no version holds are never removed:
     then nothing is pulled.
     """
+    mend(root)
+    if add_was_cut(root):
+        # What is in data/ is in DVC's storage by now, perhaps, and pulling the older version would take it away.
+        add_data(root)
     if not (root / "data.dvc").is_file():
         return ""
     done = _quiet_dvc(root, "pull", "data.dvc")
@@ -170,21 +177,31 @@ def dvc_status(root: Path, stages: Sequence[str]) -> set[str]:
 
 
 def _last_words(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    said = done.stderr.partition("Having any troubles?")[0]
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
     # An error may be of several lines: what went wrong, then what to do.
     last = max((at for at, line in enumerate(lines) if line.startswith("ERROR: ")), default=len(lines) - 1)
     return " ".join(lines[last:]).removeprefix("ERROR: ").rstrip(".") or "it gave no reason"
 
 
-def _recorded(root: Path) -> set[str] | None:
-    """Names of the corpora that data.dvc lists; None when DVC has lost the listing."""
+def _recorded(root: Path) -> set[str]:
+    """Return the names of the corpora that data.dvc lists.
+
+    :raises CorpusError: when DVC has lost the listing, with its reason.
+    """
     if not (root / "data.dvc").is_file():
         return set()
     listing = _quiet_dvc(root, "list", ".", "data", "--dvc-only")
-    return set(listing.stdout.split()) if listing.returncode == 0 else None
+    if listing.returncode:
+        raise CorpusError(
+            f"DVC cannot tell what {root / 'data.dvc'} lists: {_last_words(listing)}. Versioning data/ now would drop "
+            "what is not in it. Bring DVC's storage back, or delete data.dvc to begin anew."
+        )
+    return set(listing.stdout.split())
 
 
 def _quiet_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    mend(root)
     command = [sys.executable, "-m", "dvc", *arguments]
     with_us, environment = ending_with(os.getpid()), stage_environment()
     return subprocess.run(

@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -31,7 +32,7 @@ import yaml
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
+from project import CORPUS, call, dialogues, drop, lost_dialogues, make_project, registry_faults, start
 
 USUAL = 25.0  # seconds, until a command was seen
 MISSED = "nothing: it had ended"
@@ -98,8 +99,7 @@ def one_round(project: Path, seed: int, number: int, usual: dict[str, float]) ->
     began = time.monotonic()
     if kind.change is not None:
         kind.change(project, number)
-    if kind.name == "promotion":
-        assert call(project, "dial2vec", "run").returncode == 0
+    before = call(project, "dial2vec", "run") if kind.name == "promotion" else None
     process = start(project, *kind.command)
     wait = float(rng.uniform(0, usual.get(kind.name, USUAL)))
     deadline = time.monotonic() + wait
@@ -113,12 +113,16 @@ def one_round(project: Path, seed: int, number: int, usual: dict[str, float]) ->
     again = time.monotonic()
     done = call(project, *kind.command)
     usual[kind.name] = 0.7 * usual.get(kind.name, USUAL) + 0.3 * (time.monotonic() - again)
-    recovered = done.returncode == 0
-    if not recovered:
-        faults = [*faults, (done.stdout + done.stderr).strip().splitlines()[-1]]
-    faults = [*faults, *registry_faults(project)]
+    failed = [one for one in (before, done) if one is not None and one.returncode]
+    faults = [*faults, *map(_reason, failed), *registry_faults(project), *lost_dialogues(project)]
     seconds = time.monotonic() - began
-    return Round(number, kind.name, round(wait, 2), killed, faults, recovered, round(seconds, 1))
+    return Round(number, kind.name, round(wait, 2), killed, faults, not failed, round(seconds, 1))
+
+
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the lines of a failed command that name an error, or its last one."""
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    return " | ".join([line.strip() for line in lines if "error" in line.lower()][-3:] or lines[-1:])
 
 
 def _kill(pid: int, rng: np.random.Generator) -> str:

@@ -104,6 +104,16 @@ def registry_faults(project: Path) -> list[str]:
         return [str(error)]
 
 
+def lost_dialogues(project: Path) -> list[str]:
+    """Return a sentence about dialogues that the inbox counts as imported and that are not in `data/`."""
+    imported, there = (
+        {json.loads(line)["dialogue_id"] for path in folder.rglob("*.jsonl") for line in path.open()}
+        for folder in (project / "inbox" / "imported", project / "data" / CORPUS)
+    )
+    lost = imported - there
+    return [f"{len(lost)} of {len(imported)} imported dialogues are not in data/"] if lost else []
+
+
 def _faults(project: Path) -> Iterator[str]:
     found = versions(project, CORPUS)
     aliases = [alias for one in found for alias in one.aliases]

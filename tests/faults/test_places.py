@@ -18,7 +18,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, call, dialogues, drop, make_project, registry_faults
+from project import CORPUS, call, dialogues, drop, lost_dialogues, make_project, registry_faults
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
@@ -135,6 +135,26 @@ def test_a_half_written_file_in_dvcs_cache_is_made_anew(project, what):
     listing.write_bytes(listing.read_bytes()[: listing.stat().st_size // 2])
     shutil.rmtree(project / "artifacts" / CORPUS / what)
     recovers(project)
+
+
+@pytest.mark.parametrize("copies", [True, False])
+@pytest.mark.parametrize("name", ["dvc.lock", "data.dvc"])
+def test_a_record_of_dvc_that_was_cut_costs_no_training(project, name, copies):
+    """With its copy it is as before; without one, DVC's run cache and the data itself bring it back."""
+    recovers(project)
+    before = (project / name).read_text()
+    if not copies:
+        for copy in (project / ".dvc" / "tmp").glob("*.whole"):
+            copy.unlink()
+    (project / name).write_text(before[: len(before) // 2] if copies else "")
+    done = call(project, "dial2vec", "run")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not any(f"Running stage '{stage}@" in done.stdout for stage in ("train", "select", "evaluate"))
+    assert "was cut" in done.stderr
+    drop(project, f"cut-{name}-{copies}.jsonl", dialogues(6, first=30_000 + 10 * len(name) + copies))
+    done = call(project, "python", "flows/retrain.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert lost_dialogues(project) == registry_faults(project) == []
 
 
 def test_a_damaged_checkpoint_is_left_alone(project):

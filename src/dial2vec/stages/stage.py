@@ -14,6 +14,7 @@ from pathlib import Path
 from dial2vec import telemetry
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings
+from dial2vec.dvc_files import mend
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, ending_with, write_json
 from dial2vec.params import load_settings
@@ -48,6 +49,9 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
         root = find_root()
         artifacts = Artifacts(root, arguments.corpus)
         settings = load_settings(root / "params.yaml")
+        if first:
+            # What the stages before this one have left is safe, also where somebody runs DVC by hand.
+            mend(root)
         with checkout_lock(root, f"stage {name} of {arguments.corpus}") if first else nullcontext():
             if by_processes and settings.processes > 1 and RANK is None:
                 _launch(f"dial2vec.stages.{name}", arguments.corpus, settings.processes)
