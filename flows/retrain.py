@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dial2vec import telemetry
 from dial2vec.artifacts import find_root
-from dial2vec.config import Schedule
+from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock
 from dial2vec.pages import prefect_environment
@@ -115,7 +115,7 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
                 get_run_logger().warning("the run %s was killed before it ended; it is marked so", name)
         try:
             with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[settings.schedule.overlap]):
-                done = _retrain(names, settings.schedule, force=force)
+                done = _retrain(names, settings, force=force)
         except BusyError as error:
             return Cancelled(message=str(error))
     if done.failed:
@@ -123,8 +123,8 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
     return {one.corpus: str(one) for one in done.corpora}
 
 
-def _retrain(corpora: list[str], schedule: Schedule, *, force: bool) -> Retraining:
-    done = Retraining()
+def _retrain(corpora: list[str], settings: Settings, *, force: bool) -> Retraining:
+    done, schedule = Retraining(), settings.schedule
     try:
         done.arrived(bring_data(corpora, schedule))
         key = work_key(ROOT, data_hash(ROOT))
@@ -136,13 +136,14 @@ def _retrain(corpora: list[str], schedule: Schedule, *, force: bool) -> Retraini
                 outcome = Outcome(corpus)
                 done.corpora.append(outcome)
                 _retrain_corpus(corpus, outcome, force=force)
-        if schedule.embed and not done.failed:
-            embed(corpora[0], schedule.embed)
-        if schedule.push != "nothing" and before is None and (problem := push(schedule.push)):
+        # Also when nothing is new: the remote may not have answered the last time.
+        if schedule.push != "nothing" and (problem := push(schedule.push)):
             done.notes.append(problem)
+        if schedule.embed and not done.failed:
+            embed(settings.corpora[0], schedule.embed)
         remember(ROOT, key, done)
-    except Dial2vecError as error:
-        done.corpora.append(Outcome("all corpora", failed=str(error)))
+    except Exception as error:
+        done.corpora.append(Outcome("all corpora", failed=_sentence(error)))
     _tell(done, schedule)
     return done
 
@@ -158,8 +159,17 @@ def _retrain_corpus(corpus: str, outcome: Outcome, *, force: bool) -> None:
                 run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
             outcome.trained = True
         outcome.judged(promote(corpus))
-    except Dial2vecError as error:
-        outcome.failed = str(error)
+    except Exception as error:
+        outcome.failed = _sentence(error)
+
+
+def _sentence(error: Exception) -> str:
+    """Return what went wrong in a line; of what nobody foresaw, the log gets all that is known."""
+    if isinstance(error, Dial2vecError):
+        return str(error)
+    get_run_logger().error("unforeseen", exc_info=error)
+    said = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {said[0] if said else 'no reason given'} (all of it is in the run's log)"
 
 
 def _tell(done: Retraining, schedule: Schedule) -> None:

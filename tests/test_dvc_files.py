@@ -164,6 +164,33 @@ def test_data_whose_versioning_was_killed_is_not_pulled_away(versioned, left):
     assert not add_was_cut(versioned)
 
 
+def test_what_was_taken_out_here_is_not_brought_back(versioned):
+    (versioned / "data" / "calls" / "private.jsonl").write_text("private")
+    add_data(versioned)
+    (versioned / "data" / "calls" / "private.jsonl").unlink()
+    assert pull_data(versioned) == ""
+    assert [path.name for path in (versioned / "data" / "calls").iterdir()] == ["old.jsonl"]
+
+
+def test_a_version_that_came_from_elsewhere_is_pulled_once(versioned):
+    record = versioned / "data.dvc"
+    older = record.read_text()
+    (versioned / "data" / "calls" / "theirs.jsonl").write_text("theirs")
+    add_data(versioned)
+    newer = record.read_text()
+    (versioned / "data" / "calls" / "theirs.jsonl").unlink()
+    add_data(versioned)
+    assert record.read_text() == older
+    # As `git pull` would write it.
+    record.write_text(newer)
+    assert pull_data(versioned) == ""
+    theirs = versioned / "data" / "calls" / "theirs.jsonl"
+    assert theirs.read_text() == "theirs"
+    theirs.unlink()
+    assert pull_data(versioned) == ""
+    assert not theirs.exists()
+
+
 def test_every_way_to_dvc_mends_first(versioned):
     for call in (add_data, lambda root: list(dvc_lines(root, "status")), restore_data):
         (versioned / "data.dvc").write_text("")

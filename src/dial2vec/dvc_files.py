@@ -73,6 +73,25 @@ def _adding(root: Path) -> Path:
     return root / ".dvc" / "tmp" / "adding"
 
 
+def note_data(root: Path) -> None:
+    """Note that `data/` is at least as new here as data.dvc says: whatever differs was changed in this checkout."""
+    path = root / DATA
+    if path.is_file():
+        # Without room there is no note, and data is pulled once more than need be.
+        with contextlib.suppress(Dial2vecError):
+            _copy(path, _here(root))
+
+
+def data_is_from_elsewhere(root: Path) -> bool:
+    """Return whether data.dvc is another one than this checkout last made, pulled or restored: it came by git."""
+    path = root / DATA
+    return path.is_file() and not _same(path, _here(root))
+
+
+def _here(root: Path) -> Path:
+    return root / ".dvc" / "tmp" / f"{DATA}.here"
+
+
 def _same(path: Path, copy: Path) -> bool:
     return copy.is_file() and copy.read_bytes() == path.read_bytes()
 

@@ -18,6 +18,10 @@ class CorpusError(Dial2vecError):
     """A corpus does not exist, its files are missing or damaged, or nothing in it can be used."""
 
 
+class VersioningError(CorpusError):
+    """DVC cannot version the data, or cannot tell what it has versioned."""
+
+
 class ValidationError(Dial2vecError):
     """A Great Expectations suite found data that must not be trained on."""
 

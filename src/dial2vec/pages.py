@@ -74,6 +74,9 @@ def prefect_environment(root: Path) -> dict[str, str]:
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         # Slots that are kept in the server's memory are never given back when it is killed.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
+        # Every page of the web that is open in a browser here may ask it otherwise, and a worker runs what it is told.
+        # Its own page is of the same origin and needs no leave.
+        "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",
     } | ({PREFECT_SERVER: address} if address else {})
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.corpora.demo import write_demo
-from dial2vec.dvc_files import add_was_cut, adding, mend
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.dvc_files import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, VersioningError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.files import ending_with, read_json
 
@@ -107,43 +107,51 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
 
 def restore_data(root: Path) -> None:
     """Bring back each corpus that data.dvc lists and `data/` lacks; one that is there is never touched."""
-    for name in sorted(_recorded(root)):
-        if not Artifacts(root, name).data.is_dir():
-            _quiet_dvc(root, "pull", f"data/{name}")
+    recorded = sorted(_recorded(root))
+    absent = [name for name in recorded if not Artifacts(root, name).data.is_dir()]
+    for name in absent:
+        _quiet_dvc(root, "pull", f"data/{name}")
+    if absent == recorded and all(Artifacts(root, name).data.is_dir() for name in recorded):
+        note_data(root)
 
 
 def add_data(root: Path) -> None:
     """Version `data/` by DVC: its hash goes to data.dvc.
 
-    :raises CorpusError: when data.dvc lists a corpus that is not there: adding would drop it without a word.
-    :raises Dial2vecError: when DVC fails, with its last line.
+    :raises VersioningError: when data.dvc lists a corpus that is not there: adding would drop it without a word; or
+        when DVC fails, with its last line.
     """
     lost = [name for name in sorted(_recorded(root)) if not Artifacts(root, name).data.is_dir()]
     if lost:
-        raise CorpusError(
+        raise VersioningError(
             f"{root / 'data.dvc'} lists data ({', '.join(lost)}) that is neither in data/ nor in DVC's storage; "
             "versioning data/ now would drop it. Fetch it again, or delete data.dvc to begin anew."
         )
     with adding(root):
         added = _quiet_dvc(root, "add", "data")
         if added.returncode:
-            raise Dial2vecError(_ending(root, "add", added.returncode, _last_words(added)))
+            raise VersioningError(_ending(root, "add", added.returncode, _last_words(added)))
+    note_data(root)
 
 
 def pull_data(root: Path) -> str:
     """Bring the version of `data/` that data.dvc names from DVC's storage, and return why not, "" for nothing.
 
-    Somebody else may have versioned new data, and data.dvc came by git. Files that no version holds are never removed:
-    then nothing is pulled.
+    Somebody else may have versioned new data, and data.dvc came by git. A data.dvc that this checkout wrote itself is
+    not pulled: what differs from it was added or taken out here, and is to stay so. Files that no version holds are
+    never removed: then nothing is pulled.
     """
     mend(root)
     if add_was_cut(root):
         # What is in data/ is in DVC's storage by now, perhaps, and pulling the older version would take it away.
         add_data(root)
-    if not (root / "data.dvc").is_file():
+    if not data_is_from_elsewhere(root):
         return ""
     done = _quiet_dvc(root, "pull", "data.dvc")
-    return "" if done.returncode == 0 else f"nothing was pulled: {_last_words(done)}"
+    if done.returncode:
+        return f"nothing was pulled: {_last_words(done)}"
+    note_data(root)
+    return ""
 
 
 def push(root: Path, what: Sequence[str]) -> str:
@@ -187,13 +195,13 @@ def _last_words(done: subprocess.CompletedProcess[str]) -> str:
 def _recorded(root: Path) -> set[str]:
     """Return the names of the corpora that data.dvc lists.
 
-    :raises CorpusError: when DVC has lost the listing, with its reason.
+    :raises VersioningError: when DVC has lost the listing, with its reason.
     """
     if not (root / "data.dvc").is_file():
         return set()
     listing = _quiet_dvc(root, "list", ".", "data", "--dvc-only")
     if listing.returncode:
-        raise CorpusError(
+        raise VersioningError(
             f"DVC cannot tell what {root / 'data.dvc'} lists: {_last_words(listing)}. Versioning data/ now would drop "
             "what is not in it. Bring DVC's storage back, or delete data.dvc to begin anew."
         )

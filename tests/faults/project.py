@@ -96,6 +96,13 @@ def drop(project: Path, name: str, text: str) -> None:
     os.utime(path, (long_ago, long_ago))
 
 
+def bring_by_hand(project: Path, name: str, text: str) -> None:
+    """Put dialogues straight into the corpus, and remember them."""
+    for folder in (project / "brought", project / "data" / CORPUS):
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
 def registry_faults(project: Path) -> list[str]:
     """Return what is wrong with the registry, in sentences: every alias loads, every version has its files."""
     try:
@@ -105,13 +112,14 @@ def registry_faults(project: Path) -> list[str]:
 
 
 def lost_dialogues(project: Path) -> list[str]:
-    """Return a sentence about dialogues that the inbox counts as imported and that are not in `data/`."""
-    imported, there = (
+    """Return sentences about dialogues that were brought and are not in `data/`, and about whole files refused."""
+    imported, by_hand, there = (
         {json.loads(line)["dialogue_id"] for path in folder.rglob("*.jsonl") for line in path.open()}
-        for folder in (project / "inbox" / "imported", project / "data" / CORPUS)
+        for folder in (project / "inbox" / "imported", project / "brought", project / "data" / CORPUS)
     )
-    lost = imported - there
-    return [f"{len(lost)} of {len(imported)} imported dialogues are not in data/"] if lost else []
+    brought = imported | by_hand
+    found = [f"{len(brought - there)} of {len(brought)} dialogues are not in data/"] if brought - there else []
+    return found + [f"{path} says: {path.read_text()}" for path in (project / "inbox").rglob("*.reason.txt")]
 
 
 def _faults(project: Path) -> Iterator[str]:
@@ -120,6 +128,8 @@ def _faults(project: Path) -> Iterator[str]:
     for alias in ("champion", "candidate"):
         if aliases.count(alias) != 1:
             yield f"{aliases.count(alias)} versions are {alias}"
+    if any({"champion", "previous"} <= set(one.aliases) for one in found):
+        yield "the champion is its own predecessor"
     for one in found:
         if not (local_model(f"models:/dial2vec-{CORPUS}/{one.version}", root=project) / "config.json").is_file():
             yield f"version {one.version} has no files"

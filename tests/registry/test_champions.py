@@ -121,6 +121,48 @@ def test_a_verdict_with_the_dialogues_at_hand_shows_its_intervals(registered):
     assert run.data.metrics["gain_over_champion_map_low"] == pytest.approx(10)
 
 
+@pytest.mark.parametrize(("dialogues", "by_figures"), [(3, False), (39, False), (40, True)])
+def test_figures_of_a_handful_of_labelled_dialogues_decide_nothing(registered, dialogues, by_figures):
+    """Of three gains that agree an interval is above 0, and that is chance in a quarter of all cases."""
+
+    def rescore(folder: Path) -> Figures:
+        share = 0.6 if folder == local_model("models:/dial2vec-demo/2", root=registered) else 0.5
+        return Figures(points(*[100 * share] * 3), Contributions(*np.full((3, dialogues), share)))
+
+    verdict = promote(
+        registered, "demo", Promote(), rescore=rescore, compare=lambda rival, model: "not clearly ahead", dev_hash="d"
+    )
+    assert verdict.promoted == by_figures
+    if not by_figures:
+        said = "with fewer than 40 labelled dialogues, against version 1: not clearly ahead"
+        assert verdict.reasons == [said]
+
+
+def test_a_kill_in_the_middle_of_a_rollback_leaves_a_champion_to_go_back_to(registered, make_record, monkeypatch):
+    third(registered, make_record)
+    move = mlflow.MlflowClient.set_registered_model_alias
+
+    def die(client: mlflow.MlflowClient, name: str, alias: str, version: str) -> None:
+        move(client, name, alias, version)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", die)
+        with pytest.raises(KeyboardInterrupt):
+            rollback(registered, "demo")
+    assert history(registered, "demo")[-1].kind == "rolled back"
+    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
+
+
+def test_a_champion_that_another_machine_has_moved_is_not_overruled(registered):
+    client = open_store(registered)
+    experiment = client.get_experiment_by_name("dial2vec-demo").experiment_id
+    with pytest.raises(BusyError, match="the champion of dial2vec-demo has changed meanwhile"):
+        decisions.record(client, experiment, "demo", Decision("promoted", "2", "7", "2", "better", 1000.0))
+    assert aliases(registered)["champion"] == "1"
+    assert [one.kind for one in history(registered, "demo")] == ["first"]
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_kill_while_the_alias_moves_is_settled_by_the_next(registered, monkeypatch, moved: bool):
     move = mlflow.MlflowClient.set_registered_model_alias

@@ -19,6 +19,14 @@ def test_the_deployment_has_the_times_of_the_settings_and_the_folder_at_hand(tmp
     assert content["pull"] == [{"prefect.deployments.steps.set_working_directory": {"directory": str(tmp_path)}}]
 
 
+def test_checkouts_that_share_a_server_do_not_take_each_others_runs(tmp_path):
+    found = [
+        yaml.safe_load(write_deployment(fresh, Schedule(), shared=True).read_text())["deployments"][0]
+        for fresh in (tmp_path / "a", tmp_path / "b")
+    ]
+    assert len({one["name"] for one in found}) == len({one["work_pool"]["name"] for one in found}) == 2
+
+
 def test_times_that_are_none_are_refused(tmp_path):
     with pytest.raises(SettingsError, match=r"schedule\.cron: found '61 3 \* \* \*' \(.+\); expected minute, hour"):
         write_deployment(tmp_path, Schedule(cron="61 3 * * *"))

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import errno
 import os
 import time
 from pathlib import Path
 
 import pytest
 
-from dial2vec.errors import CorpusError
+from dial2vec.dialogue import Origin, Quarantined
+from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
+from dial2vec.importing.assembling import Outcome
 from dial2vec.schedule import inbox
 from dial2vec.schedule.inbox import take_in
 
@@ -18,10 +21,11 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """(corpus, name) of what was imported; a file that holds "bad" cannot be."""
     calls: list[tuple[str, str]] = []
 
-    def import_export(root: Path, source: Path, *, corpus: str, **options: object) -> None:
+    def import_export(root: Path, source: Path, *, corpus: str, **options: object) -> Outcome:
         if source.read_text() == "bad":
             raise CorpusError("no dialogue of it can be used.")
         calls.append((corpus, source.name))
+        return Outcome(quarantine=[Quarantined(Origin(source.name, 1), "c-1", "its id is known")])
 
     monkeypatch.setattr(inbox, "import_export", import_export)
     return calls
@@ -46,7 +50,7 @@ def files(root: Path) -> list[str]:
 def test_an_export_becomes_part_of_its_corpus_and_is_moved_aside(tmp_path, imported):
     put(tmp_path / "inbox" / "calls", "export.csv")
     [arrival] = take(tmp_path)
-    assert (arrival.corpus, arrival.refused) == ("calls", "")
+    assert (arrival.corpus, arrival.refused, arrival.dialogues, arrival.aside) == ("calls", "", 0, 1)
     assert imported == [("calls", "export-ca978112.csv")]
     assert files(tmp_path) == ["imported/calls/export-ca978112.csv"]
     assert take(tmp_path) == []
@@ -109,6 +113,43 @@ def test_an_import_that_was_killed_is_taken_up_again(tmp_path, imported, monkeyp
             take(tmp_path)
     assert files(tmp_path) == [".taken/calls/export-ca978112.csv"]
     assert len(take(tmp_path)) == 1
+    assert files(tmp_path) == ["imported/calls/export-ca978112.csv"]
+
+
+@pytest.mark.parametrize("fault", [VersioningError("DVC is busy."), Dial2vecError("the disk is full.")])
+def test_what_is_no_fault_of_the_file_does_not_refuse_it(tmp_path, imported, monkeypatch, fault):
+    put(tmp_path / "inbox" / "calls", "export.csv")
+    with monkeypatch.context() as patch:
+        patch.setattr(inbox, "import_export", lambda *a, **k: (_ for _ in ()).throw(fault))
+        with pytest.raises(type(fault)):
+            take(tmp_path)
+    assert files(tmp_path) == [".taken/calls/export-ca978112.csv"]
+    take(tmp_path)
+    assert files(tmp_path) == ["imported/calls/export-ca978112.csv"]
+
+
+def test_a_link_stays_and_is_named(tmp_path, imported):
+    secret = put(tmp_path / "elsewhere", "secret.csv")
+    (tmp_path / "inbox" / "calls").mkdir(parents=True)
+    (tmp_path / "inbox" / "calls" / "link.csv").symlink_to(secret)
+    said: list[str] = []
+    assert take(tmp_path, said) == []
+    assert "link.csv stays where it is: it is a link" in said[0]
+    assert imported == []
+
+
+def test_an_inbox_on_another_disk_is_emptied_all_the_same(tmp_path, imported, monkeypatch):
+    put(tmp_path / "inbox" / "calls", "export.csv")
+    replace, refused = Path.replace, []
+
+    def other_disk(self: Path, target: Path) -> Path:
+        if self.parent.name == "calls" and not refused and ".taken" in str(target):
+            refused.append(self)
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return replace(self, target)
+
+    monkeypatch.setattr(Path, "replace", other_disk)
+    assert len(take(tmp_path)) == len(refused) == 1
     assert files(tmp_path) == ["imported/calls/export-ca978112.csv"]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -41,6 +42,18 @@ def test_an_address_gets_it_as_a_post(tmp_path, server):
     address, got = server
     assert notify(f"{address}/hook", VERDICT, root=tmp_path) == ""
     assert [json.loads(body) for body in got] == [VERDICT]
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9/with a blank", "http://[half"])
+def test_an_address_that_is_none_is_one_sentence(tmp_path, address):
+    assert "could not be told:" in notify(address, VERDICT, root=tmp_path)
+
+
+def test_a_command_that_takes_too_long_ends_with_all_that_it_began(tmp_path, monkeypatch):
+    monkeypatch.setattr("dial2vec.schedule.notify.SECONDS", 0.5)
+    assert "timed out" in notify("(sleep 2; touch late) | cat", VERDICT, root=tmp_path)
+    time.sleep(2.5)
+    assert not (tmp_path / "late").exists()
 
 
 def test_nobody_is_told_where_there_is_no_hook(tmp_path):

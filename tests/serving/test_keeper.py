@@ -142,6 +142,18 @@ def test_a_champion_that_does_not_come_up_leaves_the_old_one_serving(during):
     during(scenario)
 
 
+def test_one_that_did_not_come_up_is_tried_again_when_the_alias_has_moved_and_is_back(during):
+    def scenario(house: House) -> None:
+        house.registry.version = "13"
+        said = house.told("did not come up")
+        house.registry.version = "1"
+        time.sleep(0.4)
+        house.registry.version = "13"
+        house.until(lambda: house.said.count(said) == 2)
+
+    during(scenario)
+
+
 def test_a_first_version_that_does_not_come_up_is_an_error(during, tmp_path):
     with listen("127.0.0.1", 0) as listening, pytest.raises(Dial2vecError, match="version 13 cannot be served: its"):
         House(Registry(version="13"), listening, tmp_path).keeper.run()

@@ -28,6 +28,7 @@ def run() -> None:
     The corpora are those of params.yaml. What has not changed is not run again; a run that was stopped goes on.
     """
     from dial2vec.artifacts import find_root
+    from dial2vec.dvc_files import note_data
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
     from dial2vec.pipeline import dvc, ensure_data, results_table, targets
@@ -37,6 +38,8 @@ def run() -> None:
     with checkout_lock(root, "dial2vec run"):
         ensure_data(root, settings.corpora)
         dvc(root, "repro", *targets(settings.corpora))
+        # DVC has versioned data/ on its way.
+        note_data(root)
     click.echo(f"\n{results_table(root, settings)}\n")
     click.echo("MLflow page: make mlflow    Prefect page: make prefect")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from dial2vec.cli.group import examples
@@ -17,13 +19,14 @@ def schedule(port: int, now: bool) -> None:
     worker, and starts them again when they end. Where PREFECT_API_URL names a server, that one is used.
     """
     from dial2vec.artifacts import find_root
+    from dial2vec.pages import PREFECT_SERVER
     from dial2vec.params import load_settings
     from dial2vec.schedule.deployment import write_deployment
     from dial2vec.schedule.supervisor import supervise
 
     root = find_root()
     options = load_settings(root / "params.yaml").schedule
-    write_deployment(root, options)
+    write_deployment(root, options, shared=bool(os.environ.get(PREFECT_SERVER)))
     click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting the server and a worker, a minute or so")
     supervise(root, port, now=now, say=click.echo)
     click.echo("Stopped: nothing is retrained until `make schedule` is run again.")

@@ -125,7 +125,9 @@ def _hashes(ids: pa.ChunkedArray) -> Hashes:
 
 def quarantined(part: Part) -> list[Quarantined]:
     """Return what of a shard could not be used."""
-    found = [json.loads(line) for line in part.quarantine.read_text(encoding="utf-8").splitlines()]
+    # Not by `splitlines`, which also cuts where an id has a line separator of Unicode.
+    with part.quarantine.open(encoding="utf-8") as lines:
+        found = [json.loads(line) for line in lines]
     return [Quarantined(Origin(one["source"], one["line"]), one["dialogue_id"], one["reason"]) for one in found]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dial2vec.evaluation.intervals import Contributions
-from dial2vec.files import atomic_path
+from dial2vec.files import atomic_path, code_hash
 
 if TYPE_CHECKING:
     from dial2vec.evaluation.measure import Measured
@@ -27,7 +27,7 @@ def keep(folder: Path, encoder_hash: str, dev_hash: str, measured: Measured) -> 
 
 
 def kept(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[str, float], Contributions] | None:
-    """Return what was kept of an encoder on a dev split; None for nothing, or a file that is not whole."""
+    """Return what this code kept of an encoder on a dev split; None for nothing, or a file that is not whole."""
     try:
         with np.load(_path(folder, encoder_hash, dev_hash)) as found:
             scores: dict[str, float] = json.loads(str(found["scores"]))
@@ -37,4 +37,5 @@ def kept(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[str, floa
 
 
 def _path(folder: Path, encoder_hash: str, dev_hash: str) -> Path:
-    return folder / f"{encoder_hash[:16]}-{dev_hash}.npz"
+    # Other code may read or score otherwise, and such figures must not be compared.
+    return folder / f"{encoder_hash[:16]}-{dev_hash}-{code_hash()[:8]}.npz"

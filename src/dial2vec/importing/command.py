@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dial2vec.files import checkout_lock
+from dial2vec.importing.assembling import Outcome
 from dial2vec.importing.options import Options
 from dial2vec.importing.reading import Export, read_export
 from dial2vec.importing.redaction import COUNTRIES, Redactor, redact
@@ -37,8 +38,10 @@ def import_export(
     dry_run: bool,
     replace: bool,
     say: Callable[[str], None],
-) -> None:
+) -> Outcome:
     """Import a file or folder into a corpus, telling what is understood before anything is written.
+
+    Returns its dialogues, and what was set aside.
 
     :param root: of the project.
     :param masks: None leaves everything as it is.
@@ -46,7 +49,8 @@ def import_export(
     :param dry_run: whether to stop after telling.
     :param replace: whether a file that this export's import did not write may be replaced; it is kept elsewhere.
     :param say: shows lines to the user.
-    :raises Dial2vecError: when nothing can be read or used, or the output is not this export's.
+    :raises CorpusError: when nothing can be read or used, or the output is not this export's.
+    :raises VersioningError: when it was written, and DVC could not version it.
     """
     from dial2vec.pipeline import add_data, restore_data
 
@@ -57,7 +61,7 @@ def import_export(
     if dry_run:
         set_known_aside(export.outcome, places)
         say(f"{summary(export, redactor)}\n\nDry run: nothing is written.")
-        return
+        return export.outcome
     with checkout_lock(root, f"import into {corpus}"):
         restore_data(root)
         require_own(places, replace=replace)
@@ -72,6 +76,7 @@ def import_export(
     say(f"Wrote {places.output.relative_to(root)}")
     say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`; or look at it without training:")
     say(f"      dial2vec index data/{corpus} --output first")
+    return export.outcome
 
 
 def _prepare(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run
 
+from dial2vec.errors import BusyError
 from dial2vec.registry.records import CHAMPION, PREVIOUS, Decision
-from dial2vec.registry.store import model_name
+from dial2vec.registry.store import aliases_of, model_name, newest_first
 
 KIND = "decision"
 # What a tag of a run holds, with room to spare.
@@ -33,8 +34,10 @@ def record(
 
     :param text: the run's description, Markdown.
     :param metrics: figures of the run.
+    :raises BusyError: when another machine has moved the champion meanwhile; nothing is moved then.
     """
-    name, number = model_name(corpus), len(_runs(client, experiment_id)) + 1
+    name = model_name(corpus)
+    number = max((_number(run) for run in _runs(client, experiment_id)), default=0) + 1
     tags = {
         "kind": KIND,
         "decision.number": str(number),
@@ -52,8 +55,12 @@ def record(
     if logged:
         client.log_batch(run_id, metrics=logged)
     if decision.before != decision.after:
+        # The lock is of this checkout; others may use the same server.
+        if aliases_of(client, name).get(CHAMPION, "") != decision.before:
+            client.set_terminated(run_id, "FAILED")
+            raise BusyError(f"the champion of {name} has changed meanwhile; look at `dial2vec history {corpus}`.")
         client.set_registered_model_alias(name, CHAMPION, decision.after)
-    _close(client, name, run_id, decision)
+    _close(client, experiment_id, name, run_id, decision)
 
 
 def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
@@ -68,7 +75,7 @@ def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
         decision = _decision(run)
         champion = str(client.get_registered_model(name).aliases.get(CHAMPION, ""))
         if champion == decision.after:
-            _close(client, name, run.info.run_id, decision)
+            _close(client, experiment_id, name, run.info.run_id, decision)
         else:
             client.set_terminated(run.info.run_id, "FAILED")
 
@@ -78,9 +85,16 @@ def decisions(client: MlflowClient, experiment_id: str) -> list[Decision]:
     return [_decision(run) for run in _runs(client, experiment_id) if run.info.status == "FINISHED"]
 
 
-def _close(client: MlflowClient, name: str, run_id: str, decision: Decision) -> None:
+def _close(client: MlflowClient, experiment_id: str, name: str, run_id: str, decision: Decision) -> None:
     if decision.kind == "promoted":
         client.set_registered_model_alias(name, PREVIOUS, decision.before)
+    elif decision.kind == "rolled back":
+        # The one that was taken back is no place to go back to.
+        before = _champion_before(decisions(client, experiment_id), decision.after)
+        if before in {str(version.version) for version in newest_first(client, name)}:
+            client.set_registered_model_alias(name, PREVIOUS, before)
+        elif PREVIOUS in aliases_of(client, name):
+            client.delete_registered_model_alias(name, PREVIOUS)
     if decision.before != decision.after:
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(decision.when))
         said = f"Champion: version {decision.after}, since {since}. {decision.reason}"
@@ -97,7 +111,17 @@ def _runs(client: MlflowClient, experiment_id: str) -> list[Run]:
         found += page
         token = page.token
         if not token:
-            return sorted(found, key=lambda run: int(run.data.tags["decision.number"]))
+            return sorted(found, key=_number)
+
+
+def _number(run: Run) -> int:
+    return int(run.data.tags["decision.number"])
+
+
+def _champion_before(decided: list[Decision], version: str) -> str | None:
+    """Return who was champion before `version` became it for the last time by promotion; None for nobody."""
+    found = [one.before for one in decided if one.kind == "promoted" and one.after == version]
+    return found[-1] if found else None
 
 
 def _decision(run: Run) -> Decision:

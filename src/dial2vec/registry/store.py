@@ -9,13 +9,13 @@ import json
 import os
 import shutil
 import sqlite3
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from dial2vec.addresses import shown, silence
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.telemetry import switch_off
@@ -116,21 +116,18 @@ def one_sentence(uri: str) -> Iterator[None]:
                 "It must be a whole database of this MLflow version in a folder that you may write to; restore it, "
                 "or move the folder `mlruns` away and run `make run`."
             )
-        raise ModelError(f"the MLflow store {uri} cannot be used: {reason}. {advice}") from error
+        raise ModelError(f"the MLflow store {shown(uri)} cannot be used: {reason}. {advice}") from error
 
 
 def _probe(uri: str) -> None:
     """Ask a server for a sign of life: MLflow's own client retries a dead one for two minutes."""
     if not uri.startswith(("http://", "https://")):
         return
-    try:
-        with urllib.request.urlopen(f"{uri.rstrip('/')}/health", timeout=10):
-            pass
-    except (OSError, ValueError) as error:
+    if reason := silence(f"{uri.rstrip('/')}/health", seconds=10):
         raise ModelError(
-            f"the MLflow server {uri} does not answer ({error}). Start it, correct {SERVER}, or unset {SERVER} "
+            f"the MLflow server {shown(uri)} does not answer ({reason}). Start it, correct {SERVER}, or unset {SERVER} "
             "to use the store below the project."
-        ) from error
+        )
 
 
 def _create(database: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +18,21 @@ FLOW, NAME, POOL = "retrain", "nightly", "dial2vec"
 HEAD = "# Written by `dial2vec schedule` from params.yaml for this folder: change the block `schedule` there.\n"
 
 
-def write_deployment(root: Path, schedule: Schedule) -> Path:
+def names(root: Path, *, shared: bool) -> tuple[str, str]:
+    """Return what the deployment and its work pool are called.
+
+    :param shared: whether the server may have other checkouts' as well, which must not take this one's runs.
+    """
+    if not shared:
+        return NAME, POOL
+    own = f"{os.uname().nodename}-{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:4]}"
+    return f"{NAME}-{own}", f"{POOL}-{own}"
+
+
+def write_deployment(root: Path, schedule: Schedule, *, shared: bool = False) -> Path:
     """Write `prefect.yaml`, and return its path.
 
+    :param shared: as in `names`.
     :raises SettingsError: when the cron expression names no time.
     """
     from cronsim import CronSim, CronSimError
@@ -30,17 +44,18 @@ def write_deployment(root: Path, schedule: Schedule) -> Path:
             f"params.yaml: schedule.cron: found {schedule.cron!r} ({error}); expected minute, hour, day, month and "
             "weekday, such as '0 3 * * *' for every night at three."
         ) from error
+    name, pool = names(root, shared=shared)
     content = {
         "name": "dial2vec",
         "prefect-version": version("prefect"),
         "pull": [{"prefect.deployments.steps.set_working_directory": {"directory": str(root)}}],
         "deployments": [
             {
-                "name": NAME,
+                "name": name,
                 "description": "Takes in new dialogues, retrains what changed, and promotes what is better.",
                 "entrypoint": "flows/retrain.py:retrain",
                 "parameters": {},
-                "work_pool": {"name": POOL},
+                "work_pool": {"name": pool},
                 "schedules": [{"cron": schedule.cron, "timezone": schedule.timezone, "active": True}],
             }
         ],

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from dial2vec.embedding.embed import embed_file, here
-from dial2vec.embedding.shards import look_at
+from dial2vec.embedding.shards import files_of, look_at
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import read_json, write_json
@@ -20,7 +20,9 @@ def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> s
     """
     model = local_model(f"models:/dial2vec-{corpus}@champion", root=root)
     look_at(folder)
-    states = [(path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in sorted(folder.glob("*"))]
+    states = [
+        (str(path.relative_to(folder)), path.stat().st_size, path.stat().st_mtime_ns) for path in files_of(folder)
+    ]
     key = hashlib.sha256(repr((str(model), states)).encode()).hexdigest()
     output, memory = folder.with_name(f"{folder.name}.vectors"), root / "artifacts" / "embedded.json"
     if output.exists() and _known(memory).get(str(folder)) == key:

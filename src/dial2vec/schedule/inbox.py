@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dial2vec.errors import Dial2vecError
+from dial2vec.errors import CorpusError, VersioningError
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.importing.command import Masks, import_export
 from dial2vec.importing.options import Options
@@ -28,11 +30,15 @@ class Arrival:
     :param corpus: of the folder it lay in.
     :param name: of the file.
     :param refused: why it could not be used; empty when it was imported.
+    :param dialogues: how many it brought.
+    :param aside: how many of it were set aside, such as those whose id is known already.
     """
 
     corpus: str
     name: str
     refused: str = ""
+    dialogues: int = 0
+    aside: int = 0
 
 
 def take_in(
@@ -41,11 +47,13 @@ def take_in(
     """Import every whole file of `inbox/<corpus>/`, and move it to `inbox/imported` or, with its reason, `refused`.
 
     Killed at any moment, the next call goes on: a file is first moved to `inbox/.taken`, under a name with the first
-    digits of its SHA-256, and importing it again changes nothing. Files in use, hidden ones and folders stay.
+    digits of its SHA-256, and importing it again changes nothing. Files in use, hidden ones, links and folders stay.
+    What is no fault of the file, such as a full disk or a busy DVC, refuses none: it waits in `inbox/.taken`.
 
     :param corpora: those that may grow; files of others stay, and are named.
     :param redact: whether e-mail addresses, phone and card numbers and speakers' names are masked.
     :param say: shows lines to the user.
+    :raises Dial2vecError: when something but a file is at fault.
     """
     if not inbox.is_dir():
         return []
@@ -53,6 +61,9 @@ def take_in(
         say(f"{stranger} stays where it is: expected {inbox.name}/<corpus>/<file>, and a corpus of params.yaml")
     for corpus in corpora:
         for path in _whole_files(inbox / corpus):
+            if path.is_symlink():
+                say(f"{path} stays where it is: it is a link; put the file itself there")
+                continue
             _move(path, inbox / TAKEN / corpus / _own_name(path))
     found = []
     for corpus in corpora:
@@ -63,7 +74,7 @@ def take_in(
 
 def _import(root: Path, inbox: Path, corpus: str, path: Path, *, redact: bool, say: Callable[[str], None]) -> Arrival:
     try:
-        import_export(
+        outcome = import_export(
             root,
             path,
             corpus=corpus,
@@ -74,7 +85,9 @@ def _import(root: Path, inbox: Path, corpus: str, path: Path, *, redact: bool, s
             replace=False,
             say=say,
         )
-    except Dial2vecError as error:
+    except VersioningError:
+        raise
+    except CorpusError as error:
         target = inbox / REFUSED / corpus / path.name
         with atomic_path(target.with_name(f"{target.name}.reason.txt")) as temporary:
             temporary.write_text(f"{error}\n", encoding="utf-8")
@@ -82,7 +95,7 @@ def _import(root: Path, inbox: Path, corpus: str, path: Path, *, redact: bool, s
         say(f"{path.name} was refused: {error}")
         return Arrival(corpus, path.name, str(error))
     _move(path, inbox / IMPORTED / corpus / path.name)
-    return Arrival(corpus, path.name)
+    return Arrival(corpus, path.name, dialogues=len(outcome.dialogues), aside=len(outcome.quarantine))
 
 
 def _whole_files(folder: Path) -> Iterator[Path]:
@@ -111,4 +124,12 @@ def _own_name(path: Path) -> str:
 def _move(path: Path, target: Path) -> None:
     with write_errors(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        path.replace(target)
+        try:
+            path.replace(target)
+        except OSError as error:
+            # A folder of the inbox may be another disk.
+            if error.errno != errno.EXDEV:
+                raise
+            with atomic_path(target) as temporary:
+                shutil.copy2(path, temporary)
+            path.unlink()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import subprocess
 import urllib.request
 from collections.abc import Mapping
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +33,24 @@ def notify(hook: str | None, verdict: Mapping[str, Any], *, root: Path) -> str:
             request = urllib.request.Request(hook, data=body, headers={"Content-Type": "application/json"})
             with urllib.request.urlopen(request, timeout=SECONDS):
                 return ""
-        done = subprocess.run(hook, shell=True, cwd=root, input=body, capture_output=True, timeout=SECONDS, check=False)
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        status, said = _run(hook, body, root)
+    except (OSError, ValueError, HTTPException, subprocess.TimeoutExpired) as error:
         return f"`schedule.notify` ({hook}) could not be told: {error}"
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        return f"`schedule.notify` ({hook}) ended with status {done.returncode}: {said[-1] if said else 'no reason'}"
+    if status:
+        return f"`schedule.notify` ({hook}) ended with status {status}: {said[-1] if said else 'no reason'}"
     return ""
+
+
+def _run(hook: str, body: bytes, root: Path) -> tuple[int, list[str]]:
+    """Run a shell command, and return its status and its complaints; one that takes too long ends with all it began."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        hook, shell=True, cwd=root, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, start_new_session=True
+    ) as process:
+        try:
+            _, complaints = process.communicate(body, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, complaints.decode(errors="replace").strip().splitlines()

@@ -76,6 +76,11 @@ class Retraining:
                 self.refused.append(f"{one.corpus}/{one.name}: {one.refused}")
             else:
                 self.imported.append(f"{one.corpus}/{one.name}")
+                if one.aside:
+                    self.notes.append(
+                        f"of {one.corpus}/{one.name} {one.dialogues} dialogues were imported, {one.aside} set aside: "
+                        f"artifacts/{one.corpus}/import says why"
+                    )
 
     @property
     def failed(self) -> str:

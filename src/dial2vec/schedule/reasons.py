@@ -99,4 +99,6 @@ def _by_content(dialogues: Iterable[Dialogue]) -> dict[str, Dialogue]:
 def _records(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    # Not by `splitlines`, which also cuts where an id has a line separator of Unicode.
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]

@@ -8,15 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dial2vec.addresses import shown, silence
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
 from dial2vec.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
-from dial2vec.schedule.deployment import FLOW, NAME, POOL
+from dial2vec.schedule.deployment import FLOW, names
 from dial2vec.schedule.runs import mark_dead
 
 # A server makes its database when it first starts, on a busy machine.
@@ -44,7 +44,7 @@ class Process:
     starts: list[float] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start it, in a group of its own, to be ended with this process.
+        """Start it, to be ended with this process.
 
         :raises Dial2vecError: when it has ended too often.
         """
@@ -90,9 +90,10 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
     """
     remote = os.environ.get(PREFECT_SERVER)
     address = remote or f"http://127.0.0.1:{port}/api"
+    name, pool = names(root, shared=bool(remote))
     environment, logs = environment_for(root, address), root / ".prefect" / "logs"
     serve = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
-    work = ("-m", "prefect", "worker", "start", "--pool", POOL, "--name", f"{os.uname().nodename} {root.name}")
+    work = ("-m", "prefect", "worker", "start", "--pool", pool, "--name", f"{os.uname().nodename} {root.name}")
     server = Process("Prefect's server", serve, environment, logs / "server.log")
     worker = Process("Prefect's worker", work, environment, logs / "worker.log")
     processes = [worker] if remote else [worker, server]
@@ -101,14 +102,14 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
             check_port(port, "schedule")
             server.start()
         _wait_until_ready(address, server)
-        _prefect(root, environment, "work-pool", "create", POOL, "--type", "process", "--overwrite")
+        _prefect(root, environment, "work-pool", "create", pool, "--type", "process", "--overwrite")
         _prefect(root, environment, "deploy", "--all", "--prefect-file", str(root / "prefect.yaml"))
-        for name in _mark_dead(root, address, strangers=not remote):
-            say(f"the run {name} was killed before it ended; it is marked so")
+        for run in _mark_dead(root, address, strangers=not remote):
+            say(f"the run {run} was killed before it ended; it is marked so")
         worker.start()
         if now:
-            _prefect(root, environment, "deployment", "run", f"{FLOW}/{NAME}")
-        say(f"Ready. Page: {address.removesuffix('/api')}    Ctrl-C ends it; logs are in {logs}")
+            _prefect(root, environment, "deployment", "run", f"{FLOW}/{name}")
+        say(f"Ready. Page: {shown(address).removesuffix('/api')}    Ctrl-C ends it; logs are in {logs}")
         while True:
             time.sleep(1)
             for process in reversed(processes):
@@ -116,7 +117,11 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
                     say(f"{process.name} ended with status {process.child.returncode}, and is started again")
                     process.start()
                     if process is server:
-                        _wait_until_ready(address, server)
+                        try:
+                            _wait_until_ready(address, server)
+                        except Dial2vecError:
+                            # What does not answer is ended, and so started again at the next look.
+                            server.stop()
 
 
 @contextlib.contextmanager
@@ -139,19 +144,23 @@ def _stopped_together(processes: Sequence[Process]) -> Iterator[None]:
 def _wait_until_ready(address: str, server: Process) -> None:
     deadline = time.monotonic() + READY_SECONDS
     while True:
-        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/health", timeout=5):
+        if silence(f"{address}/health", seconds=5) is None:
             return
         if server.child is not None and server.child.poll() is not None:
             raise Dial2vecError(f"{server.name} ended with status {server.child.returncode}; see {server.log}.")
         if time.monotonic() > deadline:
-            raise Dial2vecError(f"{address} did not answer within {READY_SECONDS} seconds. Is the address right?")
+            raise Dial2vecError(
+                f"{shown(address)} did not answer within {READY_SECONDS} seconds. Is the address right?"
+            )
         time.sleep(0.5)
 
 
 def _mark_dead(root: Path, address: str, *, strangers: bool) -> list[str]:
     from prefect.client.orchestration import SyncPrefectClient
+    from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_KEY
 
-    with SyncPrefectClient(address) as client:
+    password, key = PREFECT_API_AUTH_STRING.value(), PREFECT_API_KEY.value()
+    with SyncPrefectClient(address, auth_string=password, api_key=key) as client:
         return mark_dead(root, client, strangers=strangers)
 
 

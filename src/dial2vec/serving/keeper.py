@@ -147,9 +147,11 @@ class Keeper:
             try:
                 self._events.put(("champion", self.address.current(self.root)))
                 told = ""
-            except Dial2vecError as error:
-                if str(error) != told:
-                    told = str(error)
+            except Exception as error:
+                # Also what a proxy or a file system in between makes of it: the thread must not end.
+                said = str(error) if isinstance(error, Dial2vecError) else f"{type(error).__name__}: {error}"
+                if said != told:
+                    told = said
                     self._events.put(("trouble", told))
             with contextlib.suppress(queue.Empty):
                 self._wake.get(timeout=self.settings.check_seconds)
@@ -162,6 +164,8 @@ class Keeper:
 
     def _on_champion(self, version: str) -> None:
         self._wanted, present = version, self.serving.version if self.serving else ""
+        if version != self._refused:
+            self._refused = ""
         if not self._stopping and self.coming is None and version not in (present, self._refused):
             self._start(version)
 
