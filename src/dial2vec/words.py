@@ -11,6 +11,12 @@ UNSPACED = (
 WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 
 
+def printable(text: str, width: int | None = None) -> str:
+    """Return a text on one line, of at most `width` characters, without what could steer a terminal."""
+    shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    return shown if width is None or len(shown) <= width else f"{shown[: width - 3]}..."
+
+
 def words(text: str) -> list[str]:
     """Return the words of a text: what blanks separate, and each character of a script that writes none.
 

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
-from dial2vec.clustering import cluster, clustering, read_clusters
+from dial2vec.clustering import cluster, clustering, clusters, read_clusters
+from dial2vec.clustering.clusters import read_assignment
 from dial2vec.clustering.partition import unit_rows
 from dial2vec.collection import Collection
 from dial2vec.collection.adding import _rows
@@ -109,9 +110,9 @@ def test_a_cluster_that_falls_into_two_is_told(make):
     raw = np.fromfile(make.folder / "vectors.f32", dtype=np.float32).reshape(-1, D)
     raw[120:] = maker_vectors
     raw.tofile(make.folder / "vectors.f32")
-    clusters, _ = read_clusters(collection)
+    found, _ = read_clusters(collection)
     # Near enough that none of them counts as far.
-    calm = [one.far - 1 for one in clusters.clusters]
+    calm = [one.far - 1 for one in found.clusters]
     path = make.folder / "clusters" / "clusters.json"
     record = json.loads(path.read_text())
     for one, far in zip(record["clusters"], calm, strict=True):
@@ -155,9 +156,53 @@ def test_fewer_dialogues_than_clusters_are_refused(make):
 def test_damaged_clusters_are_named(make):
     collection = make.add(*[0, 1] * 20)
     cluster(collection, k=2)
-    (make.folder / "clusters" / "centres.npy").write_bytes(b"no")
-    with pytest.raises(ArtifactError, match="Remove it, and run `dial2vec cluster"):
+    [centres] = (make.folder / "clusters").glob("centres-*.npz")
+    centres.write_bytes(b"no")
+    with pytest.raises(ArtifactError, match="--anew` makes all of it anew"):
         cluster(collection)
+    assert [one.size for one in cluster(collection, anew=True).clusters] == [20, 20]
+
+
+@pytest.mark.parametrize("at", ["write_table", "write_csv", "write_json"])
+def test_a_kill_while_clusters_are_written_leaves_those_that_were_there(make, monkeypatch, at):
+    before = cluster(make.add(*[0] * 40, *[1] * 30, *[2] * 20), k=3)
+    was = read_assignment(Collection(make.folder)).tolist()
+    # The largest comes first, so that a mixture of both would give the wrong ids.
+    collection = make.add(*[2] * 60)
+    where = {"write_table": clusters.pq, "write_csv": clusters.pc, "write_json": clusters}[at]
+    with monkeypatch.context() as patch:
+        patch.setattr(where, at, lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            cluster(collection, k=3)
+    assert read_clusters(collection)[0] == before
+    assert read_assignment(collection).tolist() == was
+    after = cluster(collection, k=3)
+    assert read_assignment(collection)[:90].tolist() == was
+    assert [one.id for one in after.clusters] == [2, 0, 1]
+    assert len(list((make.folder / "clusters").glob("centres-*.npz"))) == 1
+
+
+def test_a_topic_that_grows_by_a_few_a_night_is_found(make):
+    cluster(make.add(*[0] * 60, *[1] * 60, *[2] * 60))
+    found = [cluster(make.add(*[5] * 6)) for _ in range(4)]
+    assert [len(one.clusters) for one in found] == [3, 3, 4, 4]
+    assert "Cluster 3 has appeared, with 18 new dialogues" in found[2].news[0]
+    assert found[3].clusters[3].size == 24
+
+
+def test_what_is_far_from_all_and_from_each_other_is_no_cluster(make, monkeypatch):
+    before = cluster(make.add(*[0] * 60, *[1] * 60, *[2] * 60))
+    make.add(*[3, 4, 5, 6, 7] * 8)
+    raw = np.fromfile(make.folder / "vectors.f32", dtype=np.float32).reshape(-1, D)
+    raw[180:] = unit_rows(np.random.default_rng(1).normal(size=(40, D)) * (np.arange(D) > 2))
+    raw.tofile(make.folder / "vectors.f32")
+    assert [one.id for one in cluster(Collection(make.folder)).clusters] == [one.id for one in before.clusters]
+
+
+@pytest.mark.parametrize(("options", "least"), [({"by": "density"}, 15), ({"k": 9}, 9)])
+def test_what_takes_more_dialogues_is_one_sentence(make, options, least):
+    with pytest.raises(CorpusError, match=f"has 4 dialogues; expected at least {least}"):
+        cluster(make.add(0, 1, 0, 1), **options)
 
 
 def test_command_prints_names_and_where_the_assignment_is(make):

@@ -55,10 +55,10 @@ def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
     assert jaccards(true, assign(units, centres).groups, 3).max(axis=1).tolist() == [1, 1, 1]
 
 
-def test_where_nothing_is_dense_there_is_one_region():
+def test_where_nothing_is_dense_there_is_no_region():
     units = unit_rows(np.random.default_rng(1).normal(size=(40, 12)))
     centres, outside = dense_centres(units, least=30, seed=1)
-    assert (len(centres), outside) == (1, 1.0)
+    assert (centres.shape, outside) == ((0, 12), 1.0)
 
 
 def test_the_true_number_is_proposed_and_its_clusters_are_stable():
@@ -104,3 +104,9 @@ def test_groups_are_matched_by_what_they_share():
     old = np.array([0, 0, 1, 1, 2, 2], dtype=np.int32)
     new = np.array([1, 1, 0, 0, 0, 3], dtype=np.int32)
     assert matched(old, new, 3, 4) == {1: 0, 0: 1, 3: 2}
+
+
+def test_a_group_is_not_another_because_of_one_dialogue():
+    old = np.repeat([0, 1], 100).astype(np.int32)
+    new = np.array([1] + [0] * 199, dtype=np.int32)
+    assert matched(old, new, 2, 2) == {0: 1}

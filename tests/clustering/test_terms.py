@@ -78,5 +78,7 @@ def test_names_are_unique_and_say_more_where_they_would_not_be():
     def terms(*texts: str) -> list[Term]:
         return [Term(text, 1.0, 0.5) for text in texts]
 
-    names = names_of([terms("a", "b", "c", "d"), terms("a", "b", "c", "e"), terms(), terms("a", "b", "c")])
-    assert names == ["a, b, c", "a, b, c, e", "cluster 2", "a, b, c (3)"]
+    names = names_of(
+        [terms("a", "b", "c", "d"), terms("a", "b", "c", "e"), terms(), terms("a", "b", "c")], [0, 1, 7, 3]
+    )
+    assert names == ["a, b, c", "a, b, c, e", "cluster 7", "a, b, c (3)"]

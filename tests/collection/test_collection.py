@@ -127,6 +127,34 @@ def test_another_encoder_is_refused(tmp_path, encoder, tiny_folder, dialogue):
         add(tmp_path / "c", path, encoder=other)
 
 
+def test_a_first_run_that_brought_nothing_binds_nobody_to_its_encoder(tmp_path, encoder, tiny_folder, dialogue):
+    (tmp_path / "empty.jsonl").write_text("{}\n")
+    with pytest.raises(CorpusError):
+        add(tmp_path / "c", tmp_path / "empty.jsonl", encoder=encoder)
+    other = DialogueEncoder.from_pretrained(tiny_folder, pooling="mean", device="cpu")
+    path = write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3)))
+    assert add(tmp_path / "c", path, encoder=other).dialogues == 3
+    assert DialogueEncoder.from_pretrained(tmp_path / "c" / "model").pooling == "mean"
+
+
+@pytest.mark.parametrize("name", ["vectors.f32", "dialogues.jsonl"])
+def test_a_file_that_is_too_short_is_not_filled_with_zeros(tmp_path, encoder, dialogue, name):
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3))), encoder=encoder)
+    path = tmp_path / "c" / name
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(ArtifactError, match=rf"{name} has \d+ bytes; expected at least"):
+        add(tmp_path / "c", write(tmp_path / "b.jsonl", dialogues_of(dialogue, range(5, 7))), encoder=encoder)
+
+
+def test_reasons_of_an_earlier_run_stay(tmp_path, encoder, dialogue):
+    known = dialogue("e", "a: w1")
+    add(tmp_path / "c", write(tmp_path / "a.jsonl", [dialogue("d", "a: w1"), known]), encoder=encoder)
+    changed = write(tmp_path / "b.jsonl", [dialogue("d", "a: w2"), known])
+    files = {add(tmp_path / "c", changed, encoder=encoder).quarantine_file for _ in range(2)}
+    assert len(files) == 2
+    assert all(path.is_file() for path in files)
+
+
 def test_its_own_copy_of_the_encoder_adds_to_it(tmp_path, encoder, dialogue):
     add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues_of(dialogue, range(3))), encoder=encoder)
     copy = DialogueEncoder.from_pretrained(Collection(tmp_path / "c").model, device="cpu")

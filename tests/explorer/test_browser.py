@@ -275,6 +275,24 @@ def test_where_drawing_is_slow_a_moving_map_has_fewer_points(page):
     assert page.value("window.drawn") == [10, 40]
 
 
+def test_without_webgl_the_list_opens_dialogues_all_the_same(chromium, addresses):
+    nothing = "HTMLCanvasElement.prototype.getContext = () => null"
+    added = chromium.ask("Page.addScriptToEvaluateOnNewDocument", source=nothing)["identifier"]
+    try:
+        chromium.look()
+        chromium.complaints.clear()
+        chromium.open(addresses["served"])
+        chromium.until("document.querySelectorAll('#list li').length > 5")
+        chromium.click("#list li")
+        chromium.until("!document.getElementById('reader').hidden")
+        chromium.key("Escape")
+        chromium.until("document.getElementById('reader').hidden")
+        assert "WebGL" in chromium.value("document.getElementById('stage').textContent")
+        assert chromium.complaints == []
+    finally:
+        chromium.ask("Page.removeScriptToEvaluateOnNewDocument", identifier=added)
+
+
 def test_search_by_meaning_is_offered_where_there_is_an_encoder(page):
     if page.value("document.getElementById('by').hidden"):
         assert page.value("location.protocol") == "file:"

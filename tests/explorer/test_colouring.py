@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from datetime import datetime
 
 import numpy as np
@@ -19,10 +18,8 @@ from .conftest import dialogues_of
 
 def write_clusters(folder, assignment, names):
     (folder / "clusters").mkdir()
-    table = pa.table({"dialogue_id": list(assignment), "cluster": pa.array(assignment.values(), pa.int32())})
+    table = pa.table({"dialogue_id": list(assignment), "name": [names[one] for one in assignment.values()]})
     pq.write_table(table, folder / "clusters" / "assignment.parquet")
-    described = {"clusters": [{"id": number, "name": name} for number, name in names.items()]}
-    (folder / "clusters" / "clusters.json").write_text(json.dumps(described))
 
 
 def test_labels_and_dates_colour_the_points(collection):
@@ -34,7 +31,7 @@ def test_labels_and_dates_colour_the_points(collection):
 
 def test_clusters_are_taken_where_they_are(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(4)))
-    write_clusters(tmp_path / "c", {"d0": 5, "d1": 5, "d2": -1}, {5: "lost cards"})
+    write_clusters(tmp_path / "c", {"d0": 5, "d1": 5}, {5: "lost cards"})
     by_cluster = colourings(collection, np.arange(4))[1]
     assert (by_cluster.title, by_cluster.names) == ("cluster", ("lost cards", "no cluster"))
     assert by_cluster.codes.tolist() == [0, 0, 1, 1]
@@ -44,7 +41,7 @@ def test_clusters_are_taken_where_they_are(grow, tmp_path):
 def test_damaged_clusters_are_named(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(4)))
     write_clusters(tmp_path / "c", {"d0": 5}, {5: "lost cards"})
-    (tmp_path / "c" / "clusters" / "clusters.json").write_text("[]")
+    (tmp_path / "c" / "clusters" / "assignment.parquet").write_text("[]")
     with pytest.raises(ArtifactError, match="clusters cannot be read"):
         colourings(collection, np.arange(4))
 

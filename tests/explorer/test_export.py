@@ -3,8 +3,12 @@ from __future__ import annotations
 import csv
 import io
 
-from dial2vec.dialogue import read_dialogues
+import pytest
+
+from dial2vec.dialogue import Dialogue, Turn, read_dialogues
 from dial2vec.explorer.export import comma_separated, json_lines
+from dial2vec.importing.options import Options
+from dial2vec.importing.reading import read_export
 
 from .conftest import dialogues_of
 
@@ -21,4 +25,20 @@ def test_csv_has_a_row_per_turn_with_nothing_lost():
     assert len(rows) == 30
     said = [(one.dialogue_id, turn.speaker, turn.text) for one in dialogues for turn in one.turns]
     assert [(row["dialogue_id"], row["speaker"], row["text"]) for row in rows] == said
-    assert (rows[0]["date"], rows[0]["labels"], rows[2]["turn"]) == ("2026-01-01", "cards", "3")
+    assert (rows[0]["date"], rows[0]["labels"]) == ("2026-01-01", "cards")
+
+
+def test_csv_is_imported_as_the_same_dialogues(tmp_path):
+    dialogues = dialogues_of(range(10))
+    (tmp_path / "a.csv").write_text("".join(comma_separated(dialogues)), encoding="utf-8", newline="")
+    found = read_export(tmp_path / "a.csv", Options()).outcome.dialogues
+    assert [(one.dialogue_id, one.turns, one.labels) for one in found] == [
+        (one.dialogue_id, one.turns, one.labels) for one in dialogues
+    ]
+    assert [one.moment for one in found] == [one.moment for one in dialogues]
+
+
+@pytest.mark.parametrize("said", ['=HYPERLINK("http://x","y")', "+1", "-yes", "@all", "\tx"])
+def test_no_cell_is_a_formula(said):
+    rows = list(csv.reader(io.StringIO("".join(comma_separated([Dialogue(said, (Turn(said, said),))])), newline="")))
+    assert all(cell.startswith("'") for cell in (rows[1][0], rows[1][-1]))

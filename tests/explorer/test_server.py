@@ -55,7 +55,7 @@ def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
     assert len(ask("POST", "/export/jsonl", json=[2, 1]).text.splitlines()) == 2
     answer = ask("POST", "/export/csv", json=[1])
     assert answer.headers["content-type"].startswith("text/csv")
-    assert answer.text.splitlines()[0] == "dialogue_id,date,labels,turn,speaker,text"
+    assert answer.text.splitlines()[0] == "dialogue_id,date,labels,speaker,text"
 
 
 @pytest.mark.parametrize(
@@ -77,6 +77,12 @@ def test_wrong_requests_get_one_sentence(ask, method, address, body, said):
     answer = ask(method, address, content=body)
     assert answer.status_code == 400
     assert said in answer.json()["message"]
+
+
+def test_a_page_of_somebody_else_is_answered_nothing_but_the_page(ask):
+    elsewhere = {"Sec-Fetch-Site": "cross-site"}
+    assert ask("GET", "/search?by=meaning&words=x", headers=elsewhere).status_code == 403
+    assert ask("GET", "/", headers=elsewhere).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])

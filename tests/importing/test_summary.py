@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dial2vec.importing.options import Options
 from dial2vec.importing.reading import read_export
-from dial2vec.importing.summary import printable, summary
+from dial2vec.importing.summary import summary
 
 
 def shown(path):
@@ -40,8 +40,3 @@ def test_dialogues_of_one_turn_each_are_told(tmp_path):
     assert told in shown(path).splitlines()
     path.write_text("call_id,speaker,text\n1,a,hello\n1,b,hi\n")
     assert told not in shown(path)
-
-
-def test_what_could_steer_a_terminal_is_not_shown():
-    assert printable("a\x1b[31m\nb\u202ec") == "a [31m b c"
-    assert printable("x" * 200, 10) == "xxxxxxx..."

@@ -56,6 +56,30 @@ def test_new_dialogues_are_added_to_the_lists_that_are_there(make, monkeypatch):
     assert recall(make(2500)) >= 0.85
 
 
+def test_where_nothing_is_new_nothing_is_made(make, monkeypatch):
+    before = update_index(make(2000))
+    for name in ("_trained", "_add", "_measure"):
+        monkeypatch.setattr(approximate, name, lambda *_: pytest.fail("it was made anew"))
+    assert update_index(make(2000)) == before
+
+
+@pytest.mark.parametrize(("n", "anew"), [(2200, False), (3000, True)])
+def test_lists_are_made_anew_only_when_the_collection_has_grown_by_half(make, monkeypatch, n, anew):
+    monkeypatch.setattr(approximate, "RECALL", 1.1)
+    update_index(make(1900))
+    made, trained = [], approximate._trained
+    monkeypatch.setattr(approximate, "_trained", lambda *those: made.append(1) or trained(*those))
+    assert update_index(make(n)).trained == (n if anew else 1900)
+    assert len(made) == anew
+
+
+def test_without_faiss_every_vector_is_looked_at(make, monkeypatch, caplog):
+    update_index(make(2000))
+    monkeypatch.setattr(approximate, "has_faiss", lambda: False)
+    assert open_index(make(2000)) is None
+    assert "every vector is looked at: faiss is not installed" in caplog.text
+
+
 @pytest.mark.parametrize("n", [1500])
 def test_an_index_of_other_vectors_or_a_damaged_one_is_made_anew(make, n, tmp_path, caplog):
     update_index(make(2000))

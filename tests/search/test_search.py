@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from dial2vec.cli import main
 from dial2vec.collection import Collection, add
-from dial2vec.dialogue import write_dialogues
+from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.search import Filters, Search, exact
 from dial2vec.search.exact import nearest
-from dial2vec.search.search import dialogue_of_file
+from dial2vec.search.search import Hit, SpeakingTurn
+from dial2vec.search.showing import as_text
 
 
 def brute_force(vectors, query, k, rows):
@@ -167,18 +168,6 @@ def test_command_says_what_is_wrong_in_a_sentence(folder, arguments, said):
     assert said in done.stderr
 
 
-def test_file_of_several_dialogues_asks_which(tmp_path, dialogue):
-    path = tmp_path / "q.jsonl"
-    write_dialogues(path, [dialogue("x", "a: w1"), dialogue("y", "a: w2")])
-    with pytest.raises(CorpusError, match=r"has 2 dialogues.*q\.jsonl:x"):
-        dialogue_of_file(path, None)
-    with pytest.raises(CorpusError, match="no dialogue 'xx'"):
-        dialogue_of_file(path, "xx")
-    path.write_text("[1]")
-    with pytest.raises(CorpusError, match="expected an object"):
-        dialogue_of_file(path, None)
-
-
 def test_index_makes_a_collection_and_adds_to_it_by_its_own_encoder(tmp_path, tiny_folder, dialogue):
     path, output = tmp_path / "a.jsonl", tmp_path / "c"
     write_dialogues(path, [dialogue("x", "a: w1", "b: w2")])
@@ -196,3 +185,20 @@ def test_a_new_collection_is_read_by_the_encoder_of_the_install_where_none_is_na
     done = call("index", tmp_path / "a.jsonl", "--output", tmp_path / "c")
     assert "1 dialogues, 1 new" in done.stdout
     assert "those of all-MiniLM-L6-v2, which has learnt nothing from them; --model names another" in done.stdout
+
+
+def test_another_dialogue_of_the_same_id_is_a_hit(folder):
+    found = Search(Collection(folder))
+    [own] = found.collection.dialogues([3])
+    other = Dialogue(own.dialogue_id, (Turn("ann", "w1 w2"), Turn("bob", "w3")))
+    everyone = len(found.collection)
+    assert own.dialogue_id not in [hit.dialogue_id for hit in found.find(own, everyone)]
+    assert own.dialogue_id in [hit.dialogue_id for hit in found.find(other, everyone)]
+
+
+def test_nothing_that_was_said_steers_a_terminal():
+    turn = SpeakingTurn(0, "a", "\x1b[2J\x1b]0;x\x07hello", 1.0)
+    shown = as_text([Hit("id\x1b[31m", 0.5, ("\x1b[1m",), None, (turn,))], bold=False)
+    assert "\x1b" not in shown
+    assert "\x07" not in shown
+    assert "hello" in shown

@@ -12,6 +12,7 @@ import click
 
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
+from dial2vec.words import printable
 
 if TYPE_CHECKING:
     from dial2vec.clustering import Clusters
@@ -67,7 +68,9 @@ def _table(found: Clusters, collection: Collection) -> str:
         lines.append(f"{one.id:>4} {one.size:>7,} {one.stability:>6.2f}  {one.name}"[:width])
         for title, names in (("typical", one.typical), ("borderline", one.borderline)):
             for name in names[:1]:
-                said = " / ".join(turn.text for turn in next(collection.dialogues([collection.row(name)])).turns[:3])
+                [dialogue] = collection.dialogues([collection.row(name)])
+                said = printable(" / ".join(turn.text for turn in dialogue.turns[:3]))
                 room = max(LEAST_SAID, width - 36 - len(name))
-                lines.append(f"{'':21}{title:<10}  {textwrap.shorten(said, room, placeholder=' ...'):<{room}}  {name}")
+                said = textwrap.shorten(said, room, placeholder=" ...")
+                lines.append(f"{'':21}{title:<10}  {said:<{room}}  {printable(name)}")
     return "\n".join(lines)

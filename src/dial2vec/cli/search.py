@@ -62,9 +62,12 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
 def _update(collection: Collection, asked: bool) -> None:
     from tqdm.auto import tqdm
 
-    from dial2vec.search.approximate import FROM, update_index
+    from dial2vec.search.approximate import FAISS, FROM, has_faiss, update_index
 
     if not asked and len(collection) < FROM:
+        return
+    if not has_faiss():
+        click.echo(f"No index was made, so every vector is looked at: {FAISS}", err=True)
         return
     with tqdm(total=len(collection), unit="vector", disable=None, desc="index") as bar:
         measured = update_index(collection, done=bar.update)
@@ -128,12 +131,12 @@ def _asked(query: str | None) -> str | Dialogue | None:
     """Return the dialogue of a file where the query names one, else the query."""
     if query is None:
         return None
-    from dial2vec.search.search import dialogue_of_file
+    from dial2vec.one_dialogue import find_dialogue
 
     name, _, dialogue_id = query.rpartition(":")
     for path, which in ((Path(query), None), (Path(name), dialogue_id)):
         if path.suffix in (".json", ".jsonl", ".gz") and path.is_file():
-            return dialogue_of_file(path, which)
+            return find_dialogue(path, which, way=f"{path}:{{}}")
     return query
 
 

@@ -1,7 +1,13 @@
-"""Clusters as they are kept beside a collection, in its folder `clusters`."""
+"""Clusters as they are kept beside a collection, in its folder `clusters`.
+
+`clusters.json` is written last and names the file of centres and assignment that it belongs to, so a killed run leaves
+what was there before.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +23,7 @@ from dial2vec.collection import Collection
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class Clusters:
     :param seed: of every draw.
     :param agreement: mean adjusted Rand index with the clusters of halves, at most 1.
     :param seen: dialogues that were assigned, the first ones of the collection.
+    :param settled: dialogues that were there when all were last clustered from scratch.
     :param next_id: of the next cluster that appears.
     :param clusters: in the order of their centres.
     :param news: what has changed since the last time, in sentences.
@@ -66,6 +73,7 @@ class Clusters:
     seed: int
     agreement: float
     seen: int
+    settled: int
     next_id: int
     clusters: tuple[Cluster, ...]
     news: tuple[str, ...] = ()
@@ -89,13 +97,14 @@ def read_clusters(collection: Collection) -> tuple[Clusters, Vectors] | None:
         record = read_json(folder / "clusters.json")
         if record.pop("format") != FORMAT or record["fingerprint"] != collection.manifest.fingerprint:
             return None
+        with np.load(folder / record.pop("state")) as state:
+            centres: Vectors = state["centres"]
         clusters = _from_record(record)
-        centres = np.load(folder / "centres.npy")
         if len(centres) != len(clusters.clusters) or clusters.seen > len(collection):
             raise ValueError("centres and clusters do not fit each other")
-    except (ArtifactError, OSError, ValueError, KeyError, TypeError) as error:
+    except (ArtifactError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ArtifactError(
-            f"{folder} cannot be read ({error}). Remove it, and run `dial2vec cluster {collection.folder}`."
+            f"{folder} cannot be read ({error}). `dial2vec cluster {collection.folder} --anew` makes all of it anew."
         ) from error
     return clusters, centres
 
@@ -115,11 +124,13 @@ def _from_record(record: dict[str, Any]) -> Clusters:
 
 def read_assignment(collection: Collection) -> Groups:
     """Return the cluster id of each dialogue that was assigned, int32 [seen]."""
-    return np.asarray(pq.read_table(folder_of(collection) / "assignment.parquet", columns=["cluster"])["cluster"])
+    folder = folder_of(collection)
+    with np.load(folder / read_json(folder / "clusters.json")["state"]) as state:
+        return np.asarray(state["assignment"], dtype=np.int32)
 
 
 def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors, assignment: Assignment) -> None:
-    """Write `clusters.json` and `centres.npy`, and who belongs where to `assignment.parquet` and `assignment.csv`."""
+    """Write who belongs where to `assignment.parquet` and `assignment.csv`, and all else; atomic as a whole."""
     folder = folder_of(collection)
     ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[assignment.groups]
     names = {cluster.id: cluster.name for cluster in clusters.clusters}
@@ -129,13 +140,18 @@ def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors,
             "cluster": ids,
             "similarity": assignment.similarity,
             "margin": assignment.margin,
+            "name": pa.array([names[one] for one in ids.tolist()], pa.string()),
         }
     )
+    digest = hashlib.sha256(centres.tobytes() + ids.tobytes()).hexdigest()[:16]
+    state = folder / f"centres-{digest}.npz"
+    with atomic_path(state) as temporary, temporary.open("wb") as handle:
+        np.savez(handle, centres=centres, assignment=ids)
     with atomic_path(folder / "assignment.parquet") as temporary:
         pq.write_table(table, temporary)
     with atomic_path(folder / "assignment.csv") as temporary:
-        named = table.append_column("name", pa.array([names[one] for one in ids.tolist()], pa.string()))
-        pc.write_csv(named, temporary)
-    with atomic_path(folder / "centres.npy") as temporary, temporary.open("wb") as handle:
-        np.save(handle, centres)
-    write_json(folder / "clusters.json", {"format": FORMAT} | asdict(clusters))
+        pc.write_csv(table, temporary)
+    write_json(folder / "clusters.json", {"format": FORMAT, "state": state.name} | asdict(clusters))
+    for older in folder.glob("centres-*.npz"):
+        if older != state:
+            older.unlink()

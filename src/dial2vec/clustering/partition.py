@@ -65,13 +65,14 @@ def centres_of(units: Vectors, k: int, *, seed: int) -> Vectors:
     return unit_rows(fitted.cluster_centers_)
 
 
-def dense_centres(units: Vectors, *, least: int, seed: int) -> tuple[Vectors, float]:
-    """Return the centres of dense regions, [k, d], k at least 1, and the share of vectors that lie in none of them.
+def dense_centres(units: Vectors, *, least: int, seed: int, one: bool = False) -> tuple[Vectors, float]:
+    """Return the centres of dense regions, [k, d], and the share of vectors that lie in none of them.
 
     HDBSCAN (Campello et al. 2013) on a sample of at most 10,000, brought to 30 dimensions by principal components:
     in hundreds of them nothing is dense.
 
     :param least: dialogues of a region.
+    :param one: whether all of them may be one region.
     """
     from sklearn.cluster import HDBSCAN
     from sklearn.decomposition import PCA
@@ -79,9 +80,9 @@ def dense_centres(units: Vectors, *, least: int, seed: int) -> tuple[Vectors, fl
     sample = np.asarray(units[sampled(len(units), DENSE_SAMPLE, seed)])
     with threadpool_limits(limits=1):
         few = PCA(min(DENSE_DIMENSIONS, *sample.shape), random_state=seed).fit_transform(sample)
-        found = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(few)
-    means = [sample[found == number].mean(axis=0) for number in range(found.max() + 1)] or [sample.mean(axis=0)]
-    return unit_rows(np.array(means)), float((found < 0).mean())
+        found = HDBSCAN(min_cluster_size=least, allow_single_cluster=one, copy=True).fit_predict(few)
+    means = [sample[found == number].mean(axis=0) for number in range(found.max() + 1)]
+    return unit_rows(np.array(means).reshape(-1, sample.shape[1])), float((found < 0).mean())
 
 
 def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:

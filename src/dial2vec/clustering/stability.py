@@ -19,6 +19,8 @@ LEAST = 15
 # Few clusters are always more stable than many, so it is not the best number that is taken, but the largest one that
 # is stable enough and fares better than its neighbours.
 ENOUGH = 0.7
+# Jaccard index below which two clusters are not the same one.
+LEAST_SHARED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +67,14 @@ def jaccards(one: Groups, other: Groups, k: int, *, other_k: int | None = None) 
 
 
 def matched(one: Groups, other: Groups, k: int, other_k: int) -> dict[int, int]:
-    """Return which group of `one` each group of `other` is, at most one each: the match with the largest overlap."""
-    overlap = jaccards(one, other, k, other_k=other_k)
-    return {int(new): int(old) for old, new in zip(*linear_sum_assignment(-overlap), strict=True) if overlap[old, new]}
+    """Return which group of `one` each group of `other` is, at most one each: those that share most in all.
+
+    A group that shares little with any, a Jaccard index below 0.25, is none of them.
+    """
+    shared, overlap = np.zeros((k, other_k)), jaccards(one, other, k, other_k=other_k)
+    np.add.at(shared, (one, other), 1)
+    pairs = zip(*linear_sum_assignment(-shared), strict=True)
+    return {int(new): int(old) for old, new in pairs if overlap[old, new] >= LEAST_SHARED}
 
 
 def proposed(

@@ -24,6 +24,8 @@ IN_PAIR = 0.75
 # A pair with a word that so many dialogues of other clusters have ("the beast") says no more than the other word.
 COMMON = 0.25
 NAMED_BY, SHOWN = 3, 10
+# Words of dialogues that are read for names, together.
+READ_WORDS = 4_000_000
 # Where a cluster is about a woman, "she" is its most characteristic word, and says nothing.
 PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"])
 
@@ -158,10 +160,10 @@ def _singular(word: str) -> str:
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def names_of(terms: Sequence[Sequence[Term]]) -> list[str]:
+def names_of(terms: Sequence[Sequence[Term]], ids: Sequence[int]) -> list[str]:
     """Return a name for each cluster: its first three terms, and more where another cluster had the same."""
     names: list[str] = []
-    for number, found in enumerate(terms):
+    for number, found in zip(ids, terms, strict=True):
         texts = [term.text for term in found]
         name = ", ".join(texts[:NAMED_BY]) or f"cluster {number}"
         for more in range(NAMED_BY + 1, len(texts) + 1):

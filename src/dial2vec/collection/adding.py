@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import IO
 
@@ -71,7 +72,7 @@ def add(
                 progress=progress,
             )
             _append(folder, manifest, work, source=str(transcripts))
-        aside = folder / "quarantine" / f"{len(manifest.additions):06d}.jsonl"
+        aside = _free(folder / "quarantine")
         if quarantine:
             write_quarantine(aside, quarantine)
         shutil.rmtree(work, ignore_errors=True)
@@ -80,11 +81,20 @@ def add(
     return Added(fresh, there, len(quarantine), aside if quarantine else None)
 
 
+def _free(folder: Path) -> Path:
+    """Return the first file of reasons that is not there yet: what an earlier run set aside stays."""
+    paths = (folder / f"{number:06d}.jsonl" for number in count())
+    return next(path for path in paths if not path.exists())
+
+
 def _begun(folder: Path, encoder: DialogueEncoder) -> Manifest:
     """Return what the folder holds; an empty one is begun."""
     fingerprint = model_fingerprint(encoder)
     if (folder / MANIFEST).exists():
         manifest = Manifest.read(folder)
+        if not manifest.dialogues:
+            # A run that was stopped before it had any dialogue binds nobody to its encoder.
+            return _begin(folder, encoder, fingerprint)
         if manifest.fingerprint != fingerprint:
             other = "other weights or settings of " if manifest.model == encoder.name else ""
             raise ArtifactError(
@@ -94,6 +104,10 @@ def _begun(folder: Path, encoder: DialogueEncoder) -> Manifest:
         return manifest
     if others := sorted(path.name for path in folder.iterdir() if path.name != "model" and path.name[0] != "."):
         raise ArtifactError(f"{folder} is no collection and not empty (it has {others[0]}). Name another folder.")
+    return _begin(folder, encoder, fingerprint)
+
+
+def _begin(folder: Path, encoder: DialogueEncoder, fingerprint: str) -> Manifest:
     encoder.save_pretrained(folder / "model")
     manifest = Manifest(encoder.name, fingerprint, encoder.dimension)
     manifest.write(folder)
@@ -184,8 +198,15 @@ def _units(vectors: Path) -> Iterator[NDArray[np.float32]]:
 
 
 def _append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[np.float32]]) -> int:
-    """Write blocks behind the first `size` bytes of a file, and return how many bytes they have."""
+    """Write blocks behind the first `size` bytes of a file, and return how many bytes they have.
+
+    :raises ArtifactError: when there are fewer.
+    """
     with write_errors(path), path.open("ab") as handle:
+        if (there := path.stat().st_size) < size:
+            raise ArtifactError(
+                f"{path} has {there} bytes; expected at least {size}. Index the dialogues anew in another folder."
+            )
         handle.truncate(size)
         written = sum(_write(handle, block) for block in blocks)
         handle.flush()

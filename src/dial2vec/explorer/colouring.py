@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -117,10 +116,8 @@ def _clusters(folder: Path, dialogue_ids: Sequence[str]) -> list[str]:
     if not path.exists():
         return [""] * len(dialogue_ids)
     try:
-        table = pq.read_table(path, columns=["dialogue_id", "cluster"])
-        described = json.loads((folder / "clusters.json").read_text(encoding="utf-8"))["clusters"]
-        names = {one["id"]: one["name"] for one in described}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        table = pq.read_table(path, columns=["dialogue_id", "name"])
+    except (OSError, ValueError, KeyError) as error:
         raise ArtifactError(f"{folder} cannot be read ({error}). Make the clusters anew, or remove it.") from error
-    numbers = dict(zip(table["dialogue_id"].to_pylist(), table["cluster"].to_pylist(), strict=True))
-    return [names.get(numbers.get(name, -1), "") for name in dialogue_ids]
+    names = dict(zip(table["dialogue_id"].to_pylist(), table["name"].to_pylist(), strict=True))
+    return [names.get(name, "") for name in dialogue_ids]

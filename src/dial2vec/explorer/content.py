@@ -90,8 +90,10 @@ def openings(dialogues: Iterable[Dialogue]) -> list[list[list[str]]]:
 
 
 def _told(groups: Sequence[str]) -> dict[str, Any]:
-    names, codes = np.unique(np.asarray(groups), return_inverse=True)
-    return {"names": names.tolist(), "codes": _packed(codes.astype("<i4"))}
+    # Not by an array of texts, which gives each the room of the longest.
+    names = sorted(set(groups))
+    places = {name: place for place, name in enumerate(names)}
+    return {"names": names, "codes": _packed(np.array([places[one] for one in groups], dtype="<i4"))}
 
 
 def _packed(values: NDArray[Any]) -> str:

@@ -129,6 +129,7 @@ class Explorer {
 
   // Go to the next dialogue to one side on the map.
   step(dx, dy) {
+    if (!this.points) return;
     this.pick(this.points.next(this.picked, dx, dy));
     if (this.picked < 0) return;
     this.say(this.about(this.picked).flat().join(", "));
@@ -151,14 +152,15 @@ class Explorer {
     try {
       return new Points(byId("canvas"), this.maps, () => this.#placeRing());
     } catch (error) {
-      byId("stage").replaceChildren(element("p", error.message, null, { className: "soft" }));
+      byId("canvas").hidden = true;
+      byId("stage").prepend(element("p", error.message, null, { className: "soft" }));
       return null;
     }
   }
 
   #placeRing() {
-    byId("ring").hidden = this.picked < 0;
-    if (this.picked < 0 || !this.points) return;
+    byId("ring").hidden = this.picked < 0 || !this.points;
+    if (byId("ring").hidden) return;
     const [x, y] = this.points.onPage(this.picked);
     byId("ring").style.transform = `translate(${x}px, ${y}px)`;
   }
@@ -234,7 +236,7 @@ class Explorer {
     this.content.maps.forEach(({ title, encoder }, i) => {
       const label = element("label", "", box, { title: encoder });
       const choice = element("input", "", label, { type: "radio", name: "map", value: i, checked: i === 0 });
-      choice.addEventListener("change", () => { this.tip.hide(); this.points.moveTo(this.maps[i]); });
+      choice.addEventListener("change", () => { this.tip.hide(); this.points?.moveTo(this.maps[i]); });
       label.append(` ${title}`);
     });
     box.hidden = this.maps.length < 2;

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -162,7 +162,7 @@ def application(collection: Collection, maps: Maps) -> ASGIApp:
 
 
 def with_headers(app: ASGIApp) -> ASGIApp:
-    """Add to every answer what tells a browser to keep it from other pages."""
+    """Add to every answer what tells a browser to keep it from other pages, and answer those nothing but the page."""
     added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -171,7 +171,12 @@ def with_headers(app: ASGIApp) -> ASGIApp:
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
-        await app(scope, receive, send_more)
+        from_elsewhere = (b"sec-fetch-site", b"cross-site") in scope.get("headers", ())
+        if from_elsewhere and scope["path"] != "/":
+            # It could not read the answer, but would keep the machine busy.
+            await PlainTextResponse("another page may not ask this", status_code=403)(scope, receive, send_more)
+        else:
+            await app(scope, receive, send_more)
 
     return answer
 

@@ -92,11 +92,13 @@ class PageSource {
 
   // As `dial2vec.explorer.export` writes it.
   #table(records) {
-    const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const plain = (value) => (/^[=+\-@\t\r]/.test(value) ? `'${value}` : value);
+    const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+    const cell = (value) => quoted(plain(value));
     const line = (cells) => `${cells.map(cell).join(",")}\r\n`;
-    return [line(["dialogue_id", "date", "labels", "turn", "speaker", "text"])].concat(records.flatMap((record) =>
-      record.turns.map(({ speaker, text }, i) => line(
-        [record.dialogue_id, record.date ?? "", record.labels.join("; "), String(i + 1), speaker, text],
+    return [line(["dialogue_id", "date", "labels", "speaker", "text"])].concat(records.flatMap((record) =>
+      record.turns.map(({ speaker, text }) => line(
+        [record.dialogue_id, record.date ?? "", record.labels.join("; "), speaker, text],
       ))));
   }
 }

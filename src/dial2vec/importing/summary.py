@@ -9,6 +9,7 @@ from pathlib import Path
 from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.importing.reading import Description, Export
 from dial2vec.importing.redaction import Redactor
+from dial2vec.words import printable
 
 SHOWN_WAYS = 5
 SHOWN_NAMES = 6
@@ -27,12 +28,6 @@ def summary(export: Export, redactor: Redactor | None) -> str:
         lines += ["", *_reasons(export.outcome.quarantine)]
     lines += ["", *_preview(export.outcome.dialogues)] if export.outcome.dialogues else []
     return "\n".join(lines)
-
-
-def printable(text: str, width: int = WIDTH) -> str:
-    """Return a text on one line of at most `width` characters, without what could steer a terminal."""
-    shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
-    return shown if len(shown) <= width else f"{shown[: width - 3]}..."
 
 
 def _understood(export: Export) -> Iterator[str]:
@@ -114,9 +109,9 @@ def _reasons(quarantine: list[Quarantined]) -> Iterator[str]:
 
 def _preview(dialogues: list[Dialogue]) -> Iterator[str]:
     for dialogue in dialogues[:SHOWN_DIALOGUES]:
-        labels = f"  [{printable(', '.join(dialogue.labels))}]" if dialogue.labels else ""
-        yield f"{printable(dialogue.dialogue_id)}{labels}"
+        labels = f"  [{printable(', '.join(dialogue.labels), WIDTH)}]" if dialogue.labels else ""
+        yield f"{printable(dialogue.dialogue_id, WIDTH)}{labels}"
         for turn in dialogue.turns[:SHOWN_TURNS]:
-            yield f"  {printable(f'{turn.speaker}: {turn.text}')}"
+            yield f"  {printable(f'{turn.speaker}: {turn.text}', WIDTH)}"
         if len(dialogue.turns) > SHOWN_TURNS:
             yield f"  ... {len(dialogue.turns) - SHOWN_TURNS} more turns"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -20,6 +21,9 @@ log = logging.getLogger(__name__)
 
 # With fewer dialogues every vector is looked at faster than the model reads the query.
 FROM = 100_000
+# How often so many vectors as the lists were made for, before they are made anew.
+GROWN = 1.5
+FAISS = "faiss is not installed; pip install 'dial2vec[search]' brings it"
 # Lists for n vectors: a query then reads about as many centres as vectors.
 LISTS_PER_ROOT = 4
 TRAINED_ON = 50
@@ -37,12 +41,14 @@ class Measured:
     :param probes: lists that a query looks into.
     :param recall: share of the 10 nearest that it finds, measured on dialogues of the collection, in [0, 1].
     :param lists: how many there are.
+    :param trained: vectors that there were when the lists were made.
     """
 
     fingerprint: str
     probes: int
     recall: float
     lists: int
+    trained: int
 
 
 class Approximate:
@@ -74,10 +80,18 @@ def _nearest(
     return nearest(vectors, query, k, rows=rows)
 
 
+def has_faiss() -> bool:
+    """Whether an index can be made and asked here."""
+    return importlib.util.find_spec("faiss") is not None
+
+
 def open_index(collection: Collection) -> Approximate | None:
     """Return the index of a collection; None where it has none, or one that does not fit it or is damaged."""
     files = _files(collection)
     if not all(path.is_file() for path in files):
+        return None
+    if not has_faiss():
+        log.warning("%s is not used, and every vector is looked at: %s", files[0], FAISS)
         return None
     import faiss
 
@@ -94,21 +108,23 @@ def open_index(collection: Collection) -> Approximate | None:
 def update_index(collection: Collection, *, seed: int = 1, done: Callable[[int], object] = lambda _: None) -> Measured:
     """Bring the index of a collection up to date, and return what was measured; atomic.
 
-    New dialogues are added to the lists that are there. It is made anew where there is none, or where so many were
-    added that it would have to look into an eighth of the lists.
+    New dialogues are added to the lists that are there. It is made anew where there is none, or where the collection
+    has grown by half and it would have to look into an eighth of the lists. Where nothing is new it is as it was.
 
     :param seed: of the dialogues that the lists are made from, and of those that recall is measured on.
     :param done: called with the number of vectors after each block.
     """
     files = _files(collection)
-    index = _kept(collection, files)
+    index, trained = _kept(collection, files)
     if index is not None:
+        if index.ntotal == len(collection):
+            return Measured(**read_json(files[1]))
         _add(index, collection, done)
-        measured = _measure(index, collection, seed)
-    if index is None or measured.probes > index.nlist // 8:
+        measured = _measure(index, collection, seed, trained)
+    if index is None or (measured.probes > index.nlist // 8 and len(collection) > GROWN * trained):
         index = _trained(collection, seed)
         _add(index, collection, done)
-        measured = _measure(index, collection, seed)
+        measured = _measure(index, collection, seed, len(collection))
     import faiss
 
     with atomic_path(files[0]) as temporary:
@@ -122,17 +138,18 @@ def _files(collection: Collection) -> tuple[Path, Path]:
     return folder / "index.faiss", folder / "index.json"
 
 
-def _kept(collection: Collection, files: tuple[Path, Path]) -> Any:
-    """Return the index that is there, if it is one of the first dialogues of this collection."""
+def _kept(collection: Collection, files: tuple[Path, Path]) -> tuple[Any, int]:
+    """Return the index that is there and how many it was made for, if it is of the first dialogues of this one."""
     import faiss
 
     try:
-        if Measured(**read_json(files[1])).fingerprint == collection.manifest.fingerprint:
-            index = faiss.read_index(str(files[0]))
-            return index if index.ntotal <= len(collection) else None
+        measured = Measured(**read_json(files[1]))
+        index = faiss.read_index(str(files[0]))
+        if measured.fingerprint == collection.manifest.fingerprint and index.ntotal <= len(collection):
+            return index, measured.trained
     except (ArtifactError, TypeError, RuntimeError):
         pass
-    return None
+    return None, 0
 
 
 def _trained(collection: Collection, seed: int) -> Any:
@@ -156,7 +173,7 @@ def _add(index: Any, collection: Collection, done: Callable[[int], object]) -> N
         done(len(block))
 
 
-def _measure(index: Any, collection: Collection, seed: int) -> Measured:
+def _measure(index: Any, collection: Collection, seed: int, trained: int) -> Measured:
     """Look into twice as many lists until recall is reached."""
     vectors, rows = collection.vectors, _sample(len(collection), QUERIES, seed)
     true = [set(nearest(vectors, vectors[row], AT)[0].tolist()) for row in rows]
@@ -165,7 +182,7 @@ def _measure(index: Any, collection: Collection, seed: int) -> Measured:
         found = [_nearest(index, vectors, vectors[row], AT, probes=probes)[0].tolist() for row in rows]
         recall = float(np.mean([len(one & set(other)) / len(one) for one, other in zip(true, found, strict=True)]))
         if recall >= RECALL or probes >= index.nlist:
-            return Measured(collection.manifest.fingerprint, min(probes, index.nlist), recall, index.nlist)
+            return Measured(collection.manifest.fingerprint, min(probes, index.nlist), recall, index.nlist, trained)
         probes *= 2
 
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
-from dial2vec.dialogue import Dialogue, RecordError, Turn, dialogue_from_record, read_dialogues
+from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import shares
 from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import windows_of
-from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.search.approximate import open_index
 from dial2vec.search.exact import nearest
 from dial2vec.search.filters import Filters
@@ -74,15 +70,15 @@ class Search:
     ) -> list[Hit]:
         """Return the dialogues that are most like the query, best first.
 
-        :param query: a text, read as a dialogue of one turn, or a dialogue. One that is in the collection, by its id,
-            is not its own hit.
+        :param query: a text, read as a dialogue of one turn, or a dialogue. One that is in the collection, by its id
+            and its words, is not its own hit.
         :param k: how many; there are as many, where so many pass the filters.
         :param exact: look at every vector, also where there is an index. With filters every one that passes always is.
         :param n_turns: turns named for each.
         """
         dialogue = Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
         vector = unit(self.encoder.encode(dialogue))
-        own = self.collection.row_of.get(dialogue.dialogue_id)
+        own = self._own(dialogue)
         rows = (filters or Filters()).rows(self.collection)
         found, cosines = self._nearest(vector, k + (own is not None), rows, exact=exact)
         best = [(int(row), float(c)) for row, c in zip(found, cosines, strict=True) if row != own][:k]
@@ -93,6 +89,11 @@ class Search:
             Hit(one.dialogue_id, cosine, one.labels, one.date, self._speaking(one, read, vector, n_turns))
             for one, read, (_, cosine) in zip(dialogues, reads, best, strict=True)
         ]
+
+    def _own(self, dialogue: Dialogue) -> int | None:
+        """Return the row of this very dialogue; another one may have its id."""
+        row = self.collection.row_of.get(dialogue.dialogue_id)
+        return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
 
     def _nearest(
         self, vector: NDArray[np.float32], k: int, rows: NDArray[np.int64] | None, *, exact: bool
@@ -118,24 +119,3 @@ def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return a vector at length 1; zeros stay."""
     length = np.linalg.norm(vector)
     return vector / length if length > 0 else vector
-
-
-def dialogue_of_file(path: Path, dialogue_id: str | None) -> Dialogue:
-    """Return the dialogue of a file: one JSON object, or JSON Lines.
-
-    :param dialogue_id: which one; None where there is only one.
-    :raises CorpusError: when there is none, or several and none is named.
-    """
-    try:
-        record: Any = json.loads(path.read_text(encoding="utf-8"))
-        found = [dialogue_from_record({"dialogue_id": path.stem} | record if isinstance(record, dict) else record)]
-    except json.JSONDecodeError:
-        found = list(read_dialogues(path))
-    except RecordError as error:
-        raise CorpusError(f"{path}: {error}. Mend it, or give a line of JSON Lines.") from error
-    ids = [dialogue.dialogue_id for dialogue in found]
-    if dialogue_id is None and len(found) > 1:
-        raise CorpusError(f"{path} has {len(found)} dialogues; expected one, or which. Say it: {path}:{ids[0]}")
-    if dialogue_id is not None and dialogue_id not in ids:
-        raise CorpusError(f"{path} has no dialogue {dialogue_id!r}.{did_you_mean(dialogue_id, ids)}")
-    return found[0] if dialogue_id is None else found[ids.index(dialogue_id)]

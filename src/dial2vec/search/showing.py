@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dial2vec.search.search import Hit
+from dial2vec.words import printable
 
 BOLD, PLAIN = "\033[1m", "\033[0m"
 
@@ -22,12 +23,14 @@ def as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -> str
 
 
 def _lines(place: int, hit: Hit, bold: bool, width: int) -> list[str]:
-    about = ", ".join([*hit.labels, *([hit.date] if hit.date else [])])
-    lines = [f"{place:3d}. {hit.cosine:.3f}  {hit.dialogue_id}{f'  ({about})' if about else ''}"]
+    about = printable(", ".join([*hit.labels, *([hit.date] if hit.date else [])]))
+    lines = [f"{place:3d}. {hit.cosine:.3f}  {printable(hit.dialogue_id)}{f'  ({about})' if about else ''}"]
     best = max((turn.contribution for turn in hit.turns), default=0.0)
     for turn in sorted(hit.turns, key=lambda one: one.number):
         marked = turn.contribution == best
-        text = textwrap.shorten(f"{turn.number + 1}. {turn.speaker}: {turn.text}", width - 9, placeholder=" ...")
+        text = textwrap.shorten(
+            printable(f"{turn.number + 1}. {turn.speaker}: {turn.text}"), width - 9, placeholder=" ..."
+        )
         mark = ">" if marked and not bold else " "
         lines.append(f"     {mark} {BOLD}{text}{PLAIN}" if marked and bold else f"     {mark} {text}")
     return lines
