@@ -76,7 +76,7 @@ def nights(folder: Path) -> None:
                 bring(folder, night)
             say(folder, "prefect", "deployment", "run", "retrain/nightly", "--watch", PREFECT_API_URL=server)
             say(folder, "dial2vec", "history", CORPUS)
-    say(folder, "dial2vec", "rollback", CORPUS, "--because", "shown")
+    say(folder, "dial2vec", "rollback", CORPUS, "--because", "to show how")
     say(folder, "dial2vec", "history", CORPUS)
     (folder / "over").touch()
 

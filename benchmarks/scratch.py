@@ -38,6 +38,7 @@ def make_project(folder: Path, corpus: str, *, train: dict[str, Any] | None = No
     params["schedule"]["cron"] = "0 3 1 1 *"
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     say(folder, "dvc", "init", "--no-scm", "--quiet")
+    say(folder, "dvc", "remote", "add", "--quiet", "--default", "store", "store")
 
 
 def environment(folder: Path) -> dict[str, str]:
