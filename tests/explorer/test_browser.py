@@ -111,6 +111,16 @@ def test_search_finds_marks_and_counts(page):
     assert page.value(SAYS) == "40 dialogues."
 
 
+def test_the_list_does_not_move_when_the_openings_come(page):
+    heights = """(() => { const items = [...document.querySelectorAll('#list li')].slice(0, 5);
+        const full = items.map((one) => one.offsetHeight);
+        items.forEach((one) => { one.lastChild.textContent = ''; });
+        return [full, items.map((one) => one.offsetHeight)]; })()"""
+    page.until("document.querySelector('#list li .opening')?.textContent")
+    full, empty = page.value(heights)
+    assert full == empty
+
+
 def test_nothing_found_is_said(page):
     page.click("#words")
     page.write("zebra")
