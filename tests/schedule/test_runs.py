@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from dial2vec.schedule.runs import alive, is_alive, mark_dead, running_folder
+from dial2vec.schedule.runs import STARTED_BY_WORKER, alive, end_scheduled, is_alive, mark_dead, running_folder
 
 
 @dataclass
@@ -64,3 +67,25 @@ def test_a_run_that_is_alive_is_left_alone(tmp_path):
 def test_a_run_without_a_lock_is_dead_only_while_no_worker_is_at_work(tmp_path, strangers, scheduled, dead):
     run = Run(uuid4(), deployment_id=uuid4() if scheduled else None)
     assert len(mark_dead(tmp_path, Client(run), strangers=strangers)) == dead
+
+
+@pytest.mark.parametrize("deaf", [False, True])
+def test_runs_of_the_worker_end_with_the_schedule_and_those_by_hand_do_not(tmp_path, deaf):
+    script = (
+        "import signal, sys, time; from pathlib import Path; from dial2vec.schedule.runs import alive\n"
+        f"if {deaf}: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "with alive(Path(sys.argv[1]), sys.argv[2]): time.sleep(120)"
+    )
+    found = []
+    for name, variables in (("scheduled", {STARTED_BY_WORKER: "x"}), ("by-hand", {})):
+        command = [sys.executable, "-c", script, str(tmp_path), name]
+        found.append(subprocess.Popen(command, env=os.environ | variables))
+        while not is_alive(tmp_path, name):
+            time.sleep(0.05)
+    scheduled, by_hand = found
+    time.sleep(0.2)
+    end_scheduled(tmp_path, patience=0.5)
+    assert scheduled.wait(10) == (-signal.SIGKILL if deaf else -signal.SIGTERM)
+    assert is_alive(tmp_path, "by-hand")
+    by_hand.kill()
+    by_hand.wait()

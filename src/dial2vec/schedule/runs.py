@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import os
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+# Prefect's worker names the run there.
+STARTED_BY_WORKER = "PREFECT__FLOW_RUN_ID"
 DEAD = "The process ended without a word, so it was killed, or its machine went down; the next run starts afresh."
 
 
@@ -19,11 +24,17 @@ def running_folder(root: Path) -> Path:
 
 @contextlib.contextmanager
 def alive(root: Path, run_id: str) -> Iterator[None]:
-    """Show that a flow run is alive: a lock that the kernel drops with the process."""
+    """Show that a flow run is alive: a lock that the kernel drops with the process.
+
+    One that a worker started leaves its pid, to be ended with the schedule.
+    """
     path = running_folder(root) / run_id
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
+        if STARTED_BY_WORKER in os.environ:
+            handle.write(str(os.getpid()))
+            handle.flush()
         try:
             yield
         finally:
@@ -40,6 +51,25 @@ def is_alive(root: Path, run_id: str) -> bool:
     except FileNotFoundError:
         return False
     return False
+
+
+def end_scheduled(root: Path, *, patience: float) -> None:
+    """End the flow runs that a worker started: by request, and by force where that is not heard.
+
+    :param patience: seconds until then.
+    """
+    deadline = time.monotonic() + patience
+    while pids := _scheduled(root):
+        late = time.monotonic() > deadline
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
+        time.sleep(1)
+
+
+def _scheduled(root: Path) -> list[int]:
+    alive_ones = [path for path in running_folder(root).glob("*") if is_alive(root, path.name)]
+    return [int(text) for path in alive_ones if path.is_file() and (text := path.read_text())]
 
 
 def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:

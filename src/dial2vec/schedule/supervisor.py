@@ -17,7 +17,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
 from dial2vec.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
 from dial2vec.schedule.deployment import FLOW, names
-from dial2vec.schedule.runs import mark_dead
+from dial2vec.schedule.runs import end_scheduled, mark_dead
 
 # A server makes its database when it first starts, on a busy machine.
 READY_SECONDS = 240
@@ -97,7 +97,7 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
     server = Process("Prefect's server", serve, environment, logs / "server.log")
     worker = Process("Prefect's worker", work, environment, logs / "worker.log")
     processes = [worker] if remote else [worker, server]
-    with as_scheduled_server(root, address), _stopped_together(processes):
+    with as_scheduled_server(root, address), _stopped_together(root, processes):
         if not remote:
             check_port(port, "schedule")
             server.start()
@@ -125,8 +125,8 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
 
 
 @contextlib.contextmanager
-def _stopped_together(processes: Sequence[Process]) -> Iterator[None]:
-    """End the processes with the `with`, also when this one is told to end."""
+def _stopped_together(root: Path, processes: Sequence[Process]) -> Iterator[None]:
+    """End the processes with the `with`, and the runs that they started, also when this one is told to end."""
 
     def told(*_: object) -> None:
         raise KeyboardInterrupt
@@ -137,7 +137,11 @@ def _stopped_together(processes: Sequence[Process]) -> Iterator[None]:
             yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        for process in processes:
+        # A worker leaves its runs behind; the server that they report to ends last.
+        worker, *server = processes
+        worker.stop()
+        end_scheduled(root, patience=STOP_SECONDS)
+        for process in server:
             process.stop()
 
 
