@@ -58,18 +58,24 @@ def end_scheduled(root: Path, *, patience: float) -> None:
 
     :param patience: seconds until then.
     """
-    deadline = time.monotonic() + patience
-    while pids := _scheduled(root):
-        late = time.monotonic() > deadline
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL if late else signal.SIGTERM)
-        time.sleep(1)
-
-
-def _scheduled(root: Path) -> list[int]:
     alive_ones = [path for path in running_folder(root).glob("*") if is_alive(root, path.name)]
-    return [int(text) for path in alive_ones if path.is_file() and (text := path.read_text())]
+    pids = [int(text) for path in alive_ones if path.is_file() and (text := path.read_text())]
+    _signal(pids, signal.SIGTERM)
+    deadline = time.monotonic() + patience
+    # One that lets go of its lock may still be telling the server.
+    while (pids := _signal(pids, 0)) and time.monotonic() < deadline:
+        time.sleep(0.2)
+    _signal(pids, signal.SIGKILL)
+
+
+def _signal(pids: list[int], number: int) -> list[int]:
+    """Send a signal to processes, 0 for none, and return those that are there."""
+    there = []
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+            there.append(pid)
+    return there
 
 
 def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
