@@ -163,6 +163,12 @@ def test_a_champion_that_another_machine_has_moved_is_not_overruled(registered):
     assert [one.kind for one in history(registered, "demo")] == ["first"]
 
 
+def test_without_a_champion_a_better_candidate_becomes_it(registered):
+    open_store(registered).delete_registered_model_alias("dial2vec-demo", "champion")
+    assert promote(registered, "demo", MARGINS).promoted
+    assert aliases(registered)["champion"] == "2"
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_kill_while_the_alias_moves_is_settled_by_the_next(registered, monkeypatch, moved: bool):
     move = mlflow.MlflowClient.set_registered_model_alias

@@ -55,8 +55,8 @@ def record(
     if logged:
         client.log_batch(run_id, metrics=logged)
     if decision.before != decision.after:
-        # The lock is of this checkout; others may use the same server.
-        if aliases_of(client, name).get(CHAMPION, "") != decision.before:
+        # The lock is of this checkout; others may use the same server. Without the alias the start is champion.
+        if aliases_of(client, name).get(CHAMPION, decision.before) != decision.before:
             client.set_terminated(run_id, "FAILED")
             raise BusyError(f"the champion of {name} has changed meanwhile; look at `dial2vec history {corpus}`.")
         client.set_registered_model_alias(name, CHAMPION, decision.after)
