@@ -9,7 +9,7 @@ import torch
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
 
-from .test_reader import DIALOGUES, moved, names
+from .test_network import DIALOGUES, moved, names
 
 HIERARCHY = "dialogue_hierarchy.safetensors"
 TABLES = "dialogue_tables.safetensors"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from references import SMALL, labels_for, slow_cosine
 from scipy.stats import spearmanr
 
 from dial2vec.evaluation.relatedness import spearman, spearman_ceiling
+from evaluation.references import SMALL, labels_for, slow_cosine
 
 
 def slow_mean(similarity, labels):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from references import SMALL, labels_for, slow_cosine
 from sklearn.metrics import average_precision_score
 
 from dial2vec.evaluation.retrieval import retrieval_scores
+from evaluation.references import SMALL, labels_for, slow_cosine
 
 
 def slow_scores(vectors, labels):

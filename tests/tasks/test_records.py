@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
+from dial2vec.draws import lot, stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.draws import lot, stream
 from dial2vec.tasks.encoding import encode_distinct
 from dial2vec.tasks.records import TaskResult, points, versions_of
 from tasks.fakes import Hashed

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.draws import stream
 from dial2vec.words import words
 
 # Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.

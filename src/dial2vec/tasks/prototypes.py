@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.draws import stream
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.draws import stream
 from dial2vec.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec.tasks.intents import IntentSet, Sentences
 from dial2vec.tasks.records import TaskResult, points, versions_of

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
+from dial2vec.draws import lot, stream
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.draws import lot, stream
 from dial2vec.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
 from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from dial2vec.dialogue import Dialogue
+from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.draws import stream
 from dial2vec.tasks.encoding import Context, Reader, encode_distinct
 from dial2vec.tasks.records import Setting, TaskResult, versions_of
 from dial2vec.tasks.response_selection import (

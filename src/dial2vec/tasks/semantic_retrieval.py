@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.draws import lot
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
 from dial2vec.tasks.bm25 import bm25_candidates
-from dial2vec.tasks.draws import lot
 from dial2vec.tasks.encoding import Reader, encode_distinct
 from dial2vec.tasks.intents import Sentences
 from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
