@@ -15,8 +15,8 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.words import printable
 
 if TYPE_CHECKING:
-    from dial2vec.clustering import Clusters
     from dial2vec.collection import Collection
+    from dial2vec.collection.clustering import Clusters
 
 # Characters of a dialogue that are shown however narrow the terminal and long its name.
 LEAST_SAID = 60
@@ -41,8 +41,8 @@ def cluster(
         raise Dial2vecError(f"found --k {k} with --by density, which finds the number itself. Leave one of them out.")
     from tqdm.auto import tqdm
 
-    from dial2vec.clustering.clustering import cluster as cluster_collection
     from dial2vec.collection import Collection
+    from dial2vec.collection.clustering.clustering import cluster as cluster_collection
 
     collection = Collection(folder)
     with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:

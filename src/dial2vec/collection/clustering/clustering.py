@@ -8,8 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.clustering.clusters import Cluster, Clusters, folder_of, read_assignment, read_clusters, write_clusters
-from dial2vec.clustering.partition import (
+from dial2vec.collection import Collection
+from dial2vec.collection.clustering.clusters import (
+    Cluster,
+    Clusters,
+    folder_of,
+    read_assignment,
+    read_clusters,
+    write_clusters,
+)
+from dial2vec.collection.clustering.partition import (
     Assignment,
     Vectors,
     assign,
@@ -18,9 +26,8 @@ from dial2vec.clustering.partition import (
     sampled,
     unit_rows,
 )
-from dial2vec.clustering.stability import LEAST, SAMPLE, matched, proposed, stability
-from dial2vec.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
-from dial2vec.collection import Collection
+from dial2vec.collection.clustering.stability import LEAST, SAMPLE, matched, proposed, stability
+from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
 

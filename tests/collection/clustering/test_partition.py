@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from dial2vec.clustering import partition
-from dial2vec.clustering.partition import assign, centres_of, dense_centres, unit_rows
-from dial2vec.clustering.stability import Stability, chosen, jaccards, matched, proposed, stability, tried
+from dial2vec.collection.clustering import partition
+from dial2vec.collection.clustering.partition import assign, centres_of, dense_centres, unit_rows
+from dial2vec.collection.clustering.stability import Stability, chosen, jaccards, matched, proposed, stability, tried
 
 
 def groups_of(n: int, k: int, *, spread: float, d: int = 12, seed: int = 0):

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
-from dial2vec.clustering import cluster, clustering, clusters, read_clusters
-from dial2vec.clustering.clusters import read_assignment
-from dial2vec.clustering.partition import unit_rows
 from dial2vec.collection import Collection
 from dial2vec.collection.adding import _rows
+from dial2vec.collection.clustering import cluster, clustering, clusters, read_clusters
+from dial2vec.collection.clustering.clusters import read_assignment
+from dial2vec.collection.clustering.partition import unit_rows
 from dial2vec.collection.collection import Addition, Manifest, rows_file
 from dial2vec.errors import ArtifactError, CorpusError
 
@@ -22,9 +22,9 @@ D = 12
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    monkeypatch.setattr("dial2vec.clustering.stability.HALVES", 4)
-    monkeypatch.setattr("dial2vec.clustering.stability.TRIED", (2, 3, 4, 5))
-    monkeypatch.setattr("dial2vec.clustering.partition.STARTS", 1)
+    monkeypatch.setattr("dial2vec.collection.clustering.stability.HALVES", 4)
+    monkeypatch.setattr("dial2vec.collection.clustering.stability.TRIED", (2, 3, 4, 5))
+    monkeypatch.setattr("dial2vec.collection.clustering.partition.STARTS", 1)
 
 
 class Maker:

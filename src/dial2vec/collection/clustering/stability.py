@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from dial2vec.clustering.partition import Groups, Vectors, assign, centres_of, sampled
+from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of, sampled
 
 # Vectors that are looked at, halves of them that are clustered, numbers of clusters that are tried.
 SAMPLE, HALVES = 5000, 10

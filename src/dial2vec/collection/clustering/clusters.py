@@ -17,9 +17,9 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from dial2vec.clustering.partition import Assignment, Groups, Vectors
-from dial2vec.clustering.terms import Term
 from dial2vec.collection import Collection
+from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors
+from dial2vec.collection.clustering.terms import Term
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 

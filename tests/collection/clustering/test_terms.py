@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dial2vec.clustering.terms import Term, characteristic_terms, log_odds, names_of, terms_of
+from dial2vec.collection.clustering.terms import Term, characteristic_terms, log_odds, names_of, terms_of
 from dial2vec.dialogue import Dialogue, Turn
 
 
