@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from dial2vec.artifacts import Artifacts, find_root
+from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.dialogue import read_dialogues, write_dialogues
-from dial2vec.embedding.embed import embed_file
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
 from dial2vec.evaluation import NOTHING_TO_SCORE

@@ -90,15 +90,15 @@ def embed(
         raise Dial2vecError(f"{output} holds what embedding did not write, and would be replaced. Name another folder.")
     if workers is None and (cluster or gpus):
         raise Dial2vecError("--cluster and --gpus are for several workers. Say how many: --workers N.")
-    from dial2vec.embedding.shards import look_at, passed_over
+    from dial2vec.collection.embedding.shards import look_at, passed_over
 
     # A wrong path is found before the model is loaded.
     look_at(transcripts)
     if others := passed_over(transcripts):
         more = f"{len(others)} files that are no JSON Lines were passed over, such as {others[0]}"
         click.echo(f"{more}; `dial2vec import` makes some of an export", err=True)
-    from dial2vec.embedding.embed import embed_file, here
-    from dial2vec.embedding.on_ray import LOCAL, RayWorkers
+    from dial2vec.collection.embedding.embed import embed_file, here
+    from dial2vec.collection.embedding.on_ray import LOCAL, RayWorkers
     from dial2vec.encoder import DialogueEncoder
 
     encoder = DialogueEncoder.from_pretrained(model)

@@ -39,7 +39,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     """
     from dial2vec.collection import Collection, add
     from dial2vec.collection.collection import MANIFEST
-    from dial2vec.embedding.shards import look_at
+    from dial2vec.collection.embedding.shards import look_at
 
     look_at(transcripts)
     from dial2vec.encoder import DialogueEncoder

@@ -19,9 +19,9 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection import MANIFEST, ROWS, Addition, Collection, Manifest, rows_file
+from dial2vec.collection.embedding.embed import embed_file
+from dial2vec.collection.embedding.shards import files_of
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
-from dial2vec.embedding.embed import embed_file
-from dial2vec.embedding.shards import files_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vectors import model_fingerprint
 from dial2vec.errors import ArtifactError, CorpusError

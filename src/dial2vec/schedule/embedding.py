@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from dial2vec.embedding.embed import embed_file, here
-from dial2vec.embedding.shards import files_of, look_at
+from dial2vec.collection.embedding.embed import embed_file, here
+from dial2vec.collection.embedding.shards import files_of, look_at
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import read_json, write_json

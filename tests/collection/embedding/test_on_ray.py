@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from tests.embedding.test_embed import transcripts
+from tests.collection.embedding.test_embed import transcripts
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from dial2vec.embedding import embed as embedding
-from dial2vec.embedding.embed import embed_file
-from dial2vec.embedding.on_ray import TRIES, PartEmbedder, RayWorkers
-from dial2vec.embedding.parts import Part
-from dial2vec.embedding.shards import shards_of
+from dial2vec.collection.embedding import embed as embedding
+from dial2vec.collection.embedding.embed import embed_file
+from dial2vec.collection.embedding.on_ray import TRIES, PartEmbedder, RayWorkers
+from dial2vec.collection.embedding.parts import Part
+from dial2vec.collection.embedding.shards import shards_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 
@@ -30,7 +30,7 @@ pytest.importorskip("ray")
 DRIVER = """
 import sys
 from pathlib import Path
-from tests.embedding.test_on_ray import embed_slowly
+from tests.collection.embedding.test_on_ray import embed_slowly
 embed_slowly(*sys.argv[1:])
 """
 
@@ -78,7 +78,7 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
         return len(list(parts.rglob("*.parquet")))
 
     driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, slow_folder, str(path), str(output)], cwd=Path(__file__).parents[2]
+        [sys.executable, "-c", DRIVER, slow_folder, str(path), str(output)], cwd=Path(__file__).parents[3]
     )
     wait_until(lambda: n_parts() >= 2)
     driver.kill()
@@ -165,7 +165,7 @@ class FakeRay:
 
 def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypatch):
     ray = FakeRay()
-    monkeypatch.setattr("dial2vec.embedding.on_ray._ray", lambda: ray)
+    monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", lambda: ray)
     path = transcripts(tmp_path)
 
     def changed(parts, *arguments):
@@ -182,7 +182,7 @@ def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypa
 def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(
     tiny_folder, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("dial2vec.embedding.on_ray._ray", FakeRay)
+    monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", FakeRay)
     encoder, path = DialogueEncoder.from_pretrained(tiny_folder), transcripts(tmp_path)
     with pytest.raises(
         Dial2vecError, match=r"each worker is to take 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.dialogue import Origin, Quarantined, write_quarantine
-from dial2vec.embedding.shards import Shard, ShardReader
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.turns import encode_windows
 from dial2vec.encoder.windows import windows_of

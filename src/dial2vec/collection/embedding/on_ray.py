@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec import telemetry
-from dial2vec.embedding.parts import Part, embed_part
-from dial2vec.embedding.shards import ShardReader
+from dial2vec.collection.embedding.parts import Part, embed_part
+from dial2vec.collection.embedding.shards import ShardReader
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dial2vec.collection.embedding import embed as embedding
+from dial2vec.collection.embedding.embed import embed_file, here
+from dial2vec.collection.embedding.parts import Part, _among, _hashes, _hashes_that_repeat
+from dial2vec.collection.embedding.shards import Shard, shards_of
 from dial2vec.dialogue import read_dialogues
-from dial2vec.embedding import embed as embedding
-from dial2vec.embedding.embed import embed_file, here
-from dial2vec.embedding.parts import Part, _among, _hashes, _hashes_that_repeat
-from dial2vec.embedding.shards import Shard, shards_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import BusyError, CorpusError
 

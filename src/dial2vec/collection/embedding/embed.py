@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
+from dial2vec.collection.embedding.parts import LONG, Part, embed_part, kept_rows, quarantined, vector_writer
+from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.dialogue import Quarantined, write_quarantine
-from dial2vec.embedding.parts import LONG, Part, embed_part, kept_rows, quarantined, vector_writer
-from dial2vec.embedding.shards import ShardReader, shards_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vectors import encoder_fingerprint
 from dial2vec.errors import BusyError, CorpusError
@@ -76,7 +76,7 @@ def embed_file(
         names.
     :param output: a `.parquet` file, or a folder that gets many.
     :param batch_size: as in `DialogueEncoder.encode`.
-    :param workers: what embeds the parts; `dial2vec.embedding.on_ray.RayWorkers` does it on a cluster.
+    :param workers: what embeds the parts; `dial2vec.collection.embedding.on_ray.RayWorkers` does it on a cluster.
     :raises CorpusError: when a file cannot be read or changes meanwhile, or nothing can be used.
     :raises BusyError: when another run writes to the same output.
     """
