@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from dial2vec.collection.explanation.explanation import explain
+from dial2vec.collection.explanation.page import headline, render_page, save_png
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.explanation.explanation import explain
-from dial2vec.explanation.page import headline, render_page, save_png
 from dial2vec.files import atomic_path
 from dial2vec.one_dialogue import find_dialogue
 

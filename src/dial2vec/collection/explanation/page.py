@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.explanation.explanation import Explanation, Matching
+from dial2vec.collection.explanation.explanation import Explanation, Matching
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
@@ -53,7 +53,7 @@ def render_page(explanation: Explanation, *, model: str) -> str:
     strongest = np.argsort(-explanation.shares, kind="stable")[:N_STRONGEST]
     matching = explanation.matching
     page: str = (
-        templates("dial2vec.explanation")
+        templates("dial2vec.collection.explanation")
         .get_template("page.html")
         .render(
             dialogue=explanation.dialogue,
