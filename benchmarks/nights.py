@@ -21,9 +21,9 @@ from browser import browser
 from gate import shuffled
 from scratch import at_work, make_project, say
 
+from collection.explorer import fresh
 from dial2vec.corpora.demo import generate_demo
 from dial2vec.dialogue import write_dialogues
-from explorer import fresh
 
 CORPUS, FIRST, EACH, NIGHTS = "calls", 700, 300, 3
 PREFECT, MLFLOW = 4291, 5091

@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 from browser import browser
 
-import dial2vec.explorer
-from explorer import fresh
+import dial2vec.collection.explorer
+from collection.explorer import fresh
 
 COUNT, GROUPS, MOVES = 100_000, 10, 20
 COLOURS = ["#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63"]
-OWN = Path(dial2vec.explorer.__file__).parent
+OWN = Path(dial2vec.collection.explorer.__file__).parent
 READY = "requestAnimationFrame(() => requestAnimationFrame(() => { window.ready = performance.now(); }));"
 # Files of each toolkit, and what draws the points P of the groups K with it into the element `g`.
 TOOLKITS: dict[str, tuple[list[str], str]] = {

@@ -24,10 +24,10 @@ from pathlib import Path
 from browser import PHONE, Page, browser
 from scratch import ROOT, make_project, say, serving
 
+from collection.explorer import fresh
 from dial2vec.config import Read
 from dial2vec.corpora import get_corpus
 from dial2vec.dialogue import read_dialogues
-from explorer import fresh
 
 CORPUS = "calls"
 CHAMPION = f"models:/dial2vec-{CORPUS}@champion"

@@ -24,8 +24,8 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
     but this machine is answered.
     """
     from dial2vec.collection import Collection
+    from dial2vec.collection.explorer.maps import maps_of
     from dial2vec.errors import Dial2vecError
-    from dial2vec.explorer.maps import maps_of
 
     if static is not None and static.is_dir():
         raise Dial2vecError(f"{static} is a folder; expected a file to write. Name one, such as {static / 'map.html'}.")
@@ -35,11 +35,11 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
         known = f"The map was made of {len(maps.trained.fitted)} of the {len(collection)} dialogues"
         click.echo(f"{known}; `dial2vec explore {folder} --anew` makes one of all", err=True)
     if static is None:
-        from dial2vec.explorer.server import serve
+        from dial2vec.collection.explorer.server import serve
 
         serve(collection, maps, port=port, say=click.echo)
         return
-    from dial2vec.explorer.page import write_page
+    from dial2vec.collection.explorer.page import write_page
 
     done = write_page(static, collection, maps)
     click.echo(f"{static}: {done.dialogues} dialogues, {done.bytes / 1e6:.1f} MB")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from dial2vec.explorer.projection import aligned, lay_out_many, place
+from dial2vec.collection.explorer.projection import aligned, lay_out_many, place
 
 
 def units(n: int, d: int = 8, seed: int = 0, clouds: int = 3) -> np.ndarray:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
+from dial2vec.collection.explorer.projection import Points, aligned, lay_out_many, place
+from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.errors import ArtifactError
-from dial2vec.explorer.projection import Points, aligned, lay_out_many, place
-from dial2vec.explorer.start import read_by_start
 from dial2vec.files import atomic_path, folder_lock
 
 SEED = 42

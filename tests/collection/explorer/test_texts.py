@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dial2vec.explorer.texts import Texts
+from dial2vec.collection.explorer.texts import Texts
 
 from .conftest import dialogues_of
 

@@ -22,13 +22,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dial2vec.collection import Collection
+from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_json
+from dial2vec.collection.explorer.export import FORMS
+from dial2vec.collection.explorer.maps import Maps
+from dial2vec.collection.explorer.page import page
+from dial2vec.collection.explorer.texts import Texts
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.explorer.content import SIMILAR, content, openings, to_json
-from dial2vec.explorer.export import FORMS
-from dial2vec.explorer.maps import Maps
-from dial2vec.explorer.page import page
-from dial2vec.explorer.texts import Texts
 from dial2vec.serving.keeper import address_of, listen
 
 # By another name a page of somebody else's could reach this one through the browser of who looks at it.

@@ -90,7 +90,7 @@ class PageSource {
     return new Blob(lines);
   }
 
-  // As `dial2vec.explorer.export` writes it.
+  // As `dial2vec.collection.explorer.export` writes it.
   #table(records) {
     const plain = (value) => (/^[=+\-@\t\r]/.test(value) ? `'${value}` : value);
     const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
+from dial2vec.collection.explorer.colouring import colourings
+from dial2vec.collection.explorer.maps import Maps
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.explorer.colouring import colourings
-from dial2vec.explorer.maps import Maps
 from dial2vec.neighbours import nearest
 
 SIMILAR = 10

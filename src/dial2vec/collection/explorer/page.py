@@ -12,8 +12,8 @@ import numpy as np
 from markupsafe import Markup
 
 from dial2vec.collection import Collection
-from dial2vec.explorer.content import packed, whole_content
-from dial2vec.explorer.maps import SEED, Maps
+from dial2vec.collection.explorer.content import packed, whole_content
+from dial2vec.collection.explorer.maps import SEED, Maps
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
@@ -57,9 +57,9 @@ def page(title: str, *, content: str = "") -> str:
     """Return the page.
 
     :param title: what the collection is called.
-    :param content: what `dial2vec.explorer.content.packed` made, for a page without a server; empty for one with.
+    :param content: what `dial2vec.collection.explorer.content.packed` made, for a page without a server; empty for one with.
     """
-    environment = templates("dial2vec.explorer")
+    environment = templates("dial2vec.collection.explorer")
     style = environment.get_template("explorer.css").render()
     scripts = [_source(name) for name in SCRIPTS]
     policy = {
@@ -81,7 +81,7 @@ def page(title: str, *, content: str = "") -> str:
 
 
 def _source(name: str) -> str:
-    return files("dial2vec.explorer").joinpath(name).read_text(encoding="utf-8")
+    return files("dial2vec.collection.explorer").joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(source: str) -> str:

@@ -8,9 +8,9 @@ import httpx
 import numpy as np
 import pytest
 
+from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.explorer.server import application
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.explorer.maps import maps_of
-from dial2vec.explorer.server import application
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dial2vec.collection import Collection
+from dial2vec.collection.explorer import maps as module
+from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
-from dial2vec.explorer import maps as module
-from dial2vec.explorer.maps import maps_of
 from dial2vec.files import folder_lock
 
 from .conftest import dialogues_of

@@ -10,8 +10,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
+from dial2vec.collection.explorer.colouring import GREY, MOST_NAMED, TIMES, _largest, _periods, colourings
 from dial2vec.errors import ArtifactError
-from dial2vec.explorer.colouring import GREY, MOST_NAMED, TIMES, _largest, _periods, colourings
 
 from .conftest import dialogues_of
 

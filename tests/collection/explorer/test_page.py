@@ -8,9 +8,9 @@ import re
 
 import numpy as np
 
-from dial2vec.explorer.content import packed, whole_content
-from dial2vec.explorer.maps import maps_of
-from dial2vec.explorer.page import page, write_page
+from dial2vec.collection.explorer.content import packed, whole_content
+from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.explorer.page import page, write_page
 from dial2vec.neighbours import nearest
 
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.explorer.page import write_page
+from dial2vec.collection.explorer.server import application
 from dial2vec.dialogue import read_dialogues
-from dial2vec.explorer.maps import maps_of
-from dial2vec.explorer.page import write_page
-from dial2vec.explorer.server import application
 from dial2vec.serving.keeper import address_of, listen
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from browser import CHROMIUM, PHONE, Page, browser
 
