@@ -26,8 +26,8 @@ from timing import machine
 
 from dial2vec.collection import Collection
 from dial2vec.collection.collection import Addition, Manifest
-from dial2vec.search import approximate
-from dial2vec.search.exact import nearest
+from dial2vec.collection.search import approximate
+from dial2vec.collection.search.exact import nearest
 
 D, QUERIES, K = 384, 200, 10
 CENTRE_OF, SHARED = 200, 32

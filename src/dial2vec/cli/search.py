@@ -15,8 +15,8 @@ from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
     from dial2vec.collection import Collection
+    from dial2vec.collection.search import Filters, Search
     from dial2vec.dialogue import Dialogue
-    from dial2vec.search import Filters, Search
 
 # What comes with the install.
 UNTRAINED = "all-MiniLM-L6-v2"
@@ -62,7 +62,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
 def _update(collection: Collection, asked: bool) -> None:
     from tqdm.auto import tqdm
 
-    from dial2vec.search.approximate import FAISS, FROM, has_faiss, update_index
+    from dial2vec.collection.search.approximate import FAISS, FROM, has_faiss, update_index
 
     if not asked and len(collection) < FROM:
         return
@@ -111,7 +111,7 @@ def search(
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
     from dial2vec.collection import Collection
-    from dial2vec.search import Filters, Search
+    from dial2vec.collection.search import Filters, Search
 
     collection = Collection(folder)
     filters = Filters(labels, speakers, after, before)
@@ -141,7 +141,7 @@ def _asked(query: str | None) -> str | Dialogue | None:
 
 
 def _answer(found: Search, asked: str | Dialogue, k: int, filters: Filters, *, exact: bool, as_json: bool) -> None:
-    from dial2vec.search.showing import as_record, as_text
+    from dial2vec.collection.search.showing import as_record, as_text
 
     begun = time.perf_counter()
     hits = found.find(asked, k, filters=filters, exact=exact)

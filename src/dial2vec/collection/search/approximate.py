@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
+from dial2vec.collection.search.exact import nearest
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
-from dial2vec.search.exact import nearest
 
 log = logging.getLogger(__name__)
 

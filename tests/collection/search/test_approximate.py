@@ -6,9 +6,9 @@ import pytest
 pytest.importorskip("faiss")
 
 from dial2vec.collection.collection import Addition, Collection, Manifest, rows_file
-from dial2vec.search import approximate
-from dial2vec.search.approximate import open_index, update_index
-from dial2vec.search.exact import nearest
+from dial2vec.collection.search import approximate
+from dial2vec.collection.search.approximate import open_index, update_index
+from dial2vec.collection.search.exact import nearest
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from dial2vec.cli import main
 from dial2vec.collection import Collection, add
+from dial2vec.collection.search import Filters, Search, exact
+from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.search import Hit, SpeakingTurn
+from dial2vec.collection.search.showing import as_text
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
-from dial2vec.search import Filters, Search, exact
-from dial2vec.search.exact import nearest
-from dial2vec.search.search import Hit, SpeakingTurn
-from dial2vec.search.showing import as_text
 
 
 def brute_force(vectors, query, k, rows):

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from dial2vec.search.search import Hit
+from dial2vec.collection.search.search import Hit
 from dial2vec.words import printable
 
 BOLD, PLAIN = "\033[1m", "\033[0m"

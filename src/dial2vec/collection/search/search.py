@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
+from dial2vec.collection.search.approximate import open_index
+from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.filters import Filters
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import shares
 from dial2vec.encoder.turns import ReadTurns, read_turns
 from dial2vec.encoder.windows import windows_of
-from dial2vec.search.approximate import open_index
-from dial2vec.search.exact import nearest
-from dial2vec.search.filters import Filters
 
 
 @dataclass(frozen=True, slots=True)
