@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from dial2vec.words import WORD
+from dial2vec.data.words import WORD
 
 # "(restaurant?)" is a word between two marks.
 MARKS = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 
 
 class Wording(NamedTuple):
-    """Words of a text as `dial2vec.words` has them, and the blanks in front of each and behind the last.
+    """Words of a text as `dial2vec.data.words` has them, and the blanks in front of each and behind the last.
 
     :param gaps: one more than words; those of a script that writes no blanks are empty.
     :param words: never empty ones.

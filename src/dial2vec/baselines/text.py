@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from dial2vec.data.words import UNSPACED
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError
-from dial2vec.words import UNSPACED
 
 # Letters and digits; each character alone in scripts that write no blank between words.
 WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from dial2vec.cli.group import examples
+from dial2vec.data.words import printable
 from dial2vec.errors import Dial2vecError
-from dial2vec.words import printable
 
 if TYPE_CHECKING:
     from dial2vec.collection import Collection

@@ -143,8 +143,8 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
     Dialogues, turns, words and labels, beside published figures where there are some.
     """
     from dial2vec.artifacts import find_root
+    from dial2vec.data.stats import count_corpus, describe
     from dial2vec.params import load_settings
-    from dial2vec.stats import count_corpus, describe
 
     root = find_root()
     settings = load_settings(root / "params.yaml")

@@ -131,7 +131,7 @@ def _asked(query: str | None) -> str | Dialogue | None:
     """Return the dialogue of a file where the query names one, else the query."""
     if query is None:
         return None
-    from dial2vec.one_dialogue import find_dialogue
+    from dial2vec.data.one_dialogue import find_dialogue
 
     name, _, dialogue_id = query.rpartition(":")
     for path, which in ((Path(query), None), (Path(name), dialogue_id)):

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.data.words import words
 from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.words import words
 
 # Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
 METHOD, K1, B = "lucene", 1.5, 0.75

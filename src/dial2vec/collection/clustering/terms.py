@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dial2vec.data.words import UNSPACED
 from dial2vec.dialogue import Dialogue
-from dial2vec.words import UNSPACED
 
 TOKEN = re.compile(f"[{UNSPACED}]|[^\\W\\d_{UNSPACED}]+(?:['’][^\\W\\d_{UNSPACED}]+)*")
 # Dialogues that are read for names, and of each so many words: one long meeting has them all.

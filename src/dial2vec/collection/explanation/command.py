@@ -7,9 +7,9 @@ from pathlib import Path
 
 from dial2vec.collection.explanation.explanation import explain
 from dial2vec.collection.explanation.page import headline, render_page, save_png
+from dial2vec.data.one_dialogue import find_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path
-from dial2vec.one_dialogue import find_dialogue
 
 
 def explain_file(

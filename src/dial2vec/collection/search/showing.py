@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dial2vec.collection.search.search import Hit
-from dial2vec.words import printable
+from dial2vec.data.words import printable
 
 BOLD, PLAIN = "\033[1m", "\033[0m"
 

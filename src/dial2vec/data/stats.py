@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dial2vec.config import Settings
 from dial2vec.corpora import get_corpus
+from dial2vec.data.splits import SPLITS, Division, divide
 from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.progress import counted
-from dial2vec.splits import SPLITS, Division, divide
 
 # Liu et al. 2022, Table 1: dialogues, turns and words of train, dev and test, and the labels of the whole corpus.
 PUBLISHED: dict[str, tuple[dict[str, tuple[int, int, int]], int]] = {

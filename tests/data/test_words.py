@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.words import printable, words
+from dial2vec.data.words import printable, words
 
 
 @given(st.text(alphabet=st.characters(max_codepoint=0x24F)))

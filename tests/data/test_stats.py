@@ -8,8 +8,8 @@ import pytest
 
 from dial2vec.config import Prepare, Read, Settings
 from dial2vec.corpora import CORPORA
+from dial2vec.data.stats import DIFFERENCES, PUBLISHED, Count, Statistics, count_corpus, describe
 from dial2vec.errors import CorpusError
-from dial2vec.stats import DIFFERENCES, PUBLISHED, Count, Statistics, count_corpus, describe
 
 EMPTY = Count(0, 0.0, 0.0, 0)
 

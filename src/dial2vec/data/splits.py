@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from dial2vec.config import Prepare
 from dial2vec.corpora.corpus import Splitting
+from dial2vec.data.duplicates import Signatures, nearest_among, signatures
 from dial2vec.dialogue import Dialogue
-from dial2vec.duplicates import Signatures, nearest_among, signatures
 
 SPLITS = ("train", "dev", "test")
 LEFT_OUT = len(SPLITS)

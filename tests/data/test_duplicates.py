@@ -6,7 +6,7 @@ import random
 import numpy as np
 
 from conftest import make_dialogue
-from dial2vec.duplicates import nearest_among, shingles, signatures
+from dial2vec.data.duplicates import nearest_among, shingles, signatures
 
 
 def jaccard(first, second):
@@ -47,7 +47,7 @@ def test_equal_entries_estimate_the_jaccard_similarity():
 def test_signatures_do_not_depend_on_the_blocks(monkeypatch):
     dialogues = family(20)
     whole = signatures(dialogues)
-    monkeypatch.setattr("dial2vec.duplicates.BLOCK", 3)
+    monkeypatch.setattr("dial2vec.data.duplicates.BLOCK", 3)
     np.testing.assert_array_equal(signatures(dialogues), whole)
     assert signatures([]).shape == (0, 126)
 

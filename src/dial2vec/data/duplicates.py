@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue
-from dial2vec.words import words
 
 SHINGLE = 3  # words
 # Of two dialogues that share 80 % of their triples, 99.8 % have a band in common, and of two that share 30 %, 1.5 %.

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from dial2vec.data.one_dialogue import find_dialogue
 from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import CorpusError
-from dial2vec.one_dialogue import find_dialogue
 
 
 def test_a_file_of_several_dialogues_asks_which(tmp_path, dialogue):

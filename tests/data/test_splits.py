@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
-from dial2vec.duplicates import signatures
-from dial2vec.splits import LEFT_OUT, Copy, assign_splits, find_copies, without_copies
+from dial2vec.data.duplicates import signatures
+from dial2vec.data.splits import LEFT_OUT, Copy, assign_splits, find_copies, without_copies
 
 TRAIN, DEV, TEST = 0, 1, 2
 WORDS = [

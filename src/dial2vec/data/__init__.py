@@ -1,0 +1,1 @@
+"""Conversations in: import, corpora, validation, splits."""
