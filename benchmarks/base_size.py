@@ -25,7 +25,7 @@ import torch
 
 from dial2vec import telemetry
 from dial2vec.config import Settings
-from dial2vec.corpora.demo import generate_demo
+from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import resolve
 from dial2vec.methods import METHODS

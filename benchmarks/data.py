@@ -29,7 +29,7 @@ from dial2vec.artifacts import find_root
 CORPUS = "made_up"
 READ = f"""
 from pathlib import Path
-from dial2vec.corpora.transcripts import Transcripts
+from dial2vec.data.corpora.transcripts import Transcripts
 for _ in Transcripts().read(Path("data/{CORPUS}"), quarantine=[]):
     pass
 """

@@ -28,7 +28,7 @@ from scratch import ROOT, serving
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.projection import lay_out_many, place
-from dial2vec.corpora.demo import generate_demo
+from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 

@@ -20,7 +20,7 @@ import numpy as np
 import yaml
 
 from dial2vec.artifacts import Artifacts, find_root
-from dial2vec.corpora.demo import write_demo
+from dial2vec.data.corpora.demo import write_demo
 from dial2vec.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
 
 CORPUS = "demo"

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.artifacts import find_root
-from dial2vec.corpora import get_corpus
+from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.turns import ReadTurns, read_turns

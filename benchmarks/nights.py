@@ -22,7 +22,7 @@ from gate import shuffled
 from scratch import at_work, make_project, say
 
 from collection.explorer import fresh
-from dial2vec.corpora.demo import generate_demo
+from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import write_dialogues
 
 CORPUS, FIRST, EACH, NIGHTS = "calls", 700, 300, 3

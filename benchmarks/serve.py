@@ -39,7 +39,7 @@ from timing import machine, rate, ratio
 
 from dial2vec import telemetry
 from dial2vec.artifacts import find_root
-from dial2vec.corpora.demo import generate_demo
+from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 
 CORPUS, MODEL = "demo", "dial2vec-demo"

@@ -17,8 +17,8 @@ import random
 import sys
 
 from dial2vec.artifacts import find_root
-from dial2vec.corpora import get_corpus
-from dial2vec.corpora.demo import write_demo
+from dial2vec.data.corpora import get_corpus
+from dial2vec.data.corpora.demo import write_demo
 from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.files import atomic_path
 from dial2vec.pipeline import add_data

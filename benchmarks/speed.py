@@ -36,7 +36,7 @@ from dial2vec import telemetry
 from dial2vec.artifacts import find_root
 from dial2vec.benchmark.systems import PAPER_SAMPLES
 from dial2vec.config import Train
-from dial2vec.corpora.demo import generate_demo
+from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers, resolve

@@ -26,7 +26,7 @@ from scratch import ROOT, make_project, say, serving
 
 from collection.explorer import fresh
 from dial2vec.config import Read
-from dial2vec.corpora import get_corpus
+from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import read_dialogues
 
 CORPUS = "calls"

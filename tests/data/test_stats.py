@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.config import Prepare, Read, Settings
-from dial2vec.corpora import CORPORA
+from dial2vec.data.corpora import CORPORA
 from dial2vec.data.stats import DIFFERENCES, PUBLISHED, Count, Statistics, count_corpus, describe
 from dial2vec.errors import CorpusError
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from dial2vec.corpora.transcripts import Transcripts
+from dial2vec.data.corpora.transcripts import Transcripts
 from dial2vec.dialogue import Dialogue, Origin, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.importing.assembling import Outcome

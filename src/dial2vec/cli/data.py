@@ -23,8 +23,8 @@ def fetch(corpus: str) -> None:
     per corpus, with the upstream archive in it. Its SHA-256 is recorded beside it, and compared from then on.
     """
     from dial2vec.artifacts import find_root
-    from dial2vec.corpora.fetch import MIRROR
-    from dial2vec.corpora.fetch import fetch as fetch_corpus
+    from dial2vec.data.corpora.fetch import MIRROR
+    from dial2vec.data.corpora.fetch import fetch as fetch_corpus
     from dial2vec.files import checkout_lock
     from dial2vec.pipeline import add_data, restore_data
 
@@ -48,7 +48,7 @@ def add(corpus: str) -> None:
     They are JSON Lines, and looked at first: how many can be used, and where a run would stop.
     """
     from dial2vec.artifacts import Artifacts, find_root
-    from dial2vec.corpora import get_corpus
+    from dial2vec.data.corpora import get_corpus
     from dial2vec.dialogue import Quarantined
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings

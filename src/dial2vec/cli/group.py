@@ -80,6 +80,6 @@ def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[s
 
 def complete_public(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Offer the public corpora, for the shell."""
-    from dial2vec.corpora import CORPORA
+    from dial2vec.data.corpora import CORPORA
 
     return [name for name in sorted(CORPORA.keys() - {"demo"}) if name.startswith(begun)]

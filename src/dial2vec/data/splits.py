@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.config import Prepare
-from dial2vec.corpora.corpus import Splitting
+from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.data.duplicates import Signatures, nearest_among, signatures
 from dial2vec.dialogue import Dialogue
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.config import Settings
-from dial2vec.corpora import get_corpus
+from dial2vec.data.corpora import get_corpus
 from dial2vec.data.splits import SPLITS, Division, divide
 from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.progress import counted

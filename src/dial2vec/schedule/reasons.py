@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
-from dial2vec.corpora import get_corpus
+from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.pipeline import dvc_status, targets
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
-from dial2vec.corpora import get_corpus
+from dial2vec.data.corpora import get_corpus
 from dial2vec.data.splits import LEFT_OUT, SPLITS, Division, divide
 from dial2vec.dialogue import dialogue_writer, read_dialogues
 from dial2vec.errors import CorpusError

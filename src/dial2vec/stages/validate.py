@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
-from dial2vec.corpora import get_corpus
+from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec.corpora.archive import DAMAGE
+from dial2vec.data.corpora.archive import DAMAGE
 from dial2vec.errors import CorpusError
 
 # The largest file unpacks to 2.5 MB; more than this is no intent set.

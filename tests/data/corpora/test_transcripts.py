@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.corpora.transcripts import Transcripts, transcript_files
+from dial2vec.data.corpora.transcripts import Transcripts, transcript_files
 from dial2vec.dialogue import Dialogue, Origin, Quarantined
 from dial2vec.errors import CorpusError
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, files, files_by_name, open_archive, open_nested, read_member
-from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.data.corpora.archive import address, files, files_by_name, open_archive, open_nested, read_member
+from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 

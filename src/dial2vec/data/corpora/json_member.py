@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import chain, islice
 from typing import Any
 
-from dial2vec.corpora.archive import MIB, address, fetch_again, open_member, read_member
+from dial2vec.data.corpora.archive import MIB, address, fetch_again, open_member, read_member
 from dial2vec.errors import CorpusError
 
 

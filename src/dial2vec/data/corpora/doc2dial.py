@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, fetch_again, files_by_name, open_archive
-from dial2vec.corpora.corpus import Splitting, expect, id_below, usable
-from dial2vec.corpora.json_member import entries
+from dial2vec.data.corpora.archive import address, fetch_again, files_by_name, open_archive
+from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.data.corpora.json_member import entries
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.archive import address, fetch_again, members, open_archive, read_member
-from dial2vec.corpora.corpus import Splitting, usable
+from dial2vec.data.corpora.archive import address, fetch_again, members, open_archive, read_member
+from dial2vec.data.corpora.corpus import Splitting, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.corpus import Splitting
+from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dial2vec.corpora.json_member import entries
+from dial2vec.data.corpora.json_member import entries
 from dial2vec.errors import CorpusError
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dial2vec.config import Read
-from dial2vec.corpora.multiwoz import POOL_DEV, POOL_TEST, Multiwoz, draw
+from dial2vec.data.corpora.multiwoz import POOL_DEV, POOL_TEST, Multiwoz, draw
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 
@@ -143,8 +143,8 @@ def by_split(dialogues: list[Dialogue]) -> dict[str, list[str]]:
 
 
 def test_pool_has_one_domain_and_is_taken_out_of_train(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("dial2vec.corpora.multiwoz.POOL_DEV", 3)
-    monkeypatch.setattr("dial2vec.corpora.multiwoz.POOL_TEST", 4)
+    monkeypatch.setattr("dial2vec.data.corpora.multiwoz.POOL_DEV", 3)
+    monkeypatch.setattr("dial2vec.data.corpora.multiwoz.POOL_TEST", 4)
     dialogues, quarantine = read(pool(tmp_path), multiwoz_splits="pooled")
     found = by_split(dialogues)
     assert (len(found["dev"]), len(found["test"])) == (3, 4)

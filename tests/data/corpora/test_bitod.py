@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dial2vec.config import Read
-from dial2vec.corpora.bitod import Bitod
+from dial2vec.data.corpora.bitod import Bitod
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 

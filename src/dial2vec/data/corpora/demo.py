@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.corpora.corpus import Splitting
+from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.dialogue import Dialogue, Quarantined, Turn, read_dialogues, write_dialogues
 
 FILE = "dialogues.jsonl.gz"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.corpora import archive as archives
-from dial2vec.corpora.archive import (
+from dial2vec.data.corpora import archive as archives
+from dial2vec.data.corpora.archive import (
     damage,
     files,
     files_by_name,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from dial2vec.config import Read
-from dial2vec.corpora.bitod import Bitod
-from dial2vec.corpora.corpus import Corpus
-from dial2vec.corpora.demo import DemoCorpus
-from dial2vec.corpora.doc2dial import Doc2dial
-from dial2vec.corpora.metalwoz import Metalwoz
-from dial2vec.corpora.multiwoz import Multiwoz
-from dial2vec.corpora.self_dialogue import SelfDialogue
-from dial2vec.corpora.sgd import Sgd
-from dial2vec.corpora.transcripts import Transcripts, transcript_files
+from dial2vec.data.corpora.bitod import Bitod
+from dial2vec.data.corpora.corpus import Corpus
+from dial2vec.data.corpora.demo import DemoCorpus
+from dial2vec.data.corpora.doc2dial import Doc2dial
+from dial2vec.data.corpora.metalwoz import Metalwoz
+from dial2vec.data.corpora.multiwoz import Multiwoz
+from dial2vec.data.corpora.self_dialogue import SelfDialogue
+from dial2vec.data.corpora.sgd import Sgd
+from dial2vec.data.corpora.transcripts import Transcripts, transcript_files
 from dial2vec.errors import CorpusError, did_you_mean
 
 CORPORA: dict[str, type[Corpus]] = {

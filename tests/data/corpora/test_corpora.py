@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.corpora import CORPORA, get_corpus
-from dial2vec.corpora.transcripts import Transcripts
+from dial2vec.data.corpora import CORPORA, get_corpus
+from dial2vec.data.corpora.transcripts import Transcripts
 from dial2vec.errors import CorpusError
 
 

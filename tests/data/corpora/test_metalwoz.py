@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from dial2vec.corpora.metalwoz import Metalwoz
+from dial2vec.data.corpora.metalwoz import Metalwoz
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dial2vec.config import Read
-from dial2vec.corpora.doc2dial import Doc2dial
+from dial2vec.data.corpora.doc2dial import Doc2dial
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 

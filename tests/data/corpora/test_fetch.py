@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dial2vec.corpora import fetch as fetching
-from dial2vec.corpora.fetch import fetch
-from dial2vec.corpora.sgd import Sgd
+from dial2vec.data.corpora import fetch as fetching
+from dial2vec.data.corpora.fetch import fetch
+from dial2vec.data.corpora.sgd import Sgd
 from dial2vec.errors import CorpusError, Dial2vecError
 
 

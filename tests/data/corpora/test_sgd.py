@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dial2vec.config import Read
-from dial2vec.corpora.sgd import Sgd
+from dial2vec.data.corpora.sgd import Sgd
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.corpora.demo import DemoCorpus, demo_domains, generate_demo, write_demo
+from dial2vec.data.corpora.demo import DemoCorpus, demo_domains, generate_demo, write_demo
 from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.errors import CorpusError
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dial2vec.corpora.self_dialogue import TOPICS, SelfDialogue
+from dial2vec.data.corpora.self_dialogue import TOPICS, SelfDialogue
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
 
