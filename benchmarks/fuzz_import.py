@@ -23,12 +23,12 @@ from pathlib import Path
 import click
 import pandas as pd
 
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+from dial2vec.data.importing.redaction import Redactor, redact
+from dial2vec.data.importing.summary import summary
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.errors import Dial2vecError
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
-from dial2vec.importing.redaction import Redactor, redact
-from dial2vec.importing.summary import summary
 
 SPEAKERS = ("Anna Smith", "agent", "王伟", "O'Brien, Pat")
 TEXTS = ("Hello, how are you?", 'He said "no"\nand left', "mail anna@x.org or call +44 20 7946 0958", "ça va 😀", "ok")

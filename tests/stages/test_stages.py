@@ -13,14 +13,14 @@ import yaml
 
 from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.collection.embedding.embed import embed_file
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import checkout_lock, read_json
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.sampling import Samples
 from dial2vec.stages import stage

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dial2vec.cli.group import complete_corpus, complete_public, examples
-from dial2vec.importing import FORMATS
+from dial2vec.data.importing import FORMATS
 
 
 @click.command(epilog=examples("dial2vec fetch sgd"))
@@ -116,9 +116,9 @@ def import_(
     What the columns mean is guessed and shown; docs/import.md tells how.
     """
     from dial2vec.artifacts import find_root
+    from dial2vec.data.importing.options import Options
+    from dial2vec.data.importing.redaction import COUNTRIES
     from dial2vec.importing.command import Masks, import_export
-    from dial2vec.importing.options import Options
-    from dial2vec.importing.redaction import COUNTRIES
 
     wanted = redact or names or countries
     import_export(

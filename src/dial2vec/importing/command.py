@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import Export, read_export
+from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
+from dial2vec.data.importing.summary import summary
+from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 from dial2vec.files import checkout_lock
-from dial2vec.importing.assembling import Outcome
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import Export, read_export
-from dial2vec.importing.redaction import COUNTRIES, Redactor, redact
-from dial2vec.importing.summary import summary
-from dial2vec.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

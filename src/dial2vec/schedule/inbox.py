@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from dial2vec.data.importing.options import Options
 from dial2vec.errors import CorpusError, VersioningError
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.importing.command import Masks, import_export
-from dial2vec.importing.options import Options
 
 # Folders within the inbox, for what is at work, done, and of no use.
 TAKEN, IMPORTED, REFUSED = ".taken", "imported", "refused"

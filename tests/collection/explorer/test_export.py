@@ -6,9 +6,9 @@ import io
 import pytest
 
 from dial2vec.collection.explorer.export import comma_separated, json_lines
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Dialogue, Turn, read_dialogues
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
 
 from .conftest import dialogues_of
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from dial2vec.data.importing.encodings import find_encoding
+from dial2vec.data.importing.tables import MOST_LINES, find_delimiter, named_delimiter, read_table
 from dial2vec.errors import CorpusError
-from dial2vec.importing.encodings import find_encoding
-from dial2vec.importing.tables import MOST_LINES, find_delimiter, named_delimiter, read_table
 
 
 def rows(path, content, *, delimiter=",", header=True):

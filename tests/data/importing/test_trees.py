@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+from dial2vec.data.importing.trees import straightened
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
-from dial2vec.importing.trees import straightened
 
 
 def node(parent, role=None, text=""):

@@ -15,10 +15,10 @@ from dataclasses import replace
 from itertools import count, pairwise
 from typing import NamedTuple
 
+from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.plain_text import is_role
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError, did_you_mean
-from dial2vec.importing.assembling import Outcome
-from dial2vec.importing.plain_text import is_role
 
 COUNTRIES = ("US", "GB")
 EMAIL = re.compile(r"[^\s@<>()\[\],;:\"]{1,64}@[^\s@<>()\[\],;:\"]{1,255}\.[^\W\d_]{2,24}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dial2vec.importing.cells import as_name, as_text, as_turn_list
-from dial2vec.importing.names import by_name
+from dial2vec.data.importing.cells import as_name, as_text, as_turn_list
+from dial2vec.data.importing.names import by_name
 
 
 def holds_texts(value: Any) -> bool:

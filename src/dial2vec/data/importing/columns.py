@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dial2vec.data.importing import evidence
+from dial2vec.data.importing.cells import as_labels, as_name, as_text, as_turn_list
+from dial2vec.data.importing.evidence import Values
+from dial2vec.data.importing.exchanges import find_exchange
+from dial2vec.data.importing.markup import ENTITY, are_html, is_html
+from dial2vec.data.importing.names import by_name, plain
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.plain_text import is_script
+from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, says_again
 from dial2vec.errors import CorpusError, did_you_mean
-from dial2vec.importing import evidence
-from dial2vec.importing.cells import as_labels, as_name, as_text, as_turn_list
-from dial2vec.importing.evidence import Values
-from dial2vec.importing.exchanges import find_exchange
-from dial2vec.importing.markup import ENTITY, are_html, is_html
-from dial2vec.importing.names import by_name, plain
-from dial2vec.importing.options import Options
-from dial2vec.importing.plain_text import is_script
-from dial2vec.importing.turns import holds_texts, holds_turns, is_turn, says_again
 
 # In place of a column: an e-mail has its replies beside its own text.
 ITSELF = ""

@@ -7,18 +7,18 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
 
+from dial2vec.data.importing.assembling import Groups, Outcome, from_records, from_rows, from_scripts, group_rows, merge
+from dial2vec.data.importing.captions import read_captions
+from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.encodings import Encoding, find_encoding
+from dial2vec.data.importing.formats import ENDINGS, ending, find_format, find_list, is_parquet, stem
+from dial2vec.data.importing.mending import Mending
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.plain_text import read_plain_text
+from dial2vec.data.importing.records import Record, read_json, read_json_lines
+from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
-from dial2vec.importing.assembling import Groups, Outcome, from_records, from_rows, from_scripts, group_rows, merge
-from dial2vec.importing.captions import read_captions
-from dial2vec.importing.columns import Columns, find_columns
-from dial2vec.importing.encodings import Encoding, find_encoding
-from dial2vec.importing.formats import ENDINGS, ending, find_format, find_list, is_parquet, stem
-from dial2vec.importing.mending import Mending
-from dial2vec.importing.options import Options
-from dial2vec.importing.plain_text import read_plain_text
-from dial2vec.importing.records import Record, read_json, read_json_lines
-from dial2vec.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
 from dial2vec.progress import counted
 
 # Columns are told by the first records: enough for ids to repeat in a file whose rows are mixed.

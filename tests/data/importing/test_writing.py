@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from dial2vec.data.corpora.transcripts import Transcripts
+from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 from dial2vec.dialogue import Dialogue, Origin, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.importing.assembling import Outcome
-from dial2vec.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 from dial2vec.pipeline import add_data
 
 
@@ -115,7 +115,7 @@ def test_nothing_usable_writes_nothing(places):
 
 def test_an_import_that_is_killed_before_the_output_is_in_place_knows_its_file(places, monkeypatch):
     imported(places, "a")
-    monkeypatch.setattr("dial2vec.importing.writing.write_quarantine", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("dial2vec.data.importing.writing.write_quarantine", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         imported(places, "b")
     monkeypatch.undo()

@@ -5,8 +5,8 @@ import gzip
 
 import pytest
 
+from dial2vec.data.importing.encodings import find_encoding, is_damaged, open_text
 from dial2vec.errors import CorpusError
-from dial2vec.importing.encodings import find_encoding, is_damaged, open_text
 
 FRENCH = "Où êtes-vous ? Ça va très bien, « merci » – à bientôt"
 POLISH = "Dzień dobry, chciałbym zapytać o moją kartę, która została zgubiona"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 
-from dial2vec.importing.markup import is_twice_encoded, mended
-from dial2vec.importing.records import Record
-from dial2vec.importing.trees import straightened
+from dial2vec.data.importing.markup import is_twice_encoded, mended
+from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.trees import straightened
 
 
 class Mending:

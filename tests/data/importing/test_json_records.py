@@ -5,10 +5,10 @@ import json
 
 import pytest
 
+from dial2vec.data.importing import records
+from dial2vec.data.importing.encodings import Encoding
+from dial2vec.data.importing.records import BY_ID, JsonText, lists_of_objects, read_json, read_json_lines
 from dial2vec.errors import CorpusError
-from dial2vec.importing import records
-from dial2vec.importing.encodings import Encoding
-from dial2vec.importing.records import BY_ID, JsonText, lists_of_objects, read_json, read_json_lines
 
 UTF8 = Encoding("utf-8", "UTF-8")
 

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.errors import CorpusError
-from dial2vec.importing.encodings import Encoding, is_damaged, open_text
 
 BLOCK = 1 << 20
 SPACE = re.compile(r"[ \t\r\n\ufeff]*")

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
-from dial2vec.importing.summary import summary
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+from dial2vec.data.importing.summary import summary
 
 
 def shown(path):

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.redaction import Redactor, passes_luhn, redact
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import CorpusError
-from dial2vec.importing.assembling import Outcome
-from dial2vec.importing.redaction import Redactor, passes_luhn, redact
 
 
 def masked(text, *speakers, names=(), countries=("US", "GB"), here=()):

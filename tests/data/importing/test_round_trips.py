@@ -11,10 +11,10 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
 
 # All but the signs of damage, and a carriage return of its own: pandas writes it without the quotes that it needs.
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0\ufffd\ufeff\r")

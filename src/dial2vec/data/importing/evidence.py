@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dial2vec.importing.cells import as_name, as_text
-from dial2vec.importing.exchanges import WORDY, is_answer, words_per_cell
-from dial2vec.importing.names import NAMES, by_name, is_index, plain
+from dial2vec.data.importing.cells import as_name, as_text
+from dial2vec.data.importing.exchanges import WORDY, is_answer, words_per_cell
+from dial2vec.data.importing.names import NAMES, by_name, is_index, plain
 
 Values = Sequence[dict[str, Any]]
 # So many speakers are few in any sample.

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.data.importing.markup import is_html, without_html
 from dial2vec.dialogue import Turn
-from dial2vec.importing.encodings import Encoding, is_damaged, open_text
-from dial2vec.importing.markup import is_html, without_html
 
 CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
 DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"

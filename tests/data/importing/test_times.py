@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dial2vec.importing.times import first_date, is_day_first, order, seconds
+from dial2vec.data.importing.times import first_date, is_day_first, order, seconds
 
 
 def test_times_of_every_usual_form_grow_together():

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from dial2vec.data.importing.encodings import find_encoding
+from dial2vec.data.importing.plain_text import is_role, is_script, read_plain_text, split_speaker, without_time
 from dial2vec.dialogue import Turn
-from dial2vec.importing.encodings import find_encoding
-from dial2vec.importing.plain_text import is_role, is_script, read_plain_text, split_speaker, without_time
 
 
 @pytest.mark.parametrize(

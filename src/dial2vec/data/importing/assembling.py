@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dial2vec.data.importing.cells import as_name, as_text, as_turn_list
+from dial2vec.data.importing.columns import Columns
+from dial2vec.data.importing.encodings import is_damaged
+from dial2vec.data.importing.markup import without_html
+from dial2vec.data.importing.names import is_index
+from dial2vec.data.importing.plain_text import Script, script_of
+from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.times import first_date, is_day_first, order
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
-from dial2vec.importing.cells import as_name, as_text, as_turn_list
-from dial2vec.importing.columns import Columns
-from dial2vec.importing.encodings import is_damaged
-from dial2vec.importing.markup import without_html
-from dial2vec.importing.names import is_index
-from dial2vec.importing.plain_text import Script, script_of
-from dial2vec.importing.records import Record
-from dial2vec.importing.times import first_date, is_day_first, order
 
 # Who speaks in a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"

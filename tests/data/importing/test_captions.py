@@ -1,8 +1,8 @@
 from __future__ import annotations
 
+from dial2vec.data.importing.captions import read_captions
+from dial2vec.data.importing.encodings import find_encoding
 from dial2vec.dialogue import Turn
-from dial2vec.importing.captions import read_captions
-from dial2vec.importing.encodings import find_encoding
 
 MEETING = """WEBVTT - Weekly
 X-TIMESTAMP-MAP=LOCAL:00:00:00.000

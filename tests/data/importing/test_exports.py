@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
 
 
 def read(tmp_path, name, content, **options):

@@ -11,8 +11,8 @@ import html
 import re
 from pathlib import Path
 
-from dial2vec.importing.encodings import Encoding, is_damaged, open_text
-from dial2vec.importing.plain_text import Script, is_name, split_speaker
+from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.data.importing.plain_text import Script, is_name, split_speaker
 
 # All parts are bounded: a line of a megabyte must not be tried from each of its places.
 ARROW = re.compile(r"^\s{0,9}[^\s>]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")

@@ -8,15 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from dial2vec.data.importing.captions import ARROW
+from dial2vec.data.importing.encodings import Encoding, open_bytes, open_text
+from dial2vec.data.importing.names import NAMES, by_name, known_names, plain
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.records import BY_ID, lists_of_objects
+from dial2vec.data.importing.tables import DELIMITERS
+from dial2vec.data.importing.trees import is_tree
+from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn
 from dial2vec.errors import CorpusError
-from dial2vec.importing.captions import ARROW
-from dial2vec.importing.encodings import Encoding, open_bytes, open_text
-from dial2vec.importing.names import NAMES, by_name, known_names, plain
-from dial2vec.importing.options import Options
-from dial2vec.importing.records import BY_ID, lists_of_objects
-from dial2vec.importing.tables import DELIMITERS
-from dial2vec.importing.trees import is_tree
-from dial2vec.importing.turns import holds_texts, holds_turns, is_turn
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from dial2vec.data.importing.columns import find_columns
+from dial2vec.data.importing.names import is_index, plain
+from dial2vec.data.importing.options import Options
 from dial2vec.errors import CorpusError
-from dial2vec.importing.columns import find_columns
-from dial2vec.importing.names import is_index, plain
-from dial2vec.importing.options import Options
 
 PATH = Path("calls.csv")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dial2vec.importing.names import by_name, plain
+from dial2vec.data.importing.names import by_name, plain
 
 ASKER = {"user", "human", "customer", "client", "visitor", "caller", "patient"}
 ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
+from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
+from dial2vec.data.importing.names import known_names
+from dial2vec.data.importing.records import Record
 from dial2vec.errors import CorpusError
-from dial2vec.importing.encodings import Encoding, is_damaged, open_text
-from dial2vec.importing.names import known_names
-from dial2vec.importing.records import Record
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 # No cell of an export has more lines. A quote that is never closed would swallow the rest of the file.

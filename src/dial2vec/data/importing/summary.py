@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from dial2vec.data.importing.reading import Description, Export
+from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.words import printable
 from dial2vec.dialogue import Dialogue, Quarantined
-from dial2vec.importing.reading import Description, Export
-from dial2vec.importing.redaction import Redactor
 
 SHOWN_WAYS = 5
 SHOWN_NAMES = 6

@@ -6,10 +6,10 @@ import json
 import pandas as pd
 import pytest
 
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError
-from dial2vec.importing.options import Options
-from dial2vec.importing.reading import read_export
 
 
 def read(tmp_path, name, content, **options):
