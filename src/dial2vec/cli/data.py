@@ -49,12 +49,12 @@ def add(corpus: str) -> None:
     """
     from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.data.corpora import get_corpus
+    from dial2vec.data.validation import Checker
     from dial2vec.dialogue import Quarantined
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
     from dial2vec.pipeline import add_data, restore_data
     from dial2vec.progress import counted
-    from dial2vec.validation import Checker
 
     root = find_root()
     settings = load_settings(root / "params.yaml")

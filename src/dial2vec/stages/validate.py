@@ -7,13 +7,13 @@ from dataclasses import asdict, replace
 from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
+from dial2vec.data.validation import Checker, Outcome, Profile, require
+from dial2vec.data.validation.page import render_page
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.progress import counted
 from dial2vec.stages import stage
-from dial2vec.validation import Checker, Outcome, Profile, require
-from dial2vec.validation.page import render_page
 
 
 def validate(artifacts: Artifacts, settings: Settings) -> str:

@@ -1,7 +1,7 @@
 """Great Expectations between a corpus and everything that is paid for: what is checked, and what happens then."""
 
-from dial2vec.validation.checker import Checker
-from dial2vec.validation.outcome import Outcome, require
-from dial2vec.validation.profile import Profile
+from dial2vec.data.validation.checker import Checker
+from dial2vec.data.validation.outcome import Outcome, require
+from dial2vec.data.validation.profile import Profile
 
 __all__ = ["Checker", "Outcome", "Profile", "require"]

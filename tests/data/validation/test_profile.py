@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
-from dial2vec.validation.frames import dialogue_frame, turn_frame
-from dial2vec.validation.profile import LanguageSample, Profile, profile_of
+from dial2vec.data.validation.frames import dialogue_frame, turn_frame
+from dial2vec.data.validation.profile import LanguageSample, Profile, profile_of
 
 
 def profile(*dialogues, languages=None):
@@ -72,7 +72,7 @@ def test_drift_of_languages_is_the_share_that_moved():
 
 
 def test_language_sample_does_not_depend_on_blocks_and_keeps_the_smallest_hashes(monkeypatch):
-    monkeypatch.setattr("dial2vec.validation.profile.LANGUAGE_SAMPLE", 20)
+    monkeypatch.setattr("dial2vec.data.validation.profile.LANGUAGE_SAMPLE", 20)
     texts = ["a: ok", "a: my card is lost, what shall I do?", "a: I have no card, and never had one"]
     dialogues = [make_dialogue(f"d{i}", texts[i % 3]) for i in range(90)]
     frame = dialogue_frame(dialogues)

@@ -4,10 +4,10 @@ import pytest
 
 from conftest import make_dialogue
 from dial2vec.config import Validate
+from dial2vec.data.validation import Checker, require
+from dial2vec.data.validation.frames import turn_frame
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import ValidationError
-from dial2vec.validation import Checker, require
-from dial2vec.validation.frames import turn_frame
 
 LIMITS = Validate(min_dialogues=3, max_turn_words=10, roles=("a", "b"), near_empty_words=2, over_long_words=30)
 
@@ -106,7 +106,7 @@ def test_too_much_quarantine_stops_the_run_with_the_first_reasons():
 def test_expectation_that_cannot_be_checked_stops_the_run(monkeypatch):
     whole = turn_frame(good())
     for broken in (whole.rename(columns={"speaker": "who"}), whole.astype({"words": str})):
-        monkeypatch.setattr("dial2vec.validation.checker.turn_frame", lambda _, frame=broken: frame)
+        monkeypatch.setattr("dial2vec.data.validation.checker.turn_frame", lambda _, frame=broken: frame)
         with pytest.raises(ValidationError, match="could not be checked"):
             checked(good(), block=100)
 

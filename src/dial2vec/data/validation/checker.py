@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from dial2vec.config import Validate
+from dial2vec.data.validation.frames import dialogue_frame, turn_frame
+from dial2vec.data.validation.outcome import N_EXAMPLES, Outcome
+from dial2vec.data.validation.profile import LanguageSample, Profile, profile_of
+from dial2vec.data.validation.suites import Suites, of_corpus, of_dialogues, of_turns
 from dial2vec.dialogue import Dialogue, Origin, Quarantined
-from dial2vec.validation.frames import dialogue_frame, turn_frame
-from dial2vec.validation.outcome import N_EXAMPLES, Outcome
-from dial2vec.validation.profile import LanguageSample, Profile, profile_of
-from dial2vec.validation.suites import Suites, of_corpus, of_dialogues, of_turns
 
 BLOCK = 10_000
 

@@ -4,10 +4,10 @@ import re
 
 from conftest import make_dialogue
 from dial2vec.config import Validate
+from dial2vec.data.validation import Checker
+from dial2vec.data.validation.outcome import by_reason, kind
+from dial2vec.data.validation.page import render_page
 from dial2vec.dialogue import Origin, Quarantined
-from dial2vec.validation import Checker
-from dial2vec.validation.outcome import by_reason, kind
-from dial2vec.validation.page import render_page
 
 
 def page(dialogues, *, quarantine=(), earlier=False):

@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dial2vec.config import Validate
+from dial2vec.data.validation.outcome import N_EXAMPLES, Outcome, Suite
 from dial2vec.errors import ValidationError
-from dial2vec.validation.outcome import N_EXAMPLES, Outcome, Suite
 
 Expectations = list[tuple[str, Any]]
 Rows = NDArray[np.int64]

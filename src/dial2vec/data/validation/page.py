@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from dial2vec.data.validation.outcome import Outcome, by_reason
+from dial2vec.data.validation.profile import Profile
+from dial2vec.data.validation.suites import GUARD
 from dial2vec.dialogue import Quarantined
 from dial2vec.html import templates
-from dial2vec.validation.outcome import Outcome, by_reason
-from dial2vec.validation.profile import Profile
-from dial2vec.validation.suites import GUARD
 
 N_REASONS, N_LABELS, N_LANGUAGES = 50, 60, 12
 
@@ -47,7 +47,7 @@ def render_page(
         ("Labels", "Label", labels, f"{profile.n_labels:,} in all."),
     ]
     page: str = (
-        templates("dial2vec.validation")
+        templates("dial2vec.data.validation")
         .get_template("page.html")
         .render(
             corpus=corpus,
