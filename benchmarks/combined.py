@@ -31,11 +31,11 @@ from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.nearest import neighbourhood_size
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.methods.neighbours import Fitted, fit_maps
-from dial2vec.neighbours import neighbourhood_size
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings

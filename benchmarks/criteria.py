@@ -30,7 +30,7 @@ from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import kept_vectors
+from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.methods import METHODS

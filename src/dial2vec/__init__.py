@@ -8,7 +8,7 @@ from dial2vec.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
-    from dial2vec.vectorizer import DialogueVectorizer
+    from dial2vec.encoder.vectorizer import DialogueVectorizer
 
 __all__ = ["Dialogue", "DialogueEncoder", "DialogueVectorizer", "Turn"]
 
@@ -20,7 +20,7 @@ def __getattr__(name: str) -> Any:
 
         return DialogueEncoder
     if name == "DialogueVectorizer":
-        from dial2vec.vectorizer import DialogueVectorizer
+        from dial2vec.encoder.vectorizer import DialogueVectorizer
 
         return DialogueVectorizer
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")

@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from dial2vec.config import Encoder
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import kept_vectors
+from dial2vec.encoder.vector_cache import kept_vectors
 
 # On average, which is enough to draw from: 50 dialogues lend some 300 turns of each role.
 DIALOGUES_PER_CLUSTER = 50

@@ -33,7 +33,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2"
         long one the last turns that fit.
     """
     from dial2vec.encoder import DialogueEncoder
-    from dial2vec.encoder.vectors import BATCH
+    from dial2vec.encoder.vector_cache import BATCH
 
     encoder = DialogueEncoder.from_pretrained(start, pooling="mean")
     batch_size = BATCH.get(encoder.device.type, 32)

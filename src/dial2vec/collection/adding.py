@@ -23,7 +23,7 @@ from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import model_fingerprint
+from dial2vec.encoder.vector_cache import model_fingerprint
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_errors
 

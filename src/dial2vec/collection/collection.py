@@ -59,7 +59,7 @@ class Manifest:
     """What `collection.json` holds.
 
     :param model: what the encoder was loaded from; a copy of it is in the folder `model`.
-    :param fingerprint: of that encoder, `dial2vec.encoder.vectors.model_fingerprint`.
+    :param fingerprint: of that encoder, `dial2vec.encoder.vector_cache.model_fingerprint`.
     :param dimension: length of the vectors.
     :param additions: oldest first.
     """

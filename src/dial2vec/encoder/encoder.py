@@ -21,8 +21,8 @@ from dial2vec.encoder.backbone import load_backbone, own_input, resolve
 from dial2vec.encoder.backbone import save as save_backbone
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.hub import push
+from dial2vec.encoder.network import DialogueReader, check_name
 from dial2vec.encoder.pooling import Pooling, pool
-from dial2vec.encoder.reader import DialogueReader, check_name
 from dial2vec.encoder.reading import Reading, check_pooling
 from dial2vec.encoder.saving import (
     chosen,
@@ -34,7 +34,7 @@ from dial2vec.encoder.saving import (
     saved_input,
     saved_settings,
 )
-from dial2vec.encoder.sentence_folder import save_card, save_sentence_modules
+from dial2vec.encoder.sharing import save_card, save_sentence_modules
 from dial2vec.encoder.tokens import Batch, TokenSequence
 from dial2vec.encoder.turns import Apart, Output, encode_windows
 from dial2vec.encoder.windows import windows_of

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dial2vec.encoder.sentence_folder import save_card
+from dial2vec.encoder.sharing import save_card
 from dial2vec.errors import ModelError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dial2vec.augmentation.translation import BackTranslation, load_translator
 from dial2vec.config import IntentAugmentation, Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import fingerprint_of
+from dial2vec.encoder.vector_cache import fingerprint_of
 from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
 from dial2vec.methods.plan import Plan, of_block, words_of

@@ -14,9 +14,9 @@ from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.vectors import kept_vectors
+from dial2vec.encoder.nearest import neighbourhood_size
+from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.methods.plan import Plan, words_of
-from dial2vec.neighbours import neighbourhood_size
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.sampling import Samples
 from dial2vec.training.data import NeighbourSet, training_order

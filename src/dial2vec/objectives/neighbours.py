@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from dial2vec.neighbours import nearest
+from dial2vec.encoder.nearest import nearest
 
 # Share of a target that stays the dialogue itself, and how often the neighbours' targets are averaged anew.
 OWN_SHARE = 0.2

@@ -15,7 +15,7 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import Reading
-from dial2vec.encoder.vectors import BATCH
+from dial2vec.encoder.vector_cache import BATCH
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.distribution import uniformity
 from dial2vec.evaluation.measure import measure_vectors

@@ -11,7 +11,7 @@ import numpy as np
 from dial2vec.collection.explorer.content import packed, whole_content
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.page import page, write_page
-from dial2vec.neighbours import nearest
+from dial2vec.encoder.nearest import nearest
 
 
 def unpacked(text: str) -> dict:

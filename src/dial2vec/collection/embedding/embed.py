@@ -18,7 +18,7 @@ from dial2vec.collection.embedding.parts import LONG, Part, embed_part, kept_row
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import encoder_fingerprint
+from dial2vec.encoder.vector_cache import encoder_fingerprint
 from dial2vec.errors import BusyError, CorpusError
 from dial2vec.files import write_errors
 

@@ -15,8 +15,8 @@ from dial2vec.collection import Collection
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.dialogue import Dialogue
+from dial2vec.encoder.nearest import nearest
 from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.neighbours import nearest
 
 SIMILAR = 10
 OPENING_TURNS, OPENING_CHARACTERS = 2, 90

@@ -8,7 +8,7 @@ from pathlib import Path
 from dial2vec.collection import Collection, add
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import model_fingerprint
+from dial2vec.encoder.vector_cache import model_fingerprint
 from dial2vec.errors import ArtifactError, Dial2vecError
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dial2vec.encoder.nearest import nearest, neighbourhood_size
 from dial2vec.errors import Dial2vecError
-from dial2vec.neighbours import nearest, neighbourhood_size
 
 
 def slow_nearest(units, k):

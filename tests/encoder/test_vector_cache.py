@@ -7,7 +7,7 @@ from tokenizers import normalizers
 
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vectors import kept_vectors
+from dial2vec.encoder.vector_cache import kept_vectors
 
 DIALOGUES = [make_dialogue(f"d{i}", f"a: w{i} w{i + 1}", f"b: w{2 * i}") for i in range(10)]
 
@@ -19,7 +19,7 @@ def encoder(tiny_folder):
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch):
-    monkeypatch.setattr("dial2vec.encoder.vectors.PART", 4)
+    monkeypatch.setattr("dial2vec.encoder.vector_cache.PART", 4)
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_vectors_of_another_encoder_or_other_dialogues_are_thrown_away(
     elif change == "tokenizer":
         encoder.tokens.tokenizer.backend_tokenizer.normalizer = normalizers.Replace("w", "v")
     elif change == "code":
-        monkeypatch.setattr("dial2vec.encoder.vectors.code_hash", lambda: "new")
+        monkeypatch.setattr("dial2vec.encoder.vector_cache.code_hash", lambda: "new")
     elif change == "head":
         from dial2vec.encoder.head import Head
 

@@ -13,7 +13,7 @@ from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.turns import read_turns
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import long
 
 SHORT = [

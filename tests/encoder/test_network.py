@@ -122,7 +122,7 @@ def test_rows_that_are_read_in_parts_have_the_states_and_gradients_of_one_batch(
     there = batch.attention > 0
     states, gradients = [], []
     for tokens in (10**6, most):
-        monkeypatch.setattr("dial2vec.encoder.reader.CPU_TOKENS", tokens)
+        monkeypatch.setattr("dial2vec.encoder.network.CPU_TOKENS", tokens)
         encoder.zero_grad()
         found = encoder.hidden_states(batch)
         assert found.shape[:2] == batch.ids.shape
