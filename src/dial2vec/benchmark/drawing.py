@@ -9,7 +9,7 @@ from typing import Any
 
 from dial2vec.benchmark.cells import Cell
 from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
-from dial2vec.evaluation.pictures import COLOURS
+from dial2vec.evaluation.report.pictures import COLOURS
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 

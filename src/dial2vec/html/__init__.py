@@ -6,7 +6,7 @@ import jinja2
 
 
 def templates(package: str) -> jinja2.Environment:
-    """Return the templates of a package, such as "dial2vec.evaluation", which may include `base.css`.
+    """Return the templates of a package, such as "dial2vec.evaluation.report", which may include `base.css`.
 
     What is filled in is escaped; a name that a template uses and nobody gives is an error.
     """

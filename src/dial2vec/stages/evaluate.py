@@ -19,7 +19,7 @@ from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import gains, intervals
 from dial2vec.evaluation.kept import keep
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
-from dial2vec.evaluation.report import Report, render_report
+from dial2vec.evaluation.report.report import Report, render_report
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.stages import stage
 

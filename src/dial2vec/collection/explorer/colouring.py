@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
 from dial2vec.errors import ArtifactError
-from dial2vec.evaluation.pictures import COLOURS
+from dial2vec.evaluation.report.pictures import COLOURS
 
 # The colours of the house twice, as discs, and as rings in a shade of their own; more cannot be told apart.
 MOST_NAMED = 2 * len(COLOURS)

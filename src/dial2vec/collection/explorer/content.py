@@ -16,7 +16,7 @@ from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.nearest import nearest
-from dial2vec.evaluation.excerpts import excerpt
+from dial2vec.evaluation.report.excerpts import excerpt
 
 SIMILAR = 10
 OPENING_TURNS, OPENING_CHARACTERS = 2, 90

@@ -8,7 +8,13 @@ from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from tqdm.auto import tqdm
 
-from dial2vec.evaluation.projection import COMPONENTS_BEFORE_TSNE, FEWEST_FOR_TSNE, PERPLEXITY, project, turn_like
+from dial2vec.evaluation.report.projection import (
+    COMPONENTS_BEFORE_TSNE,
+    FEWEST_FOR_TSNE,
+    PERPLEXITY,
+    project,
+    turn_like,
+)
 
 Points = NDArray[np.float32]
 

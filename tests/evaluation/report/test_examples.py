@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.evaluation.examples import Rankings, choose_examples, rank
+from dial2vec.evaluation.report.examples import Rankings, choose_examples, rank
 from dial2vec.evaluation.retrieval import retrieval_scores
 
 

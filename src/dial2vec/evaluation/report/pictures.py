@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dial2vec.evaluation.similarity import Similarities
+from dial2vec.evaluation.report.similarity import Similarities
 
 # Middle lightness: every colour stands out from a white and from a near-black page.
 COLOURS = ("#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63")

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
 from dial2vec.evaluation.relatedness import cosine_blocks
-from dial2vec.evaluation.similarity import similarities
+from dial2vec.evaluation.report.similarity import similarities
 
 
 def test_each_pair_counts_once_in_the_bar_of_its_cosine():

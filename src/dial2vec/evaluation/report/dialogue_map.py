@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.evaluation.excerpts import excerpt
-from dial2vec.evaluation.pictures import COLOURS
-from dial2vec.evaluation.projection import lay_out, turn_like
+from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.report.pictures import COLOURS
+from dial2vec.evaluation.report.projection import lay_out, turn_like
 
 # Above this t-SNE takes minutes and the page grows by some 400 bytes per dialogue.
 MOST_POINTS = 2_500

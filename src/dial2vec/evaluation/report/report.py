@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS, pictures
-from dial2vec.evaluation.choice import Choice, read_choice
-from dial2vec.evaluation.confusion import Confusion, confusion
-from dial2vec.evaluation.dialogue_map import dialogue_maps
-from dial2vec.evaluation.examples import Rankings, choose_examples, rank
-from dial2vec.evaluation.excerpts import Excerpt, excerpt
-from dial2vec.evaluation.similarity import similarities
+from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation.report import pictures
+from dial2vec.evaluation.report.choice import Choice, read_choice
+from dial2vec.evaluation.report.confusion import Confusion, confusion
+from dial2vec.evaluation.report.dialogue_map import dialogue_maps
+from dial2vec.evaluation.report.examples import Rankings, choose_examples, rank
+from dial2vec.evaluation.report.excerpts import Excerpt, excerpt
+from dial2vec.evaluation.report.similarity import similarities
 from dial2vec.html import templates
 
 
@@ -149,7 +150,7 @@ def render_report(report: Report) -> str:
     rows = _rows(report)
     choice = read_choice(report.selection)
     page: str = (
-        templates("dial2vec.evaluation")
+        templates("dial2vec.evaluation.report")
         .get_template("report.html")
         .render(
             report=report,

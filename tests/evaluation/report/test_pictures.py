@@ -2,8 +2,8 @@ import re
 
 import numpy as np
 
-from dial2vec.evaluation.pictures import INK, curves, distributions, path
-from dial2vec.evaluation.similarity import similarities
+from dial2vec.evaluation.report.pictures import INK, curves, distributions, path
+from dial2vec.evaluation.report.similarity import similarities
 
 
 def ticks(svg):

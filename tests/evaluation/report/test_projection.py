@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.evaluation.projection import lay_out, project, turn_like
+from dial2vec.evaluation.report.projection import lay_out, project, turn_like
 
 
 def distances(points):

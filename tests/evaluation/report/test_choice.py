@@ -1,6 +1,6 @@
 import pytest
 
-from dial2vec.evaluation.choice import read_choice
+from dial2vec.evaluation.report.choice import read_choice
 
 
 def candidate(name, step, **changes):

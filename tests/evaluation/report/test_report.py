@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.evaluation.pictures import INK
-from dial2vec.evaluation.report import METRICS, Report, render_report
+from dial2vec.evaluation.report.pictures import INK
+from dial2vec.evaluation.report.report import METRICS, Report, render_report
 
 FIGURES = dict.fromkeys([metric.key for metric in METRICS], 50.0) | {"purity_sd": 1.5, "spearman_ceiling": 61.25}
 CANDIDATES = [

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from dial2vec.evaluation.clustering import accuracy, kmeans
-from dial2vec.evaluation.confusion import confusion
+from dial2vec.evaluation.report.confusion import confusion
 
 
 def test_clusters_stand_under_their_labels_and_the_stray_dialogue_beside_the_diagonal():
