@@ -33,12 +33,12 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
+from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
+from dial2vec.evaluation.selection.criteria import Views, lexical_neighbours, measure_all
 from dial2vec.methods import METHODS
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.params import load_settings
 from dial2vec.sampling import draw_samples
-from dial2vec.selection.choice import Candidate, choose_label_free
-from dial2vec.selection.criteria import Views, lexical_neighbours, measure_all
 from dial2vec.stages.select import views
 from dial2vec.training.loop import train
 

@@ -14,6 +14,7 @@ from mlflow.entities.model_registry import ModelVersion
 
 from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
+from dial2vec.evaluation.selection.choice import MIN_DIALOGUES
 from dial2vec.registry import promotion
 from dial2vec.registry.decisions import decisions, record, settle
 from dial2vec.registry.model_card import verdict_text, with_verdict
@@ -32,7 +33,6 @@ from dial2vec.registry.store import (
     store_figures,
     store_uri,
 )
-from dial2vec.selection.choice import MIN_DIALOGUES
 
 Rescore = Callable[[Path], Figures]
 Compare = Callable[[Path, Path], str | None]

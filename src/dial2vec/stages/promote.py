@@ -11,10 +11,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.saving import folder_hash
 from dial2vec.evaluation.kept import keep, kept
 from dial2vec.evaluation.measure import measure, measurement_hash
+from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
 from dial2vec.registry.champions import promote
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import Figures
-from dial2vec.selection.choice import Candidate, choose_label_free
 from dial2vec.stages.select import some, views
 
 

@@ -19,9 +19,9 @@ from dial2vec.encoder.vector_cache import BATCH
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.distribution import uniformity
 from dial2vec.evaluation.measure import measure_vectors
+from dial2vec.evaluation.selection.choice import Candidate, Choice, choose_by_scores, choose_label_free, choose_last
+from dial2vec.evaluation.selection.criteria import CHOOSING, Views
 from dial2vec.files import read_json, write_json
-from dial2vec.selection.choice import Candidate, Choice, choose_by_scores, choose_label_free, choose_last
-from dial2vec.selection.criteria import CHOOSING, Views
 from dial2vec.stages import stage
 from dial2vec.training.candidates import Candidate as Entry
 from dial2vec.training.candidates import become, read_candidates

@@ -2,9 +2,15 @@ import numpy as np
 import pytest
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.selection import choice
-from dial2vec.selection.choice import MOSTLY_LOST, Candidate, choose_by_scores, choose_label_free, choose_last
-from dial2vec.selection.criteria import CHOOSING, Views, measure
+from dial2vec.evaluation.selection import choice
+from dial2vec.evaluation.selection.choice import (
+    MOSTLY_LOST,
+    Candidate,
+    choose_by_scores,
+    choose_label_free,
+    choose_last,
+)
+from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure
 
 N = 120
 

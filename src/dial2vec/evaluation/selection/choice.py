@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.selection.criteria import CHOOSING, Views, measure
+from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure
 
 # Shares of resamplings in which a candidate is above the start: from the one on it is clearly ahead, up to the other
 # clearly behind. Both are written out because 1 - 0.9 is a little less than 0.1.

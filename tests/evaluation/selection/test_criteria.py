@@ -8,8 +8,8 @@ from sklearn.metrics import roc_auc_score
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import kmeans
-from dial2vec.selection import criteria
-from dial2vec.selection.criteria import (
+from dial2vec.evaluation.selection import criteria
+from dial2vec.evaluation.selection.criteria import (
     CHOOSING,
     Views,
     cohesion,
