@@ -17,7 +17,7 @@ from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import checkout_lock
-from dial2vec.pages import prefect_environment
+from dial2vec.operation.pages import prefect_environment
 from dial2vec.params import load_settings
 
 ROOT = find_root(Path(__file__).parent)

@@ -12,7 +12,7 @@ from dial2vec.artifacts import find_root
 from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock
-from dial2vec.pages import prefect_environment
+from dial2vec.operation.pages import prefect_environment
 from dial2vec.params import load_settings
 from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data, pull_data
 from dial2vec.pipeline import push as push_versions

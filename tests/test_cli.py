@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from dial2vec.cli import main
 from dial2vec.errors import Dial2vecError
-from dial2vec.pages import page_command
+from dial2vec.operation.pages import page_command
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
     from dial2vec.artifacts import find_root
-    from dial2vec.pages import page_command
+    from dial2vec.operation.pages import page_command
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])

@@ -19,7 +19,7 @@ def schedule(port: int, now: bool) -> None:
     worker, and starts them again when they end. Where PREFECT_API_URL names a server, that one is used.
     """
     from dial2vec.artifacts import find_root
-    from dial2vec.pages import PREFECT_SERVER
+    from dial2vec.operation.pages import PREFECT_SERVER
     from dial2vec.params import load_settings
     from dial2vec.schedule.deployment import write_deployment
     from dial2vec.schedule.supervisor import supervise

@@ -15,7 +15,7 @@ from pathlib import Path
 from dial2vec.addresses import shown, silence
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
-from dial2vec.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
+from dial2vec.operation.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
 from dial2vec.schedule.deployment import FLOW, names
 from dial2vec.schedule.runs import end_scheduled, mark_dead
 

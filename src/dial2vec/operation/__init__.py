@@ -1,0 +1,1 @@
+"""What runs beside the pipeline: schedule, server, drift, pages."""
