@@ -132,7 +132,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     if corpus is None and len(settings.corpora) > 1:
         found = f"params.yaml names {len(settings.corpora)} corpora ({', '.join(settings.corpora)})"
         raise Dial2vecError(f"{found}; expected one to compare with. Say which: --corpus {settings.corpora[0]}.")
-    from dial2vec.drift.command import compare_files, describe
+    from dial2vec.operation.drift.command import compare_files, describe
 
     name, quarantine = corpus or settings.corpora[0], list[Quarantined]()
     done = compare_files(root, name, transcripts, model=model, settings=settings, quarantine=quarantine)

@@ -16,7 +16,7 @@ from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.pipeline import dvc_status, targets
 
 if TYPE_CHECKING:
-    from dial2vec.drift import Comparison
+    from dial2vec.operation.drift import Comparison
 
 NAMED = 3
 
@@ -73,8 +73,8 @@ def _about(new: list[Dialogue], trained: list[Dialogue], artifacts: Artifacts, s
 
 
 def _drift(new: list[Dialogue], artifacts: Artifacts, settings: Settings) -> Comparison:
-    from dial2vec.drift import compare
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.operation.drift import compare
 
     reference = list(read_dialogues(artifacts.split("train"), quarantine=[]))
     encoder = DialogueEncoder.start(settings.encoder)

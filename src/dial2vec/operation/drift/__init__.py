@@ -1,5 +1,5 @@
 """Whether new dialogues are still like those that a model was trained on (docs/drift.md)."""
 
-from dial2vec.drift.comparison import Comparison, Far, compare
+from dial2vec.operation.drift.comparison import Comparison, Far, compare
 
 __all__ = ["Comparison", "Far", "compare"]

@@ -13,10 +13,10 @@ import numpy as np
 from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot
-from dial2vec.drift.shape import Shape, shape_of
-from dial2vec.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.operation.drift.shape import Shape, shape_of
+from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
 
 # Dialogues that are named for a person to look at, and characters of what each begins with.
 SHOWN, CHARACTERS = 5, 60
