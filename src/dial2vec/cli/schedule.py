@@ -20,9 +20,9 @@ def schedule(port: int, now: bool) -> None:
     """
     from dial2vec.artifacts import find_root
     from dial2vec.operation.pages import PREFECT_SERVER
+    from dial2vec.operation.schedule.deployment import write_deployment
+    from dial2vec.operation.schedule.supervisor import supervise
     from dial2vec.params import load_settings
-    from dial2vec.schedule.deployment import write_deployment
-    from dial2vec.schedule.supervisor import supervise
 
     root = find_root()
     options = load_settings(root / "params.yaml").schedule

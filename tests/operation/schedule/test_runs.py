@@ -12,7 +12,14 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from dial2vec.schedule.runs import STARTED_BY_WORKER, alive, end_scheduled, is_alive, mark_dead, running_folder
+from dial2vec.operation.schedule.runs import (
+    STARTED_BY_WORKER,
+    alive,
+    end_scheduled,
+    is_alive,
+    mark_dead,
+    running_folder,
+)
 
 
 @dataclass
@@ -39,7 +46,7 @@ class Client:
 def killed(root: Path, run: Run) -> None:
     """A process that held the lock of a run, and was killed."""
     script = (
-        "import os, sys; from pathlib import Path; from dial2vec.schedule.runs import alive\n"
+        "import os, sys; from pathlib import Path; from dial2vec.operation.schedule.runs import alive\n"
         "with alive(Path(sys.argv[1]), sys.argv[2]): os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", script, str(root), str(run.id)]).returncode == -9
@@ -72,7 +79,7 @@ def test_a_run_without_a_lock_is_dead_only_while_no_worker_is_at_work(tmp_path, 
 @pytest.mark.parametrize("deaf", [False, True])
 def test_runs_of_the_worker_end_with_the_schedule_and_those_by_hand_do_not(tmp_path, deaf):
     script = (
-        "import signal, sys, time; from pathlib import Path; from dial2vec.schedule.runs import alive\n"
+        "import signal, sys, time; from pathlib import Path; from dial2vec.operation.schedule.runs import alive\n"
         f"if {deaf}: signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "with alive(Path(sys.argv[1]), sys.argv[2]): time.sleep(120)"
     )

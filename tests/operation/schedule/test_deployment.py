@@ -5,7 +5,7 @@ import yaml
 
 from dial2vec.config import Schedule
 from dial2vec.errors import SettingsError
-from dial2vec.schedule.deployment import write_deployment
+from dial2vec.operation.schedule.deployment import write_deployment
 
 
 def test_the_deployment_has_the_times_of_the_settings_and_the_folder_at_hand(tmp_path):

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from dial2vec.schedule.notify import notify
+from dial2vec.operation.schedule.notify import notify
 
 VERDICT = {"failed": "", "corpora": [{"corpus": "calls", "verdict": "Promoted: größer."}]}
 
@@ -50,7 +50,7 @@ def test_an_address_that_is_none_is_one_sentence(tmp_path, address):
 
 
 def test_a_command_that_takes_too_long_ends_with_all_that_it_began(tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.schedule.notify.SECONDS", 0.5)
+    monkeypatch.setattr("dial2vec.operation.schedule.notify.SECONDS", 0.5)
     assert "timed out" in notify("(sleep 2; touch late) | cat", VERDICT, root=tmp_path)
     time.sleep(2.5)
     assert not (tmp_path / "late").exists()

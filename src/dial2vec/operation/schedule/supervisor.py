@@ -16,8 +16,8 @@ from dial2vec.addresses import shown, silence
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
 from dial2vec.operation.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
-from dial2vec.schedule.deployment import FLOW, names
-from dial2vec.schedule.runs import end_scheduled, mark_dead
+from dial2vec.operation.schedule.deployment import FLOW, names
+from dial2vec.operation.schedule.runs import end_scheduled, mark_dead
 
 # A server makes its database when it first starts, on a busy machine.
 READY_SECONDS = 240

@@ -10,8 +10,8 @@ import pytest
 from dial2vec.data.importing.assembling import Outcome
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
-from dial2vec.schedule import inbox
-from dial2vec.schedule.inbox import take_in
+from dial2vec.operation.schedule import inbox
+from dial2vec.operation.schedule.inbox import take_in
 
 OLD = time.time() - 600
 
