@@ -20,10 +20,10 @@ def serve(model: str, host: str, port: int | None) -> None:
     such as models:/dial2vec-calls/3 (docs/serving.md).
     """
     from dial2vec.artifacts import find_root
+    from dial2vec.operation.serving.address import Address
+    from dial2vec.operation.serving.keeper import Keeper, listen, warning
     from dial2vec.params import load_settings
     from dial2vec.registry.store import model_name
-    from dial2vec.serving.address import Address
-    from dial2vec.serving.keeper import Keeper, listen, warning
 
     root = find_root()
     settings = load_settings(root / "params.yaml").serve

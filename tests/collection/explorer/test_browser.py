@@ -16,7 +16,7 @@ from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.page import write_page
 from dial2vec.collection.explorer.server import application
 from dial2vec.dialogue import read_dialogues
-from dial2vec.serving.keeper import address_of, listen
+from dial2vec.operation.serving.keeper import address_of, listen
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

@@ -29,7 +29,7 @@ from dial2vec.collection.explorer.page import page
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.serving.keeper import address_of, listen
+from dial2vec.operation.serving.keeper import address_of, listen
 
 # By another name a page of somebody else's could reach this one through the browser of who looks at it.
 HOSTS = ["127.0.0.1", "localhost"]

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.config import Serve
 from dial2vec.errors import ModelError
+from dial2vec.operation.serving.address import Address
+from dial2vec.operation.serving.job import Job
 from dial2vec.registry.store import open_store
-from dial2vec.serving.address import Address
-from dial2vec.serving.job import Job
 
 
 @pytest.fixture

@@ -19,15 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError
-from dial2vec.serving.job import EXAMPLE, Job
+from dial2vec.operation.serving.job import EXAMPLE, Job
 
 if TYPE_CHECKING:
-    from dial2vec.serving.address import Address
+    from dial2vec.operation.serving.address import Address
 
 # A worker that is not ready after so many seconds, or still there so long after it was asked to leave, is killed. The
 # second is time for a request under way: its body, and what MLflow allows for its answer.
 START_SECONDS, LEAVE_SECONDS = 300.0, 120.0
-COMMAND = (sys.executable, "-m", "dial2vec.serving.worker")
+COMMAND = (sys.executable, "-m", "dial2vec.operation.serving.worker")
 Event = tuple[str, Any]
 
 

@@ -11,7 +11,7 @@ import pytest
 from dial2vec.config import Serve
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.serving.gate import Gate
+from dial2vec.operation.serving.gate import Gate
 
 HELLO = {"turns": [{"speaker": "a", "text": "w1 w2"}, {"speaker": "b", "text": "w3"}]}
 THREE = {"dialogue_id": "d2", "turns": [{"speaker": s, "text": f"w{n}"} for n, s in enumerate("abcab")]}

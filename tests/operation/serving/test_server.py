@@ -11,10 +11,10 @@ import time
 import pytest
 
 from dial2vec.config import Serve
-from dial2vec.serving.gate import Gate
-from dial2vec.serving.keeper import listen
-from dial2vec.serving.server import serve
-from serving.stub_worker import app
+from dial2vec.operation.serving.gate import Gate
+from dial2vec.operation.serving.keeper import listen
+from dial2vec.operation.serving.server import serve
+from operation.serving.stub_worker import app
 
 BODY = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "0"}]}]}).encode()
 

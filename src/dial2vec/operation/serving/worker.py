@@ -1,6 +1,6 @@
 """One serving process: loads a version, proves it by encoding a dialogue, and answers until it is asked to leave.
 
-Started by `dial2vec.serving.keeper`, with a `Job` as its only argument. It says over the job's socket that it is ready,
+Started by `dial2vec.operation.serving.keeper`, with a `Job` as its only argument. It says over the job's socket that it is ready,
 or why it cannot be; when the keeper closes that socket, or is killed, it finishes what it has and ends.
 """
 
@@ -15,11 +15,11 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
+from dial2vec.operation.serving.gate import Gate
+from dial2vec.operation.serving.job import EXAMPLE, Job, line
+from dial2vec.operation.serving.server import serve
 from dial2vec.registry.store import one_sentence, store_uri
 from dial2vec.registry.tracking import local_model
-from dial2vec.serving.gate import Gate
-from dial2vec.serving.job import EXAMPLE, Job, line
-from dial2vec.serving.server import serve
 
 # isort: split
 # After dial2vec.registry.store, which silences mlflow before it is imported.

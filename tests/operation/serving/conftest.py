@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from dial2vec.config import Serve
-from dial2vec.serving.gate import Gate
+from dial2vec.operation.serving.gate import Gate
 from registry.conftest import empty_store as empty_store
 from registry.conftest import encoders as encoders
 from registry.conftest import record as record
@@ -23,8 +23,8 @@ Ask = Callable[..., httpx.Response]
 @pytest.fixture(scope="session")
 def served(registered_store: Path) -> Gate:
     """What a worker serves: version 1 of the tiny model."""
-    from dial2vec.serving.job import Job
-    from dial2vec.serving.worker import load_gate
+    from dial2vec.operation.serving.job import Job
+    from dial2vec.operation.serving.worker import load_gate
 
     return load_gate(Job(0, 0, str(registered_store), "dial2vec-demo", "1", "champion", Serve()))
 

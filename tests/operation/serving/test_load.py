@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from conftest import make_dialogue
-from serving.test_server import running as running
+from operation.serving.test_server import running as running
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 import serve
 

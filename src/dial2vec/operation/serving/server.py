@@ -14,8 +14,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dial2vec.config import Serve
-from dial2vec.serving.gate import Gate
-from dial2vec.serving.job import line
+from dial2vec.operation.serving.gate import Gate
+from dial2vec.operation.serving.job import line
 
 # A connection without requests is closed after so many seconds.
 KEEP_ALIVE = 5

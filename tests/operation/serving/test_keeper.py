@@ -17,8 +17,8 @@ import pytest
 
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError, ModelError
-from dial2vec.serving import keeper
-from dial2vec.serving.keeper import Keeper, address_of, listen, warning
+from dial2vec.operation.serving import keeper
+from dial2vec.operation.serving.keeper import Keeper, address_of, listen, warning
 
 PATIENCE = 30.0
 
@@ -68,7 +68,7 @@ class House:
 def during(monkeypatch, tmp_path):
     """Run a keeper in this thread and a scenario in another, which ends it."""
     monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "serving.stub_worker"))
-    folders = (Path(__file__).parents[1], Path(keeper.__file__).parents[2])
+    folders = (Path(__file__).parents[2], Path(keeper.__file__).parents[3])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, folders)))
 
     def run(scenario, version: str = "1") -> House:

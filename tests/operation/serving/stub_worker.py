@@ -8,9 +8,9 @@ import socket
 import sys
 from pathlib import Path
 
-from dial2vec.serving.gate import Gate
-from dial2vec.serving.job import Job, line
-from dial2vec.serving.server import serve
+from dial2vec.operation.serving.gate import Gate
+from dial2vec.operation.serving.job import Job, line
+from dial2vec.operation.serving.server import serve
 
 
 def app(version: str):
