@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dial2vec import telemetry
-from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -39,6 +38,7 @@ from dial2vec.methods.neighbours import Fitted, fit_maps
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
+from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.sampling import Samples, draw_samples
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import train

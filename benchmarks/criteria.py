@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from dial2vec import telemetry
-from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -38,8 +37,9 @@ from dial2vec.evaluation.selection.criteria import Views, lexical_neighbours, me
 from dial2vec.methods import METHODS
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.params import load_settings
+from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.select import views
 from dial2vec.sampling import draw_samples
-from dial2vec.stages.select import views
 from dial2vec.training.loop import train
 
 RESULTS = Path(__file__).with_suffix(".jsonl")

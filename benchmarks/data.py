@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.artifacts import find_root
+from dial2vec.pipeline.artifacts import find_root
 
 CORPUS = "made_up"
 READ = f"""
@@ -122,7 +122,7 @@ def made_up(first: int, count: int) -> str:
 
 def run(step: str, project: Path) -> tuple[float, float]:
     """Run one step in a process of its own, and return its seconds and its peak resident memory in MiB."""
-    command = [sys.executable, "-m", f"dial2vec.stages.{step}", CORPUS]
+    command = [sys.executable, "-m", f"dial2vec.pipeline.{step}", CORPUS]
     if step in SNIPPETS:
         command = [sys.executable, "-c", SNIPPETS[step]]
     elif step == "embed":

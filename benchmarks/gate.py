@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import yaml
 
-from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
+from dial2vec.pipeline.artifacts import Artifacts, find_root
 
 CORPUS = "demo"
 BEFORE, AFTER = ("validate", "prepare"), ("sample", "train", "select", "evaluate", "register")
@@ -66,7 +66,7 @@ def main() -> None:
 def run(project: Path, *stages: str) -> None:
     """Run stages, one after the other."""
     for stage in stages:
-        subprocess.run([sys.executable, "-m", f"dial2vec.stages.{stage}", CORPUS], cwd=project, check=True)
+        subprocess.run([sys.executable, "-m", f"dial2vec.pipeline.{stage}", CORPUS], cwd=project, check=True)
 
 
 def say(project: Path, *command: str) -> None:

@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from dial2vec import telemetry
-from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.benchmark.systems import PAPER_TRAINING
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues, write_dialogues
@@ -37,9 +36,10 @@ from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
 from dial2vec.params import load_settings
-from dial2vec.stages.sample import sample
-from dial2vec.stages.select import select
-from dial2vec.stages.train import train_encoder
+from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.sample import sample
+from dial2vec.pipeline.select import select
+from dial2vec.pipeline.train import train_encoder
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 PAPER = PAPER_TRAINING | {"checkpoint_steps": 20}

@@ -8,7 +8,6 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from dial2vec import telemetry
-from dial2vec.artifacts import find_root
 from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock
@@ -20,12 +19,13 @@ from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.params import load_settings
-from dial2vec.pipeline import STAGES, add_data, dvc_lines, ensure_data, pull_data
-from dial2vec.pipeline import push as push_versions
+from dial2vec.pipeline.artifacts import find_root
+from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
+from dial2vec.pipeline.dvc import push as push_versions
+from dial2vec.pipeline.promotion import promote_candidate
+from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, summary
 from dial2vec.registry.tracking import run_address
-from dial2vec.stages.promote import promote_candidate
-from dial2vec.stages.register import data_hash
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.

@@ -13,17 +13,16 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import make_dialogue
-from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
+from dial2vec.pipeline.artifacts import Artifacts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import base_size
 import combined
 import criteria
-import data
 import drift
 import fuzz_import
 import recipe
@@ -34,6 +33,8 @@ import speed
 import tables
 import timing
 import together
+
+import data
 
 
 def test_the_shortcut_corpus_styles_the_agent_and_leaves_the_caller_alone():

@@ -88,7 +88,9 @@ def raising(error: BaseException):
 
 @pytest.mark.usefixtures("project")
 def test_a_file_that_cannot_be_used_is_named_in_one_line(monkeypatch):
-    monkeypatch.setattr("dial2vec.artifacts.find_root", raising(PermissionError(13, "x", "/data/calls/may.jsonl")))
+    monkeypatch.setattr(
+        "dial2vec.pipeline.artifacts.find_root", raising(PermissionError(13, "x", "/data/calls/may.jsonl"))
+    )
     done = CliRunner().invoke(main, ["results"])
     assert done.exit_code == 1
     assert (
@@ -99,7 +101,7 @@ def test_a_file_that_cannot_be_used_is_named_in_one_line(monkeypatch):
 
 @pytest.mark.usefixtures("project")
 def test_control_c_ends_a_command_without_a_traceback(monkeypatch):
-    monkeypatch.setattr("dial2vec.artifacts.find_root", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("dial2vec.pipeline.artifacts.find_root", raising(KeyboardInterrupt()))
     done = CliRunner().invoke(main, ["results"])
     assert (done.exit_code, done.output) == (130, "\nStopped.\n")
 
@@ -111,7 +113,7 @@ def test_versions_and_verdicts_are_printed_as_json(monkeypatch):
     done = CliRunner().invoke(main, ["versions", "calls", "--json"])
     assert json.loads(done.stdout)[0]["dev_scores"] == {"map": 70.5}
     verdict = Verdict(promoted=False, reasons=["map is not above"], gains={"start": {"map": Gain(0.5, -0.1, 1.1)}})
-    monkeypatch.setattr("dial2vec.stages.promote.promote_candidate", lambda *_: verdict)
+    monkeypatch.setattr("dial2vec.pipeline.promotion.promote_candidate", lambda *_: verdict)
     done = CliRunner().invoke(main, ["promote", "calls", "--json"])
     assert json.loads(done.stdout)["promoted"] is False
     assert json.loads(done.stdout)["gains"]["start"]["map"]["low"] == -0.1

@@ -19,15 +19,15 @@ PACKAGE = ROOT / "src" / "dial2vec"
 # Carry files and settings about without a say in what a stage computes from them.
 PLUMBING = {
     "__init__",
-    "artifacts",
+    "pipeline.artifacts",
     "config",
     "errors",
     "params",
     "files",
-    "dvc_files",
+    "pipeline.dvc_records",
     "telemetry",
     "progress",
-    "stages.stage",
+    "pipeline.run_stage",
 }
 HEAVY = ("mlflow", "prefect", "dvc", "great_expectations", "ijson")
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
@@ -68,7 +68,7 @@ def closure(name: str) -> set[str]:
 def test_each_stage_declares_exactly_the_code_that_it_imports(stage):
     block = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]
     declared = {ROOT / dep for dep in block["deps"] if dep.startswith("src/")}
-    files = {module_path(module) for module in closure(f"stages.{stage}")} - {PACKAGE / "stages" / "__init__.py"}
+    files = {module_path(module) for module in closure(f"pipeline.{stage}")} - {PACKAGE / "pipeline" / "__init__.py"}
     needed = {next((folder for folder in declared if folder in path.parents), path) for path in files}
     assert needed == declared
 
@@ -78,7 +78,7 @@ def test_each_stage_declares_the_settings_that_it_reads(stage):
     block = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]
     of_no_stage = {"corpora", "processes", "promote", "schedule", "drift", "serve"}
     names = {field.name for field in fields(Settings)} - of_no_stage
-    files = [PACKAGE / "stages" / f"{stage}.py", *(PACKAGE.glob("methods/*.py") if stage == "train" else ())]
+    files = [PACKAGE / "pipeline" / f"{stage}.py", *(PACKAGE.glob("training/methods/*.py") if stage == "train" else ())]
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]
     read = {
         node.attr

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from benchmark.small import talk
-from dial2vec.artifacts import Artifacts
 from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import cells as cells_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
@@ -16,6 +15,7 @@ from dial2vec.benchmark.systems import ALL, SYSTEMS, encoder_views, fitted_basel
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark import course as course_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
 from dial2vec.benchmark.course import trained_encoder
 from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
 from dial2vec.errors import ModelError, SettingsError
 from dial2vec.params import settings_from_dict
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 
 SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
@@ -74,7 +74,7 @@ def test_a_cell_that_was_killed_goes_on_behind_its_last_stage_and_its_last_point
     monkeypatch.setattr(course_module, "score", killed)
     with pytest.raises(KeyboardInterrupt):
         compute_cell(root, "calls", "paper", 1, settings, with_course=True)
-    monkeypatch.setattr("dial2vec.stages.train.train_encoder", lambda *_: pytest.fail("trained again"))
+    monkeypatch.setattr("dial2vec.pipeline.train.train_encoder", lambda *_: pytest.fail("trained again"))
     monkeypatch.setattr(course_module, "score", lambda *_, **__: {"map": 7.0})
     cell = compute_cell(root, "calls", "paper", 1, settings, with_course=True)
     assert [point["map"] for point in cell.course] == [1.0, 2.0, 7.0, 7.0]

@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from benchmark.small import talk
-from dial2vec.artifacts import Artifacts
 from dial2vec.benchmark import grid as grid_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, work_folder
 from dial2vec.benchmark.grid import Place, all_known, places, run_benchmark, run_cells
 from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 
 

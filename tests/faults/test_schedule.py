@@ -76,7 +76,7 @@ def test_the_schedule_creates_a_run_that_trains_and_promotes(project):
 
 def test_after_a_kill_of_server_worker_and_flow_the_next_scheduled_run_succeeds(project):
     drop(project, "tuesday.jsonl", dialogues(60, first=5000))
-    wait_for("training", lambda: bool(processes(project, "dial2vec.stages.train")))
+    wait_for("training", lambda: bool(processes(project, "dial2vec.pipeline.train")))
     for words in ("prefect server", "prefect worker", "prefect.engine"):
         for process in processes(project, words):
             os.kill(process.pid, signal.SIGKILL)

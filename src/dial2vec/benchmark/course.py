@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash, read_json, write_json
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import become, read_candidates
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ def trained_encoder(
     :param with_choices: whether labels and criteria are asked for their choice even where the last candidate is taken.
     """
     from dial2vec.encoder import DialogueEncoder
-    from dial2vec.stages.sample import sample
-    from dial2vec.stages.select import select
-    from dial2vec.stages.train import train_encoder
+    from dial2vec.pipeline.sample import sample
+    from dial2vec.pipeline.select import select
+    from dial2vec.pipeline.train import train_encoder
 
     scratch = _prepared(artifacts, work, mark=mark + code_hash())
     last = settings.select.selection == "last"

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.errors import CorpusError, SettingsError, did_you_mean
+from dial2vec.pipeline.artifacts import Artifacts
 
 if TYPE_CHECKING:
     from torch import Tensor

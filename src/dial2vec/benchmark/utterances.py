@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.errors import CorpusError
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.tasks.encoding import Reader
 
 # To be raised when the code of the tasks gives other figures, so that they are computed anew.

@@ -22,11 +22,11 @@ def fetch(corpus: str) -> None:
     Downloads it, or takes it from the mirror that the variable DIAL2VEC_MIRROR names, a folder or a URL: one folder
     per corpus, with the upstream archive in it. Its SHA-256 is recorded beside it, and compared from then on.
     """
-    from dial2vec.artifacts import find_root
     from dial2vec.data.corpora.fetch import MIRROR
     from dial2vec.data.corpora.fetch import fetch as fetch_corpus
     from dial2vec.files import checkout_lock
-    from dial2vec.pipeline import add_data, restore_data
+    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.pipeline.dvc import add_data, restore_data
 
     root = find_root()
     mirror = os.environ.get(MIRROR)
@@ -47,13 +47,13 @@ def add(corpus: str) -> None:
 
     They are JSON Lines, and looked at first: how many can be used, and where a run would stop.
     """
-    from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.data.corpora import get_corpus
     from dial2vec.data.validation import Checker
     from dial2vec.dialogue import Quarantined
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.pipeline import add_data, restore_data
+    from dial2vec.pipeline.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.dvc import add_data, restore_data
     from dial2vec.progress import counted
 
     root = find_root()
@@ -115,10 +115,10 @@ def import_(
     CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT and SRT, the text formats also packed by gzip.
     What the columns mean is guessed and shown; docs/import.md tells how.
     """
-    from dial2vec.artifacts import find_root
     from dial2vec.data.importing.options import Options
     from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.importing.command import Masks, import_export
+    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.pipeline.import_export import Masks, import_export
 
     wanted = redact or names or countries
     import_export(
@@ -142,9 +142,9 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
 
     Dialogues, turns, words and labels, beside published figures where there are some.
     """
-    from dial2vec.artifacts import find_root
     from dial2vec.data.stats import count_corpus, describe
     from dial2vec.params import load_settings
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")

@@ -27,11 +27,11 @@ def run() -> None:
 
     The corpora are those of params.yaml. What has not changed is not run again; a run that was stopped goes on.
     """
-    from dial2vec.artifacts import find_root
-    from dial2vec.dvc_files import note_data
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.pipeline import dvc, ensure_data, results_table, targets
+    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.pipeline.dvc import dvc, ensure_data, results_table, targets
+    from dial2vec.pipeline.dvc_records import note_data
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -48,10 +48,10 @@ def run() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for a script.")
 def results(as_json: bool) -> None:
     """Show the results of the last run."""
-    from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.files import read_json
     from dial2vec.params import load_settings
-    from dial2vec.pipeline import require_runs, results_table
+    from dial2vec.pipeline.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.dvc import require_runs, results_table
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -123,9 +123,9 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     TRANSCRIPTS is a JSON Lines file, or a folder of them. Ends with status 0 where nothing has changed or there are too
     few to judge, 3 on drift, 1 on an error.
     """
-    from dial2vec.artifacts import find_root
     from dial2vec.dialogue import Quarantined
     from dial2vec.params import load_settings
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -150,8 +150,8 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 )
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
-    from dial2vec.artifacts import find_root
     from dial2vec.operation.pages import page_command
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])

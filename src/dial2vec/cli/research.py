@@ -39,11 +39,11 @@ def benchmark(
     Every SYSTEM on every CORPUS with every seed. A cell that is there is not computed again, so a run that was killed
     goes on. Each is a run of MLflow's experiment dial2vec-benchmark.
     """
-    from dial2vec.artifacts import find_root
     from dial2vec.benchmark.grid import run_benchmark
     from dial2vec.benchmark.systems import ABLATIONS, ablated
     from dial2vec.benchmark.utterances import TaskData
     from dial2vec.params import load_settings
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     changed = ABLATIONS if "all" in ablations else ablations
@@ -157,8 +157,8 @@ def evaluate(
             f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, on whose train split it is "
             "fitted. Give --corpus once."
         )
-    from dial2vec.artifacts import Artifacts, find_root
     from dial2vec.params import load_settings
+    from dial2vec.pipeline.artifacts import Artifacts, find_root
     from dial2vec.tasks.command import evaluate_baseline, evaluate_model
     from dial2vec.tasks.sources import Sources
 

@@ -18,11 +18,11 @@ def schedule(port: int, now: bool) -> None:
     The times are those of `schedule.cron` in params.yaml. Starts Prefect's server on this machine's own address and a
     worker, and starts them again when they end. Where PREFECT_API_URL names a server, that one is used.
     """
-    from dial2vec.artifacts import find_root
     from dial2vec.operation.pages import PREFECT_SERVER
     from dial2vec.operation.schedule.deployment import write_deployment
     from dial2vec.operation.schedule.supervisor import supervise
     from dial2vec.params import load_settings
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     options = load_settings(root / "params.yaml").schedule

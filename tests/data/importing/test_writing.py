@@ -11,7 +11,7 @@ from dial2vec.data.importing.assembling import Outcome
 from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 from dial2vec.dialogue import Dialogue, Origin, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.pipeline import add_data
+from dial2vec.pipeline.dvc import add_data
 
 
 def outcome(*names):
@@ -99,7 +99,7 @@ def test_unmasked_data_takes_the_place_of_masked_only_when_asked(tmp_path, place
 
 def test_why_versioning_fails_is_told(tmp_path, monkeypatch):
     done = subprocess.CompletedProcess([], 253, "", "ERROR: you are not inside of a DVC repository.\n\n")
-    monkeypatch.setattr("dial2vec.pipeline._quiet_dvc", lambda *_: done)
+    monkeypatch.setattr("dial2vec.pipeline.dvc._quiet_dvc", lambda *_: done)
     with pytest.raises(
         Dial2vecError, match="`dvc add` stopped with status 253: you are not inside of a DVC repository"
     ):

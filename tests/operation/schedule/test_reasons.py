@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import make_dialogue
-from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import write_dialogues
 from dial2vec.files import write_json
 from dial2vec.operation.schedule import reasons
 from dial2vec.operation.schedule.reasons import reason_to_train
 from dial2vec.params import settings_from_dict
+from dial2vec.pipeline.artifacts import Artifacts
 
 SETTINGS = settings_from_dict({"corpora": ["calls"], "schedule": {"min_new_share": 0.1}})
 DIALOGUES = [make_dialogue(f"d{n}", f"a: w{n}", "b: w1") for n in range(50)]

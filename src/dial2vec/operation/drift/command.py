@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.collection.embedding.shards import ShardReader, look_at, shards_of
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
@@ -13,6 +12,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.operation.drift.comparison import Comparison, compare
 from dial2vec.operation.drift.shape import Quartiles, Shape
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.tasks.sources import require_split
 
 # Languages of a side in the table; the others are added up.

@@ -13,7 +13,7 @@ from pathlib import Path
 from dial2vec.data.importing.options import Options
 from dial2vec.errors import CorpusError, VersioningError
 from dial2vec.files import atomic_path, write_errors
-from dial2vec.importing.command import Masks, import_export
+from dial2vec.pipeline.import_export import Masks, import_export
 
 # Folders within the inbox, for what is at work, done, and of no use.
 TAKEN, IMPORTED, REFUSED = ".taken", "imported", "refused"

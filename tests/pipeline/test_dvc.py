@@ -19,10 +19,10 @@ import yaml
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.pipeline import STAGES, dvc, ensure_data, push, targets
+from dial2vec.pipeline.dvc import STAGES, dvc, ensure_data, push, targets
 from dial2vec.registry.store import open_store
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def write_corpus(folder, seed):
@@ -268,7 +268,7 @@ def test_missing_data_says_how_to_bring_it(tmp_path):
 
 def test_a_full_disk_is_named_whatever_dvc_says(tmp_path, monkeypatch):
     (tmp_path / "artifacts").mkdir()
-    monkeypatch.setattr("dial2vec.pipeline.shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
+    monkeypatch.setattr("dial2vec.pipeline.dvc.shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
     with pytest.raises(Dial2vecError, match="artifacts has 2 MB left, which may be why: make room, and run again"):
         dvc(tmp_path, "status", "--no-such-option")
 

@@ -14,16 +14,16 @@ from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
 from dial2vec.methods import masked, plan
 from dial2vec.params import load_settings
-from dial2vec.stages.evaluate import evaluate
-from dial2vec.stages.prepare import prepare
-from dial2vec.stages.sample import sample
-from dial2vec.stages.select import select
-from dial2vec.stages.train import train_encoder
-from dial2vec.stages.validate import validate
+from dial2vec.pipeline.evaluate import evaluate
+from dial2vec.pipeline.prepare import prepare
+from dial2vec.pipeline.sample import sample
+from dial2vec.pipeline.select import select
+from dial2vec.pipeline.train import train_encoder
+from dial2vec.pipeline.validate import validate
 from dial2vec.training.candidates import become, read_candidates
 from dial2vec.training.masked import MaskedSet
 from dial2vec.training.utterances import ContextSet
-from stages.test_stages import change, project, run
+from pipeline.test_stages import change, project, run
 
 __all__ = ["project"]
 READY = (validate, prepare, sample)

@@ -52,7 +52,7 @@ def import_export(
     :raises CorpusError: when nothing can be read or used, or the output is not this export's.
     :raises VersioningError: when it was written, and DVC could not version it.
     """
-    from dial2vec.pipeline import add_data, restore_data
+    from dial2vec.pipeline.dvc import add_data, restore_data
 
     require_corpus(corpus)
     places = Places(root, corpus, source, redacted=masks is not None)

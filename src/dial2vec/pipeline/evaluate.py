@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -21,7 +20,8 @@ from dial2vec.evaluation.kept import keep
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
 from dial2vec.evaluation.report.report import Report, render_report
 from dial2vec.files import atomic_path, read_json, write_json
-from dial2vec.stages import stage
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 
 
 def evaluate(artifacts: Artifacts, settings: Settings) -> str:

@@ -8,7 +8,6 @@ import json
 import shutil
 from dataclasses import asdict
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -16,9 +15,10 @@ from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.methods import METHODS
 from dial2vec.methods.neighbours import fit_maps
 from dial2vec.methods.plan import Plan, carry_out
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.processes import meet, rank, the_first_first
 from dial2vec.sampling import Samples
-from dial2vec.stages import stage
 from dial2vec.training.candidates import write_candidates
 from dial2vec.training.loop import Trained
 

@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec import dvc_files
-from dial2vec.dvc_files import add_was_cut, adding, mend
 from dial2vec.errors import CorpusError
-from dial2vec.pipeline import add_data, dvc_lines, pull_data, restore_data
+from dial2vec.pipeline import dvc_records as dvc_files
+from dial2vec.pipeline.dvc import add_data, dvc_lines, pull_data, restore_data
+from dial2vec.pipeline.dvc_records import add_was_cut, adding, mend
 
 LOCK = {
     "schema": "2.0",

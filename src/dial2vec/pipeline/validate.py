@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.validation import Checker, Outcome, Profile, require
@@ -12,8 +11,9 @@ from dial2vec.data.validation.page import render_page
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.progress import counted
-from dial2vec.stages import stage
 
 
 def validate(artifacts: Artifacts, settings: Settings) -> str:

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from conftest import make_dialogue
-from dial2vec.artifacts import Artifacts
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.params import settings_from_dict
+from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.registry.promotion import Verdict
-from dial2vec.stages.promote import promote_candidate
 
 SETTINGS = settings_from_dict({"select": {"bootstraps": 3}, "evaluate": {"kmeans_runs": 2}})
 
@@ -51,7 +51,7 @@ def handed_over(monkeypatch, root, dev):
         calls.append(options)
         return Verdict(True, [])
 
-    monkeypatch.setattr("dial2vec.stages.promote.promote", gate)
+    monkeypatch.setattr("dial2vec.pipeline.promotion.promote", gate)
     write_dialogues(Artifacts(root, "calls").split("dev"), dev)
     promote_candidate(root, "calls", SETTINGS)
     return calls[0]
@@ -81,7 +81,7 @@ def test_an_encoder_is_measured_on_a_dev_split_once(monkeypatch, tmp_path, encod
     dev = [replace(one, labels=(f"topic {n % 3}",)) for n, one in enumerate(dev_of(30))]
     rescore = handed_over(monkeypatch, tmp_path, dev)["rescore"]
     first = rescore(encoders / "start")
-    monkeypatch.setattr("dial2vec.stages.promote.measure", None)
+    monkeypatch.setattr("dial2vec.pipeline.promotion.measure", None)
     again = rescore(encoders / "start")
     assert again.scores == first.scores
     assert (again.contributions.map == first.contributions.map).all()

@@ -11,7 +11,6 @@ import pandas as pd
 import pytest
 import yaml
 
-from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
@@ -22,15 +21,16 @@ from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import checkout_lock, read_json
 from dial2vec.params import load_settings, settings_from_dict
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.evaluate import evaluate
+from dial2vec.pipeline.prepare import prepare
+from dial2vec.pipeline.register import data_hash, git_commit
+from dial2vec.pipeline.sample import sample
+from dial2vec.pipeline.select import select, some
+from dial2vec.pipeline.train import train_encoder
+from dial2vec.pipeline.validate import validate
 from dial2vec.sampling import Samples
-from dial2vec.stages import stage
-from dial2vec.stages.evaluate import evaluate
-from dial2vec.stages.prepare import prepare
-from dial2vec.stages.register import data_hash, git_commit
-from dial2vec.stages.sample import sample
-from dial2vec.stages.select import select, some
-from dial2vec.stages.train import train_encoder
-from dial2vec.stages.validate import validate
 from dial2vec.training.candidates import become, read_candidates
 
 TO_THE_FIGURES = (validate, prepare, sample, train_encoder, select, evaluate)
@@ -309,7 +309,7 @@ def test_unknown_corpus_and_missing_artifact_say_what_to_do(project):
 
 def stage_process(project, stage, *arguments):
     return subprocess.run(
-        [sys.executable, "-m", f"dial2vec.stages.{stage}", *arguments],
+        [sys.executable, "-m", f"dial2vec.pipeline.{stage}", *arguments],
         cwd=project,
         capture_output=True,
         text=True,
@@ -326,7 +326,7 @@ def test_a_stage_is_a_command_that_says_what_it_did_and_how_long_it_took(project
 
 def test_training_by_two_processes_leaves_what_training_by_one_does(project):
     run(project, validate, prepare, sample)
-    command = [sys.executable, "-m", "dial2vec.stages.train", "calls"]
+    command = [sys.executable, "-m", "dial2vec.pipeline.train", "calls"]
     path = project / "params.yaml"
     path.write_text(path.read_text() + "processes: 2\n")
     done = subprocess.run(command, cwd=project, capture_output=True, text=True)
@@ -356,10 +356,10 @@ def test_a_stage_prints_an_error_as_one_sentence_and_the_traceback_only_with_deb
 
 def test_a_stage_waits_for_nobody_else_and_names_who_is_at_work(project):
     with checkout_lock(project, "flow retrain"):
-        script = "import dial2vec.stages.stage as s, dial2vec.files as f, sys, os; os.environ.pop(f.LOCK_OWNER)\n"
+        script = "import dial2vec.pipeline.run_stage as s, dial2vec.files as f, sys, os; os.environ.pop(f.LOCK_OWNER)\n"
         script += "sys.argv = ['prepare', 'calls']\n"
         script += "f.checkout_lock.__wrapped__.__kwdefaults__['patience'] = 0\n"
-        script += "from dial2vec.stages.prepare import prepare; s.main(prepare)"
+        script += "from dial2vec.pipeline.prepare import prepare; s.main(prepare)"
         done = subprocess.run([sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "another process is at work" in done.stderr

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -22,7 +21,8 @@ from dial2vec.evaluation.measure import measure_vectors
 from dial2vec.evaluation.selection.choice import Candidate, Choice, choose_by_scores, choose_label_free, choose_last
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views
 from dial2vec.files import read_json, write_json
-from dial2vec.stages import stage
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import Candidate as Entry
 from dial2vec.training.candidates import become, read_candidates
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.files import read_json
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.sampling import draw_samples
-from dial2vec.stages import stage
 
 
 def sample(artifacts: Artifacts, settings: Settings) -> str:

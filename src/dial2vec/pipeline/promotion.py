@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -12,10 +11,11 @@ from dial2vec.encoder.saving import folder_hash
 from dial2vec.evaluation.kept import keep, kept
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
+from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.select import some, views
 from dial2vec.registry.champions import promote
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import Figures
-from dial2vec.stages.select import some, views
 
 
 def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:

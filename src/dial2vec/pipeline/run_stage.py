@@ -12,12 +12,12 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dial2vec import telemetry
-from dial2vec.artifacts import Artifacts, find_root
 from dial2vec.config import Settings
-from dial2vec.dvc_files import mend
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, ending_with, write_json
 from dial2vec.params import load_settings
+from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.dvc_records import mend
 
 Stage = Callable[[Artifacts, Settings], str]
 # Set by torchrun.
@@ -25,13 +25,13 @@ RANK = os.environ.get("RANK")
 
 
 def main(stage: Stage, *, by_processes: bool = False) -> None:
-    """Run `python -m dial2vec.stages.<stage> <corpus>`: the stage's last line says what it did.
+    """Run `python -m dial2vec.pipeline.<stage> <corpus>`: the stage's last line says what it did.
 
     :param by_processes: whether the stage shares its work among `processes` of params.yaml, or among those that
-        `torchrun -m dial2vec.stages.<stage> <corpus>` started. Only the first of them holds the checkout and writes.
+        `torchrun -m dial2vec.pipeline.<stage> <corpus>` started. Only the first of them holds the checkout and writes.
     """
     name = Path(sys.argv[0]).stem
-    parser = argparse.ArgumentParser(prog=f"dial2vec.stages.{name}", description=stage.__doc__)
+    parser = argparse.ArgumentParser(prog=f"dial2vec.pipeline.{name}", description=stage.__doc__)
     parser.add_argument("corpus", help="a corpus named in params.yaml")
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     arguments = parser.parse_args()
@@ -54,7 +54,7 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
             mend(root)
         with checkout_lock(root, f"stage {name} of {arguments.corpus}") if first else nullcontext():
             if by_processes and settings.processes > 1 and RANK is None:
-                _launch(f"dial2vec.stages.{name}", arguments.corpus, settings.processes)
+                _launch(f"dial2vec.pipeline.{name}", arguments.corpus, settings.processes)
             elif first:
                 run(stage, name, artifacts)
             else:

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.data.corpora.demo import write_demo
-from dial2vec.dvc_files import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, VersioningError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.files import ending_with, read_json
+from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
 # Less than one checkpoint takes.

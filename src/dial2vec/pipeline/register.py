@@ -12,15 +12,15 @@ from typing import Any
 
 import yaml
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import read_json, write_json
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import register as register_training
-from dial2vec.stages import stage
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
 

@@ -7,14 +7,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from dial2vec.artifacts import Artifacts
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.splits import LEFT_OUT, SPLITS, Division, divide
 from dial2vec.dialogue import dialogue_writer, read_dialogues
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, write_json
-from dial2vec.stages import stage
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
 
 
 def prepare(artifacts: Artifacts, settings: Settings) -> str:
