@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from benchmark.small import talk
-from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import cells as cells_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
 from dial2vec.benchmark.grid import Place, places, run_cells
@@ -17,6 +16,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
+from dial2vec.research.baselines import BASELINES
 
 
 def fake(dialogues):

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 from benchmark.test_course import SHORT
-from dial2vec.baselines import BASELINES
 from dial2vec.benchmark import grid as grid_module
 from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
 from dial2vec.benchmark.grid import Place, places, run_benchmark, run_cells
 from dial2vec.benchmark.systems import ALL, METHODS, SYSTEMS
 from dial2vec.benchmark.utterances import TaskData
 from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.research.baselines import BASELINES
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import sys
 import pytest
 from click.testing import CliRunner
 
-from dial2vec.baselines import BASELINES, Baseline
 from dial2vec.cli import main
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.research.baselines import BASELINES, Baseline
 from dial2vec.tasks.records import TaskResult
 from dial2vec.tasks.run import TASKS
 

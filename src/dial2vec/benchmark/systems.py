@@ -17,9 +17,9 @@ from dial2vec.pipeline.artifacts import Artifacts
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from dial2vec.baselines.fitted import Fitted
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.encoder.tokens import Batch
+    from dial2vec.research.baselines.fitted import Fitted
     from dial2vec.tasks.encoding import Similarity
 
 Views = dict[str, NDArray[np.float32]]
@@ -58,7 +58,7 @@ class System:
 
     :param title: its name there.
     :param published: the model of Liu et al. 2022 that it stands beside, if the paper has it.
-    :param baseline: key of `dial2vec.baselines.BASELINES`; empty for an encoder.
+    :param baseline: key of `dial2vec.research.baselines.BASELINES`; empty for an encoder.
     :param topics: whether its dimensions are topics, the largest of which is a dialogue's cluster, instead of k-means.
     :param seeded: whether a seed changes its vectors; where not, it has one cell, of seed 0.
     :param version: to be raised when the code behind it gives other vectors, so that its cells are computed anew.
@@ -204,7 +204,7 @@ def fitted_baseline(
     :raises CorpusError: when the labels give no number of topics.
     :raises ModelError: when its library or its model is not at hand.
     """
-    from dial2vec.baselines import fit_baseline
+    from dial2vec.research.baselines import fit_baseline
 
     return fit_baseline(
         system.baseline,

@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dial2vec.baselines import check_baseline, fit_baseline
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_errors
+from dial2vec.research.baselines import check_baseline, fit_baseline
 from dial2vec.tasks.encoding import Reader, Similarity, reader_of_baseline, reader_of_encoder
 from dial2vec.tasks.records import TaskResult, kind_of
 from dial2vec.tasks.run import check_tasks, run_tasks
@@ -59,7 +59,7 @@ def evaluate_baseline(
 
     It reads an utterance as a dialogue of one turn, and a context as a dialogue of its turns.
 
-    :param baseline: key of `dial2vec.baselines.BASELINES`.
+    :param baseline: key of `dial2vec.research.baselines.BASELINES`.
     :param corpus: name of the dialogues that it is fitted to, for errors.
     :param train: their JSON Lines.
     :param start: the encoder of those that begin with one.

@@ -1,6 +1,6 @@
 """The baselines that stand beside dial2vec in the table: trained on the text of the train split, never on a label.
 
->>> from dial2vec.baselines import BASELINES
+>>> from dial2vec.research.baselines import BASELINES
 >>> encode = BASELINES["tfidf_svd"].fit(train, seed=42)  # doctest: +SKIP
 >>> vectors = encode(judged)  # doctest: +SKIP
 
@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from dial2vec.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, whitening, word2vec, word_vectors
-from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
+from dial2vec.research.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, whitening, word2vec, word_vectors
+from dial2vec.research.baselines.fitted import Fitted
 
 
 class Baseline(NamedTuple):

@@ -8,9 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from dial2vec.baselines import BASELINES, fit_baseline
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.evaluation.clustering import cluster_scores
+from dial2vec.research.baselines import BASELINES, fit_baseline
 
 TOLD_APART = ("lda", "tfidf_svd", "doc2vec", "word_vectors", "word2vec")
 
@@ -96,7 +96,7 @@ def test_a_library_that_is_not_installed_is_named(monkeypatch, corpus):
 
 def test_the_registry_imports_nothing_heavy():
     script = (
-        "import sys, dial2vec.baselines;"
+        "import sys, dial2vec.research.baselines;"
         "print([m for m in ('torch', 'gensim', 'sklearn', 'sentence_transformers') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from dial2vec.baselines import encoder_mean, simcse, whitening
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
+from dial2vec.research.baselines import encoder_mean, simcse, whitening
 
 
 def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError
+from dial2vec.research.baselines.fitted import Fitted
 
 TEMPERATURE = 0.05
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.baselines import encoder_mean
-from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError
+from dial2vec.research.baselines import encoder_mean
+from dial2vec.research.baselines.fitted import Fitted
 
 # Least variance that is scaled up, as a share of the largest: below it lie the rounding errors of float32, and the
 # directions that n dialogues do not span.

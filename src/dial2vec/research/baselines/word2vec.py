@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from dial2vec.baselines.fitted import Fitted
-from dial2vec.baselines.text import vocabulary, words_of
-from dial2vec.baselines.word_vectors import averaged
 from dial2vec.dialogue import Dialogue
+from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.text import vocabulary, words_of
+from dial2vec.research.baselines.word_vectors import averaged
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Fitted:

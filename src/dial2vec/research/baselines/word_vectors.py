@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.baselines.fitted import Fitted
-from dial2vec.baselines.text import words_of
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError
+from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.text import words_of
 
 log = logging.getLogger(__name__)
 

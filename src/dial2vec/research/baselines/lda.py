@@ -11,9 +11,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.baselines.fitted import Fitted
-from dial2vec.baselines.text import vocabulary, words_of
 from dial2vec.dialogue import Dialogue
+from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.text import vocabulary, words_of
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50, passes: int = 20, common: float = 0.5) -> Fitted:

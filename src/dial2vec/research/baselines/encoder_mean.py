@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.baselines.fitted import Fitted
 from dial2vec.dialogue import Dialogue
+from dial2vec.research.baselines.fitted import Fitted
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dial2vec.baselines import lda, tfidf_svd
-from dial2vec.baselines.text import vocabulary, words_of
 from dial2vec.errors import CorpusError
+from dial2vec.research.baselines import lda, tfidf_svd
+from dial2vec.research.baselines.text import vocabulary, words_of
 
 
 def test_words_are_lower_case_without_punctuation_and_one_by_one_where_no_blank_parts_them(dialogue):

@@ -10,8 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from dial2vec.baselines import doc2vec, word2vec, word_vectors
 from dial2vec.errors import ModelError
+from dial2vec.research.baselines import doc2vec, word2vec, word_vectors
 
 LINES = "cat 1 0\ndog 0 1\nsun 4 4\n"
 
@@ -73,7 +73,7 @@ def test_word2vec_averages_the_vectors_of_its_own_corpus(corpus, dialogue):
 def test_the_vectors_are_the_same_in_every_process(name):
     # Python's own hash, which gensim begins an inference with, is another one in each.
     script = (
-        f"from dial2vec import Dialogue, Turn; from dial2vec.baselines import {name}\n"
+        f"from dial2vec import Dialogue, Turn; from dial2vec.research.baselines import {name}\n"
         "lot = [Dialogue(str(n), (Turn('a', 'red green blue'), Turn('b', f'red n{n % 3}'))) for n in range(9)]\n"
         f"print({name}.fit(lot, seed=1, dimensions=4)(lot[:2]).tobytes().hex())"
     )

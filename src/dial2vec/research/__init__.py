@@ -1,0 +1,1 @@
+"""The papers' tables, tasks and baselines."""
