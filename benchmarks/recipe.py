@@ -28,7 +28,6 @@ from typing import Any
 import numpy as np
 
 from dial2vec import telemetry
-from dial2vec.benchmark.systems import PAPER_TRAINING
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -40,6 +39,7 @@ from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
+from dial2vec.research.tables.systems import PAPER_TRAINING
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 PAPER = PAPER_TRAINING | {"checkpoint_steps": 20}

@@ -33,7 +33,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from dial2vec import telemetry
-from dial2vec.benchmark.systems import PAPER_SAMPLES
 from dial2vec.config import Train
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
@@ -45,6 +44,7 @@ from dial2vec.files import write_json
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.pipeline.artifacts import find_root
+from dial2vec.research.tables.systems import PAPER_SAMPLES
 from dial2vec.sampling import draw_samples
 from dial2vec.training.data import NeighbourSet, SelfGuidedSet, training_order
 

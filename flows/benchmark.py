@@ -8,10 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec import telemetry
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.grid import Place, bring_splits, places, run_cells, write_all
-from dial2vec.benchmark.systems import ALL, METHODS, SYSTEMS
-from dial2vec.benchmark.utterances import TaskData
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
@@ -19,6 +15,10 @@ from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import prefect_environment
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import find_root
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.grid import Place, bring_splits, places, run_cells, write_all
+from dial2vec.research.tables.systems import ALL, METHODS, SYSTEMS
+from dial2vec.research.tables.utterances import TaskData
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.

@@ -15,11 +15,11 @@ import torch
 from safetensors.torch import load_file
 
 from conftest import make_dialogue
-from dial2vec.benchmark.systems import ALL
 from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.methods import METHODS
+from dial2vec.research.tables.systems import ALL
 from dial2vec.sampling import draw_samples
 from dial2vec.training import loop
 from dial2vec.training.data import SelfGuidedSet, training_order

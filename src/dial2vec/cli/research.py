@@ -39,11 +39,11 @@ def benchmark(
     Every SYSTEM on every CORPUS with every seed. A cell that is there is not computed again, so a run that was killed
     goes on. Each is a run of MLflow's experiment dial2vec-benchmark.
     """
-    from dial2vec.benchmark.grid import run_benchmark
-    from dial2vec.benchmark.systems import ABLATIONS, ablated
-    from dial2vec.benchmark.utterances import TaskData
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.research.tables.grid import run_benchmark
+    from dial2vec.research.tables.systems import ABLATIONS, ablated
+    from dial2vec.research.tables.utterances import TaskData
 
     root = find_root()
     changed = ABLATIONS if "all" in ablations else ablations

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from dial2vec.benchmark import grid as grid_module
-from dial2vec.benchmark.cell_file import keep_cells, read_cells, take_cells
-from dial2vec.benchmark.cells import Cell, cell_path, compute_cell, known_cell, made_by
-from dial2vec.benchmark.grid import run_benchmark
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.files import write_json
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.research.tables import grid as grid_module
+from dial2vec.research.tables.cell_file import keep_cells, read_cells, take_cells
+from dial2vec.research.tables.cells import Cell, cell_path, compute_cell, known_cell, made_by
+from dial2vec.research.tables.grid import run_benchmark
 
 POINT = [{"step": 0.0, "map": 50.0}]
 

@@ -12,9 +12,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dial2vec.benchmark.course import Training, course, trained_encoder
-from dial2vec.benchmark.systems import ALL, COURSE_SEED, System, Views, encoder_views, fitted_baseline
-from dial2vec.benchmark.utterances import Records, TaskData, score_utterances
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.errors import ArtifactError, CorpusError, ModelError
@@ -22,6 +19,9 @@ from dial2vec.evaluation.intervals import Interval, contributions, intervals
 from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.research.tables.course import Training, course, trained_encoder
+from dial2vec.research.tables.systems import ALL, COURSE_SEED, System, Views, encoder_views, fitted_baseline
+from dial2vec.research.tables.utterances import Records, TaskData, score_utterances
 from dial2vec.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
 
 # To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.

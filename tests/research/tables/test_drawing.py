@@ -4,9 +4,9 @@ import json
 import re
 from dataclasses import replace
 
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.drawing import render_curves, write_drawings
-from dial2vec.benchmark.tables import as_markdown
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.drawing import render_curves, write_drawings
+from dial2vec.research.tables.tables import as_markdown
 
 
 def cell(system: str, *, corpus: str = "calls", course: bool = True) -> Cell:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.published import AGGREGATION, MODELS, SPEAKERS, TASKS, published
-from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
 from dial2vec.files import atomic_path
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.published import AGGREGATION, MODELS, SPEAKERS, TASKS, published
+from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
 
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
 

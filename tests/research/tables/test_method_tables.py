@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from dial2vec.augmentation import PERTURBATIONS
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.method_tables import (
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.method_tables import (
     SUMMARY,
     as_csv,
     as_markdown,
@@ -16,8 +16,8 @@ from dial2vec.benchmark.method_tables import (
     summarised,
     write_method_tables,
 )
-from dial2vec.benchmark.published import INTENT_SETS
-from dial2vec.benchmark.utterances import TASKS_VERSION
+from dial2vec.research.tables.published import INTENT_SETS
+from dial2vec.research.tables.utterances import TASKS_VERSION
 
 DATA = f"{TASKS_VERSION}-data"
 

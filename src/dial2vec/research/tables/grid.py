@@ -14,18 +14,18 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from dial2vec import telemetry
-from dial2vec.benchmark.cell_file import keep_cells, take_cells
-from dial2vec.benchmark.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
-from dial2vec.benchmark.drawing import write_drawings
-from dial2vec.benchmark.method_tables import write_method_tables
-from dial2vec.benchmark.systems import ALL, COURSE_SEED, METHODS, NO_SEED, SYSTEMS
-from dial2vec.benchmark.tables import write_tables
-from dial2vec.benchmark.utterances import TaskData
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError, SettingsError, did_you_mean
 from dial2vec.files import checkout_lock, ending_with, write_errors
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc import dvc, ensure_data, targets
+from dial2vec.research.tables.cell_file import keep_cells, take_cells
+from dial2vec.research.tables.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
+from dial2vec.research.tables.drawing import write_drawings
+from dial2vec.research.tables.method_tables import write_method_tables
+from dial2vec.research.tables.systems import ALL, COURSE_SEED, METHODS, NO_SEED, SYSTEMS
+from dial2vec.research.tables.tables import write_tables
+from dial2vec.research.tables.utterances import TaskData
 
 log = logging.getLogger(__name__)
 

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from dial2vec.benchmark import course as course_module
-from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
-from dial2vec.benchmark.course import trained_encoder
-from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
 from dial2vec.errors import ModelError, SettingsError
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
+from dial2vec.research.tables import course as course_module
+from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell
+from dial2vec.research.tables.course import trained_encoder
+from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
 
 SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
 
@@ -53,7 +53,7 @@ def test_a_cell_that_is_there_is_not_lost_where_its_course_cannot_be_had(short, 
     def unreachable(*_, **__):
         raise ModelError("no route to the hub")
 
-    monkeypatch.setattr("dial2vec.benchmark.cells.trained_encoder", unreachable)
+    monkeypatch.setattr("dial2vec.research.tables.cells.trained_encoder", unreachable)
     with pytest.raises(ModelError, match="no route to the hub"):
         compute_cell(root, "calls", "paper", 1, settings, with_course=True)
     known = known_cell(root, "calls", "paper", 1, settings)

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from dial2vec.benchmark.cells import Cell, cell_of, cell_path, known_cell, made_by
-from dial2vec.benchmark.systems import ALL
 from dial2vec.config import Settings
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, write_json
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.research.tables.cells import Cell, cell_of, cell_path, known_cell, made_by
+from dial2vec.research.tables.systems import ALL
 
 Name = tuple[str, str, int]
 

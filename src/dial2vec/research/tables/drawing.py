@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.systems import ABLATIONS, ALL, SYSTEMS, ablated
 from dial2vec.evaluation.report.pictures import COLOURS
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
 
 WIDTH, HEIGHT, DPI = 4.2, 3.2, 130
 CHOICES = (("by_labels", "s", "chosen by purity on dev"), ("label_free", "o", "chosen without labels"))
@@ -137,7 +137,7 @@ def render_curves(cells: Sequence[Cell]) -> str:
     ]
     # "</" would end the script that holds the data, wherever it stands.
     data = json.dumps({"courses": courses, "colours": COLOURS}, allow_nan=False).replace("</", "<\\/")
-    page: str = templates("dial2vec.benchmark").get_template("curves.html").render(data=data, courses=courses)
+    page: str = templates("dial2vec.research.tables").get_template("curves.html").render(data=data, courses=courses)
     return page
 
 

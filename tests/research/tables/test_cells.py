@@ -6,17 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from benchmark.small import talk
-from dial2vec.benchmark import cells as cells_module
-from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
-from dial2vec.benchmark.grid import Place, places, run_cells
-from dial2vec.benchmark.systems import ALL, SYSTEMS, encoder_views, fitted_baseline
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 from dial2vec.research.baselines import BASELINES
+from dial2vec.research.tables import cells as cells_module
+from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
+from dial2vec.research.tables.grid import Place, places, run_cells
+from dial2vec.research.tables.systems import ALL, SYSTEMS, encoder_views, fitted_baseline
+from research.tables.small import talk
 
 
 def fake(dialogues):

@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from dial2vec.augmentation import PERTURBATIONS
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.published import INTENT_SETS, INTENTS
-from dial2vec.benchmark.systems import ALL, System
-from dial2vec.benchmark.tables import Groups, grouped, systems_of
-from dial2vec.benchmark.utterances import key_of_most
 from dial2vec.evaluation import TASKS
 from dial2vec.files import atomic_path
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.published import INTENT_SETS, INTENTS
+from dial2vec.research.tables.systems import ALL, System
+from dial2vec.research.tables.tables import Groups, grouped, systems_of
+from dial2vec.research.tables.utterances import key_of_most
 from dial2vec.tasks.records import kind_of
 
 HEADING = """# Methods on all tasks

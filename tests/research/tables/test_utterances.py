@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.test_course import SHORT
-from dial2vec.benchmark import grid as grid_module
-from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell
-from dial2vec.benchmark.grid import Place, places, run_benchmark, run_cells
-from dial2vec.benchmark.systems import ALL, METHODS, SYSTEMS
-from dial2vec.benchmark.utterances import TaskData
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.research.baselines import BASELINES
+from dial2vec.research.tables import grid as grid_module
+from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell
+from dial2vec.research.tables.grid import Place, places, run_benchmark, run_cells
+from dial2vec.research.tables.systems import ALL, METHODS, SYSTEMS
+from dial2vec.research.tables.utterances import TaskData
+from research.tables.test_course import SHORT
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from benchmark.small import talk
-from dial2vec.benchmark import grid as grid_module
-from dial2vec.benchmark.cells import cell_path, compute_cell, known_cell, work_folder
-from dial2vec.benchmark.grid import Place, all_known, places, run_benchmark, run_cells
 from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
+from dial2vec.research.tables import grid as grid_module
+from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell, work_folder
+from dial2vec.research.tables.grid import Place, all_known, places, run_benchmark, run_cells
+from research.tables.small import talk
 
 
 def test_seed_by_seed_and_a_system_without_seed_has_one_cell_and_an_unknown_one_is_named():

@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from dial2vec.benchmark.cells import Cell
-from dial2vec.benchmark.published import CORPORA, MODELS, TASKS, published
-from dial2vec.benchmark.tables import as_csv, as_markdown
+from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.published import CORPORA, MODELS, TASKS, published
+from dial2vec.research.tables.tables import as_csv, as_markdown
 
 
 def cell(system: str, seed: int, purity: float, *, corpus: str = "sgd", views: tuple[str, ...] = ("both",)) -> Cell:

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from benchmark.small import talk
 from dial2vec.dialogue import write_dialogues
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
+from research.tables.small import talk
 
 
 @pytest.fixture
