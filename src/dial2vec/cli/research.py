@@ -159,8 +159,8 @@ def evaluate(
         )
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts, find_root
-    from dial2vec.tasks.command import evaluate_baseline, evaluate_model
-    from dial2vec.tasks.sources import Sources
+    from dial2vec.research.tasks.command import evaluate_baseline, evaluate_model
+    from dial2vec.research.tasks.sources import Sources
 
     splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)
     sources = Sources(intents=intents, dialogues=splits, pairs=pairs, candidates=candidates, limit=limit)

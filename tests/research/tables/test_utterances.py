@@ -19,8 +19,8 @@ from research.tables.test_course import SHORT
 @pytest.fixture
 def few_candidates(monkeypatch):
     """The small test split has no hundred different answers."""
-    monkeypatch.setattr("dial2vec.tasks.run.CANDIDATES", (3, 5))
-    monkeypatch.setattr("dial2vec.tasks.run.PERTURBED_AMONG", 3)
+    monkeypatch.setattr("dial2vec.research.tasks.run.CANDIDATES", (3, 5))
+    monkeypatch.setattr("dial2vec.research.tasks.run.PERTURBED_AMONG", 3)
 
 
 def test_a_cell_with_tasks_is_known_by_their_data_and_without_them_it_is_computed_anew(project, few_candidates):

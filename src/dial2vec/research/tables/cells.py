@@ -22,7 +22,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables.course import Training, course, trained_encoder
 from dial2vec.research.tables.systems import ALL, COURSE_SEED, System, Views, encoder_views, fitted_baseline
 from dial2vec.research.tables.utterances import Records, TaskData, score_utterances
-from dial2vec.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
+from dial2vec.research.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
 
 # To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.
 SCORES_VERSION = 1

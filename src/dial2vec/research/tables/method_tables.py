@@ -19,7 +19,7 @@ from dial2vec.research.tables.published import INTENT_SETS, INTENTS
 from dial2vec.research.tables.systems import ALL, System
 from dial2vec.research.tables.tables import Groups, grouped, systems_of
 from dial2vec.research.tables.utterances import key_of_most
-from dial2vec.tasks.records import kind_of
+from dial2vec.research.tasks.records import kind_of
 
 HEADING = """# Methods on all tasks
 

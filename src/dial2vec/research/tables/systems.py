@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.encoder.tokens import Batch
     from dial2vec.research.baselines.fitted import Fitted
-    from dial2vec.tasks.encoding import Similarity
+    from dial2vec.research.tasks.encoding import Similarity
 
 Views = dict[str, NDArray[np.float32]]
 

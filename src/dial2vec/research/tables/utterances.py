@@ -12,7 +12,7 @@ from typing import Any
 
 from dial2vec.errors import CorpusError
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.tasks.encoding import Reader
+from dial2vec.research.tasks.encoding import Reader
 
 # To be raised when the code of the tasks gives other figures, so that they are computed anew.
 TASKS_VERSION = 2
@@ -49,7 +49,7 @@ class TaskData:
 
         :raises Dial2vecError: when not.
         """
-        from dial2vec.tasks.sources import Sources, check_intents
+        from dial2vec.research.tasks.sources import Sources, check_intents
 
         if self.intents is not None:
             self._files()
@@ -61,8 +61,8 @@ class TaskData:
         :param seed: that of the tasks.
         :raises CorpusError: when it has not.
         """
-        from dial2vec.tasks.run import check_tasks
-        from dial2vec.tasks.sources import Sources
+        from dial2vec.research.tasks.run import check_tasks
+        from dial2vec.research.tasks.sources import Sources
 
         check_tasks((), Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
 
@@ -92,8 +92,8 @@ def score_utterances(reader: Reader, artifacts: Artifacts, data: TaskData, *, se
 
     :param reader: the system of the cell.
     """
-    from dial2vec.tasks.run import run_tasks
-    from dial2vec.tasks.sources import Sources
+    from dial2vec.research.tasks.run import run_tasks
+    from dial2vec.research.tasks.sources import Sources
 
     sources = Sources(intents=data.intents, dialogues=_dialogues(artifacts), limit=data.limit)
     return [result.to_record() for result in run_tasks(reader, (), sources, seed=seed)]

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from dial2vec.draws import stream
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.encoding import Reader, encode_distinct, stepped
-from dial2vec.tasks.intents import IntentSet, Sentences
-from dial2vec.tasks.records import TaskResult, points, versions_of
+from dial2vec.research.tasks.encoding import Reader, encode_distinct, stepped
+from dial2vec.research.tasks.intents import IntentSet, Sentences
+from dial2vec.research.tasks.records import TaskResult, points, versions_of
 
 # Zhou et al. 2022: one and five sentences per intent, ten draws of them.
 SHOTS, DRAWS = (1, 5), 10

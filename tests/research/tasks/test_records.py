@@ -5,9 +5,9 @@ import pytest
 
 from dial2vec.draws import lot, stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.encoding import encode_distinct
-from dial2vec.tasks.records import TaskResult, points, versions_of
-from tasks.fakes import Hashed
+from dial2vec.research.tasks.encoding import encode_distinct
+from dial2vec.research.tasks.records import TaskResult, points, versions_of
+from research.tasks.fakes import Hashed
 
 
 def test_a_result_goes_into_json_and_comes_back():

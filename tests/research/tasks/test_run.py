@@ -6,9 +6,9 @@ import pytest
 from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.run import TASKS, run_tasks
-from dial2vec.tasks.sources import OPTIONS, Sources
-from tasks.fakes import reading
+from dial2vec.research.tasks.run import TASKS, run_tasks
+from dial2vec.research.tasks.sources import OPTIONS, Sources
+from research.tasks.fakes import reading
 
 
 def encode(texts):

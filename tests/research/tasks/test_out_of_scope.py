@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.tasks.intents import IntentSet, Sentences
-from dial2vec.tasks.out_of_scope import detect_out_of_scope
-from dial2vec.tasks.prototypes import draw_shots
-from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
+from dial2vec.research.tasks.intents import IntentSet, Sentences
+from dial2vec.research.tasks.out_of_scope import detect_out_of_scope
+from dial2vec.research.tasks.prototypes import draw_shots
+from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 LETTERS = "abc"
 

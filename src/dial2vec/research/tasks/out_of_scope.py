@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.encoding import Encoded, Reader, encode_distinct, stepped
-from dial2vec.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
-from dial2vec.tasks.prototypes import DRAWS, SHOTS, draw_shots, intent_codes, nearest_shares, require_sentences
-from dial2vec.tasks.records import TaskResult, points, versions_of
+from dial2vec.research.tasks.encoding import Encoded, Reader, encode_distinct, stepped
+from dial2vec.research.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
+from dial2vec.research.tasks.prototypes import DRAWS, SHOTS, draw_shots, intent_codes, nearest_shares, require_sentences
+from dial2vec.research.tasks.records import TaskResult, points, versions_of
 
 Rule = Literal["in_scope", "release"]
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.tasks import response_selection
-from dial2vec.tasks.response_selection import draw_queries, ranks_of_first, select_responses
-from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
+from dial2vec.research.tasks import response_selection
+from dial2vec.research.tasks.response_selection import draw_queries, ranks_of_first, select_responses
+from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 
 def dialogue(name, *texts):

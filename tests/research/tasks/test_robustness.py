@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.response_selection import select_responses
-from dial2vec.tasks.robustness import select_responses_perturbed
-from tasks.fakes import Hashed, Known, reading
-from tasks.test_response_selection import corpus, dialogue
+from dial2vec.research.tasks.response_selection import select_responses
+from dial2vec.research.tasks.robustness import select_responses_perturbed
+from research.tasks.fakes import Hashed, Known, reading
+from research.tasks.test_response_selection import corpus, dialogue
 
 
 def shuffled(turns, rng):

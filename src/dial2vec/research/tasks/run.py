@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.dialogue import read_dialogues
-from dial2vec.tasks.encoding import Reader, remembering
-from dial2vec.tasks.intents import read_intents
-from dial2vec.tasks.out_of_scope import detect_out_of_scope
-from dial2vec.tasks.prototypes import classify_intents
-from dial2vec.tasks.records import TaskResult
-from dial2vec.tasks.response_selection import TOP, select_responses
-from dial2vec.tasks.robustness import select_responses_perturbed
-from dial2vec.tasks.semantic_retrieval import rank_candidate_lists, read_candidate_lists, retrieve_sentences
-from dial2vec.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
-from dial2vec.tasks.sources import Sources, check_sources, tasks_with_data
+from dial2vec.research.tasks.encoding import Reader, remembering
+from dial2vec.research.tasks.intents import read_intents
+from dial2vec.research.tasks.out_of_scope import detect_out_of_scope
+from dial2vec.research.tasks.prototypes import classify_intents
+from dial2vec.research.tasks.records import TaskResult
+from dial2vec.research.tasks.response_selection import TOP, select_responses
+from dial2vec.research.tasks.robustness import select_responses_perturbed
+from dial2vec.research.tasks.semantic_retrieval import rank_candidate_lists, read_candidate_lists, retrieve_sentences
+from dial2vec.research.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
+from dial2vec.research.tasks.sources import Sources, check_sources, tasks_with_data
 
 # The only one of the intent sets with sentences that belong to no intent.
 WITH_OUT_OF_SCOPE = "clinc150"

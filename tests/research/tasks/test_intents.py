@@ -4,7 +4,7 @@ import zipfile
 import pytest
 
 from dial2vec.errors import CorpusError
-from dial2vec.tasks.intents import INTENT_SETS, Sentences, read_intents
+from dial2vec.research.tasks.intents import INTENT_SETS, Sentences, read_intents
 
 HEADER = "answerid;scenario;intent;answer_annotation;answer_from_anno;answer_from_user\n"
 CLINC = {
@@ -141,7 +141,7 @@ def test_damage_to_the_archive_is_one_sentence(tmp_path):
 
 
 def test_a_file_far_too_large_is_not_read(tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.tasks.intent_files.MAX_SIZE", 20)
+    monkeypatch.setattr("dial2vec.research.tasks.intent_files.MAX_SIZE", 20)
     folder = files(tmp_path / "intents")
     for path in (folder, zipped(folder)):
         with pytest.raises(CorpusError, match=r"banking77/train.csv has \d+ bytes, expected at most 20"):

@@ -6,8 +6,8 @@ import pytest
 
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.tasks.run import check_tasks
-from dial2vec.tasks.sources import Sources
+from dial2vec.research.tasks.run import check_tasks
+from dial2vec.research.tasks.sources import Sources
 
 
 def test_every_path_is_looked_at_before_anything_is_encoded(tmp_path):

@@ -14,8 +14,8 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot, stream
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
-from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
+from dial2vec.research.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
+from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
 
 # The ranks that are counted as found: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
 TOP = (1, 3, 10)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dial2vec.tasks.encoding import Reader
+from dial2vec.research.tasks.encoding import Reader
 
 
 class Known:

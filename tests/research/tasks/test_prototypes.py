@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.tasks.intents import IntentSet, Sentences
-from dial2vec.tasks.prototypes import classify_intents, draw_shots
-from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
+from dial2vec.research.tasks.intents import IntentSet, Sentences
+from dial2vec.research.tasks.prototypes import classify_intents, draw_shots
+from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 LETTERS = "abc"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import CorpusError, did_you_mean
-from dial2vec.tasks.intent_files import IntentFiles, open_intent_files
+from dial2vec.research.tasks.intent_files import IntentFiles, open_intent_files
 
 # Clinc150's label of what belongs to no intent.
 OUT_OF_SCOPE = "oos"

@@ -10,9 +10,9 @@ import numpy as np
 from dial2vec.dialogue import Dialogue
 from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.encoding import Context, Reader, encode_distinct
-from dial2vec.tasks.records import Setting, TaskResult, versions_of
-from dial2vec.tasks.response_selection import (
+from dial2vec.research.tasks.encoding import Context, Reader, encode_distinct
+from dial2vec.research.tasks.records import Setting, TaskResult, versions_of
+from dial2vec.research.tasks.response_selection import (
     TOP,
     Queries,
     check_ranking,

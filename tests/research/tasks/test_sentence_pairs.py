@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.tasks.sentence_pairs import SentencePairs, pair_relatedness, read_sentence_pairs
-from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
+from dial2vec.research.tasks.sentence_pairs import SentencePairs, pair_relatedness, read_sentence_pairs
+from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 
 def test_cosines_in_the_order_of_the_scores_are_a_hundred_points():

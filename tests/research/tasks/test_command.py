@@ -15,8 +15,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.baselines import BASELINES, Baseline
-from dial2vec.tasks.records import TaskResult
-from dial2vec.tasks.run import TASKS
+from dial2vec.research.tasks.records import TaskResult
+from dial2vec.research.tasks.run import TASKS
 
 TEXTS = ["w1 w2", "w1 w3", "w4"]
 

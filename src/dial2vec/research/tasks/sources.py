@@ -8,11 +8,11 @@ from pathlib import Path
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
-from dial2vec.tasks.bm25 import require_bm25
-from dial2vec.tasks.intents import INTENT_SETS, IntentSet, read_intents
-from dial2vec.tasks.response_selection import draw_queries
-from dial2vec.tasks.semantic_retrieval import read_candidate_lists
-from dial2vec.tasks.sentence_pairs import read_sentence_pairs
+from dial2vec.research.tasks.bm25 import require_bm25
+from dial2vec.research.tasks.intents import INTENT_SETS, IntentSet, read_intents
+from dial2vec.research.tasks.response_selection import draw_queries
+from dial2vec.research.tasks.semantic_retrieval import read_candidate_lists
+from dial2vec.research.tasks.sentence_pairs import read_sentence_pairs
 
 # The options of the shell command that bring the data of a task, any of them.
 OPTIONS: Mapping[str, tuple[str, ...]] = {

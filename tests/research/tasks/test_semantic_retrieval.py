@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.tasks.bm25 import K1, B, bm25_candidates, bm25_words
-from dial2vec.tasks.intents import Sentences
-from dial2vec.tasks.semantic_retrieval import (
+from dial2vec.research.tasks.bm25 import K1, B, bm25_candidates, bm25_words
+from dial2vec.research.tasks.intents import Sentences
+from dial2vec.research.tasks.semantic_retrieval import (
     CandidateLists,
     rank_candidate_lists,
     read_candidate_lists,
     retrieve_sentences,
 )
-from tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
+from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
 
 def slow_bm25(texts, query):

@@ -13,11 +13,11 @@ from dial2vec.draws import lot
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
-from dial2vec.tasks.bm25 import bm25_candidates
-from dial2vec.tasks.encoding import Reader, encode_distinct
-from dial2vec.tasks.intents import Sentences
-from dial2vec.tasks.records import Setting, TaskResult, points, versions_of
-from dial2vec.tasks.tables import tab_rows
+from dial2vec.research.tasks.bm25 import bm25_candidates
+from dial2vec.research.tasks.encoding import Reader, encode_distinct
+from dial2vec.research.tasks.intents import Sentences
+from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
+from dial2vec.research.tasks.tables import tab_rows
 
 # Stands where a query has fewer candidates than another.
 NONE = -1

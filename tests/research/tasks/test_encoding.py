@@ -6,9 +6,9 @@ import pytest
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
-from dial2vec.tasks.encoding import Reader, encode_distinct, reader_of_baseline, reader_of_encoder, remembering
+from dial2vec.research.tasks.encoding import Reader, encode_distinct, reader_of_baseline, reader_of_encoder, remembering
 from dial2vec.training.utterances import utterance_tokenizer
-from tasks.fakes import reading
+from research.tasks.fakes import reading
 from tiny_models import build
 
 
