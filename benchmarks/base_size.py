@@ -29,8 +29,8 @@ from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import resolve
 from dial2vec.methods import METHODS
-from dial2vec.methods.plan import carry_out
-from dial2vec.sampling import draw_samples
+from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import carry_out
 
 ITEMS, BATCH = 12, 4
 BLOCKS = {"dse": "max_pairs", "dialoguecse": "max_responses", "dialaug": "max_responses"}

@@ -39,9 +39,9 @@ from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
-from dial2vec.sampling import Samples, draw_samples
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import train
+from dial2vec.training.negatives import Samples, draw_samples
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 TRAIN, DEV, TRAINED, NEGATIVES, MAX_LENGTH = 2000, 800, 160, 3, 256

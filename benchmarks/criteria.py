@@ -39,8 +39,8 @@ from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.pipeline.select import views
-from dial2vec.sampling import draw_samples
 from dial2vec.training.loop import train
+from dial2vec.training.negatives import draw_samples
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, TRAIN = 400, 3000

@@ -45,8 +45,8 @@ from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.pipeline.artifacts import find_root
 from dial2vec.research.tables.systems import PAPER_SAMPLES
-from dial2vec.sampling import draw_samples
 from dial2vec.training.data import NeighbourSet, SelfGuidedSet, training_order
+from dial2vec.training.negatives import draw_samples
 
 ENCODER, WIDTH, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 512, 10, 0.2, 10
 BATCH_SIZES = (4, 8, 16, 64)

@@ -39,13 +39,13 @@ from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash
 from dial2vec.methods import METHODS
-from dial2vec.methods.plan import carry_out
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.research.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
-from dial2vec.sampling import draw_samples
 from dial2vec.training.data import NeighbourSet
+from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import carry_out
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, SHARPNESS = 800, 0.2

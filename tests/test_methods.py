@@ -142,7 +142,7 @@ def test_the_self_guided_task_needs_no_vectors_and_has_no_heads(tiny_folder, tmp
 
 
 def test_nothing_to_train_on_is_an_error_that_names_the_setting(tiny_folder, tmp_path):
-    from dial2vec.sampling import draw_samples
+    from dial2vec.training.negatives import draw_samples
 
     dialogues = corpus(3)
     none = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=50, seed=1)

@@ -19,8 +19,8 @@ from dial2vec.encoder.reading import Reading
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ModelError, SettingsError
 from dial2vec.methods import METHODS
-from dial2vec.sampling import draw_samples
 from dial2vec.training.candidates import START, Candidate, become, read_candidates, save_weights, write_candidates
+from dial2vec.training.negatives import draw_samples
 from tiny_models import build
 
 KINDS = ("bert", "roberta", "t5", "tod-bert", "blender", "plato")

@@ -19,10 +19,10 @@ from dial2vec.encoder import DialogueEncoder, backbone
 from dial2vec.encoder.inputs import STYLES, input_style
 from dial2vec.errors import ModelError
 from dial2vec.matching import self_and_cross
-from dial2vec.sampling import draw_samples
 from dial2vec.training.candidates import become, read_candidates, write_candidates
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import train
+from dial2vec.training.negatives import draw_samples
 from test_matching import matched_by_definition
 from tiny_models import build
 

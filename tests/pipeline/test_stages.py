@@ -30,8 +30,8 @@ from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select, some
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
-from dial2vec.sampling import Samples
 from dial2vec.training.candidates import become, read_candidates
+from dial2vec.training.negatives import Samples
 
 TO_THE_FIGURES = (validate, prepare, sample, train_encoder, select, evaluate)
 

@@ -10,8 +10,8 @@ from conftest import make_dialogue
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch
-from dial2vec.sampling import draw_samples
 from dial2vec.training.data import NeighbourSet, SelfGuidedSet, training_order, whole_batches
+from dial2vec.training.negatives import draw_samples
 
 DIALOGUES = [
     make_dialogue("short", "a: w0 w1", "b: w2"),

@@ -20,8 +20,8 @@ from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ArtifactError
 from dial2vec.methods import METHODS, intent_augmentation
 from dial2vec.objectives.intent_augmentation import intent_augmentation_loss
-from dial2vec.sampling import draw_samples
 from dial2vec.training.loop import train
+from dial2vec.training.negatives import draw_samples
 from dial2vec.training.variants import VariantSet
 
 __all__ = ["masked_folder"]

@@ -10,7 +10,7 @@ from dial2vec.methods.dialoguecse import plan_dialoguecse
 from dial2vec.methods.dse import plan_dse
 from dial2vec.methods.intent_augmentation import plan_intent_augmentation
 from dial2vec.methods.neighbours import plan_neighbours
-from dial2vec.methods.plan import Plan
+from dial2vec.training.plan import Plan
 
 METHODS: dict[str, Callable[..., Plan]] = {
     "neighbours": plan_neighbours,

@@ -9,10 +9,10 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
-from dial2vec.methods.plan import Plan, words_of
-from dial2vec.sampling import Samples
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import Names
+from dial2vec.training.negatives import Samples
+from dial2vec.training.plan import Plan, words_of
 
 
 def plan_dial2vec(

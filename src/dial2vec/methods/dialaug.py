@@ -13,12 +13,12 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
 from dial2vec.encoder.reading import one_context
 from dial2vec.errors import ArtifactError, SettingsError
-from dial2vec.methods.plan import Plan, of_block, of_two_speakers
 from dial2vec.objectives.dialaug import ViewProjection
-from dial2vec.sampling import Samples
 from dial2vec.training.data import whole_batches
 from dial2vec.training.loop import Names
+from dial2vec.training.negatives import Samples
 from dial2vec.training.pairs import contexts_with_answers
+from dial2vec.training.plan import Plan, of_block, of_two_speakers
 from dial2vec.training.responses import ResponseSet
 from dial2vec.training.utterances import seeded
 

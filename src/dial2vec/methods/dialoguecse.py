@@ -14,11 +14,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import sentences_apart
 from dial2vec.errors import ArtifactError
 from dial2vec.methods.masked import plan_masked
-from dial2vec.methods.plan import Plan, of_block, of_two_speakers, words_of_turns
 from dial2vec.objectives.dialoguecse import ContextAttention
-from dial2vec.sampling import Samples
 from dial2vec.training.data import training_order
 from dial2vec.training.loop import Names
+from dial2vec.training.negatives import Samples
 from dial2vec.training.pairs import (
     NONE,
     first_turns,
@@ -26,6 +25,7 @@ from dial2vec.training.pairs import (
     responses_in_context,
     responses_with_neighbour,
 )
+from dial2vec.training.plan import Plan, of_block, of_two_speakers, words_of_turns
 from dial2vec.training.utterances import ContextSet, seeded, utterance_tokenizer
 
 

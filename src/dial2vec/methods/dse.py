@@ -11,12 +11,12 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import sentences_apart
 from dial2vec.errors import ArtifactError
-from dial2vec.methods.plan import Plan, of_block, of_two_speakers, words_of_turns
 from dial2vec.objectives.dse import ContrastHead
-from dial2vec.sampling import Samples
 from dial2vec.training.data import whole_batches
 from dial2vec.training.loop import Names
+from dial2vec.training.negatives import Samples
 from dial2vec.training.pairs import consecutive_pairs
+from dial2vec.training.plan import Plan, of_block, of_two_speakers, words_of_turns
 from dial2vec.training.utterances import PairSet, seeded, utterance_tokenizer
 
 

@@ -19,10 +19,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import fingerprint_of
 from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
-from dial2vec.methods.plan import Plan, of_block, words_of
-from dial2vec.sampling import Samples
 from dial2vec.training.data import whole_batches
 from dial2vec.training.loop import Names
+from dial2vec.training.negatives import Samples
+from dial2vec.training.plan import Plan, of_block, words_of
 from dial2vec.training.variants import VariantSet
 
 CORRUPTING = "replacement"

@@ -11,10 +11,10 @@ import numpy as np
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.methods.plan import Plan, words_of_turns
 from dial2vec.training.data import training_order
 from dial2vec.training.loop import Names
 from dial2vec.training.masked import MaskedSet, masked_head
+from dial2vec.training.plan import Plan, words_of_turns
 from dial2vec.training.utterances import utterance_tokenizer
 
 # Liu et al. 2021: half an epoch in batches of 50; every layer trains.

@@ -16,10 +16,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.nearest import neighbourhood_size
 from dial2vec.encoder.vector_cache import kept_vectors
-from dial2vec.methods.plan import Plan, words_of
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
-from dial2vec.sampling import Samples
 from dial2vec.training.data import NeighbourSet, training_order
+from dial2vec.training.negatives import Samples
+from dial2vec.training.plan import Plan, words_of
 
 # Fewer dialogues have no neighbourhood to learn from: five neighbours would be a twentieth of the corpus or more.
 LEAST_DIALOGUES = 100

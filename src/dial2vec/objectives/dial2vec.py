@@ -26,7 +26,7 @@ def dial2vec_loss(
     In plain words: of N versions of a dialogue, one is real and in the others one side was replaced by unrelated
     utterances. Each role's vector must resemble what the other side "sees" of it most in the real version.
 
-    Requirements: samples made by `dial2vec.sampling`; an encoder that sees the whole dialogue at once.
+    Requirements: samples made by `dial2vec.training.negatives`; an encoder that sees the whole dialogue at once.
     Relations: trains *dialogue* vectors. For vectors of single utterances an utterance objective fits better.
 
     :param hidden: token vectors [b * n_samples, n, d]; sample 0 of each dialogue is the positive.

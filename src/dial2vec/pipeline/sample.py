@@ -7,7 +7,7 @@ from dial2vec.dialogue import read_dialogues
 from dial2vec.files import read_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.sampling import draw_samples
+from dial2vec.training.negatives import draw_samples
 
 
 def sample(artifacts: Artifacts, settings: Settings) -> str:

@@ -14,13 +14,13 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.methods import METHODS
 from dial2vec.methods.neighbours import fit_maps
-from dial2vec.methods.plan import Plan, carry_out
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.processes import meet, rank, the_first_first
-from dial2vec.sampling import Samples
 from dial2vec.training.candidates import write_candidates
 from dial2vec.training.loop import Trained
+from dial2vec.training.negatives import Samples
+from dial2vec.training.plan import Plan, carry_out
+from dial2vec.training.processes import meet, rank, the_first_first
 
 # The blocks of params.yaml that training depends on.
 TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augmentation")

@@ -19,8 +19,8 @@ from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence, Utt
 from dial2vec.errors import SettingsError
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
-from dial2vec.processes import n_processes
-from dial2vec.sampling import Samples
+from dial2vec.training.negatives import Samples
+from dial2vec.training.processes import n_processes
 
 
 class SequenceSet(Dataset[list[TokenSequence]]):

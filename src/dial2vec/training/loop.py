@@ -24,9 +24,9 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim
-from dial2vec.processes import ProcessBatches, by_the_first, gathered, meet, n_processes, rank
 from dial2vec.training.candidates import save_weights
 from dial2vec.training.data import TrainingSet
+from dial2vec.training.processes import ProcessBatches, by_the_first, gathered, meet, n_processes, rank
 
 WHOLE = "WHOLE"
 # Each candidate is all trained weights on disk, and encodes dev for the choice.

@@ -17,8 +17,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.objectives.dialaug import dialaug_loss
-from dial2vec.processes import gathered
 from dial2vec.training.data import SequenceSet
+from dial2vec.training.processes import gathered
 
 # Percentile of the lengths that is the limit where the settings name none.
 LONG = 95

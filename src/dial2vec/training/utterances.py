@@ -18,9 +18,9 @@ from dial2vec.encoder.tokens import PADDING_ROLE, Batch, DialogueTokenizer, Toke
 from dial2vec.objectives.dialoguecse import ContextAttention, dialoguecse_loss
 from dial2vec.objectives.dse import dse_loss
 from dial2vec.objectives.siamese import siamese_loss
-from dial2vec.processes import gathered
 from dial2vec.training.data import SequenceSet
 from dial2vec.training.pairs import NONE
+from dial2vec.training.processes import gathered
 
 Guidance = Literal["matching", "siamese_single", "siamese_multi"]
 M = TypeVar("M", bound=nn.Module)

@@ -13,8 +13,8 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.objectives.intent_augmentation import intent_augmentation_loss
-from dial2vec.processes import gathered
 from dial2vec.training.data import SequenceSet
+from dial2vec.training.processes import gathered
 
 
 class VariantSet(SequenceSet):

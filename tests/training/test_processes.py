@@ -20,11 +20,11 @@ from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Setti
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import SettingsError
 from dial2vec.methods import METHODS
-from dial2vec.methods.plan import carry_out
-from dial2vec.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
-from dial2vec.sampling import draw_samples
 from dial2vec.training import loop
 from dial2vec.training.data import whole_batches
+from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import carry_out
+from dial2vec.training.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
 
 INTERRUPTED = "dial2vec"
 TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)
