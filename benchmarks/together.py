@@ -29,8 +29,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from dial2vec import telemetry
-from dial2vec.augmentation import TOKEN_WAYS
-from dial2vec.augmentation.token_ways import Vocabulary
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -43,6 +41,8 @@ from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.research.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
+from dial2vec.training.augmentation import TOKEN_WAYS
+from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.data import NeighbourSet
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import carry_out

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from augmentation.test_masked import folder as masked_folder
 from conftest import make_dialogue
-from dial2vec.augmentation import WAYS, kept
 from dial2vec.config import IntentAugmentation, PreservingWay, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
@@ -20,9 +18,11 @@ from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ArtifactError
 from dial2vec.methods import METHODS, intent_augmentation
 from dial2vec.objectives.intent_augmentation import intent_augmentation_loss
+from dial2vec.training.augmentation import WAYS, kept
 from dial2vec.training.loop import train
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.variants import VariantSet
+from training.augmentation.test_masked import folder as masked_folder
 
 __all__ = ["masked_folder"]
 TRAIN = Train(frozen_share=0.0, log_steps=1, precision="fp32", method="intent_augmentation")

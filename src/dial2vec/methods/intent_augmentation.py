@@ -9,16 +9,16 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.augmentation import WAYS, Tools
-from dial2vec.augmentation.kept import kept_variants
-from dial2vec.augmentation.masked import load_masked
-from dial2vec.augmentation.translation import BackTranslation, load_translator
 from dial2vec.config import IntentAugmentation, Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import fingerprint_of
 from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
+from dial2vec.training.augmentation import WAYS, Tools
+from dial2vec.training.augmentation.kept import kept_variants
+from dial2vec.training.augmentation.masked import load_masked
+from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 from dial2vec.training.data import whole_batches
 from dial2vec.training.loop import Names
 from dial2vec.training.negatives import Samples

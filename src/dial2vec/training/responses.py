@@ -9,14 +9,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from dial2vec.augmentation import TOKEN_WAYS
-from dial2vec.augmentation.token_ways import Vocabulary
 from dial2vec.config import DialAug, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.objectives.dialaug import dialaug_loss
+from dial2vec.training.augmentation import TOKEN_WAYS
+from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.data import SequenceSet
 from dial2vec.training.processes import gathered
 

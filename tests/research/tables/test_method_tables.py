@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.method_tables import (
     SUMMARY,
@@ -18,6 +17,7 @@ from dial2vec.research.tables.method_tables import (
 )
 from dial2vec.research.tables.published import INTENT_SETS
 from dial2vec.research.tables.utterances import TASKS_VERSION
+from dial2vec.training.augmentation import PERTURBATIONS
 
 DATA = f"{TASKS_VERSION}-data"
 

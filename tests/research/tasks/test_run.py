@@ -3,11 +3,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import Dial2vecError
 from dial2vec.research.tasks.run import TASKS, run_tasks
 from dial2vec.research.tasks.sources import OPTIONS, Sources
+from dial2vec.training.augmentation import PERTURBATIONS
 from research.tasks.fakes import reading
 
 

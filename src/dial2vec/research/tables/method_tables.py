@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.evaluation import TASKS
 from dial2vec.files import atomic_path
 from dial2vec.research.tables.cells import Cell
@@ -20,6 +19,7 @@ from dial2vec.research.tables.systems import ALL, System
 from dial2vec.research.tables.tables import Groups, grouped, systems_of
 from dial2vec.research.tables.utterances import key_of_most
 from dial2vec.research.tasks.records import kind_of
+from dial2vec.training.augmentation import PERTURBATIONS
 
 HEADING = """# Methods on all tasks
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from dial2vec.augmentation import PERTURBATIONS
 from dial2vec.dialogue import read_dialogues
 from dial2vec.research.tasks.encoding import Reader, remembering
 from dial2vec.research.tasks.intents import read_intents
@@ -16,6 +15,7 @@ from dial2vec.research.tasks.robustness import select_responses_perturbed
 from dial2vec.research.tasks.semantic_retrieval import rank_candidate_lists, read_candidate_lists, retrieve_sentences
 from dial2vec.research.tasks.sentence_pairs import pair_relatedness, read_sentence_pairs
 from dial2vec.research.tasks.sources import Sources, check_sources, tasks_with_data
+from dial2vec.training.augmentation import PERTURBATIONS
 
 # The only one of the intent sets with sentences that belong to no intent.
 WITH_OUT_OF_SCOPE = "clinc150"

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.augmentation.made import Made
-from dial2vec.augmentation.masked import MaskedModel
-from dial2vec.augmentation.ordering import Ordering, fit_ordering
-from dial2vec.augmentation.stages import ForeignTurns, turn_vectors
-from dial2vec.augmentation.translation import BackTranslation
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.training.augmentation.made import Made
+from dial2vec.training.augmentation.masked import MaskedModel
+from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
+from dial2vec.training.augmentation.stages import ForeignTurns, turn_vectors
+from dial2vec.training.augmentation.translation import BackTranslation
 
 # How each tool is called in an error, and where it comes from.
 NAMES = {

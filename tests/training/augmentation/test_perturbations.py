@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.augmentation import PERTURBATIONS, perturbations
-from dial2vec.augmentation.streams import stream
-from dial2vec.augmentation.wording import Wording, bare
 from dial2vec.data.words import words
 from dial2vec.errors import Dial2vecError
+from dial2vec.training.augmentation import PERTURBATIONS, perturbations
+from dial2vec.training.augmentation.streams import stream
+from dial2vec.training.augmentation.wording import Wording, bare
 
 # Where scripts with and without blanks stand side by side, two words may become one.
 SCRIPTS = st.sampled_from(["aeKz?, \té5", "明天 "])

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from dial2vec.augmentation.variants import Variant
-from dial2vec.augmentation.wording import Wording
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.html import templates
+from dial2vec.training.augmentation.variants import Variant
+from dial2vec.training.augmentation.wording import Wording
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def render_page(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
         for dialogue, variants in shown
     ]
     page: str = (
-        templates("dial2vec.augmentation")
+        templates("dial2vec.training.augmentation")
         .get_template("page.html")
         .render(headline=headline(shown), dialogues=dialogues)
     )

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from dial2vec.augmentation.conmix import conmix
-from dial2vec.augmentation.streams import require_share
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch
 from dial2vec.errors import ModelError
+from dial2vec.training.augmentation.conmix import conmix
+from dial2vec.training.augmentation.streams import require_share
 
 # What tokenizers put in front of a word (byte-level, sentencepiece), or of a piece that goes on with one (WordPiece).
 WORD_BEGINS, WORD_GOES_ON = ("Ġ", "▁"), "##"

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from torch.nn.utils.rnn import pad_sequence
 
-from dial2vec.augmentation.made import Made
-from dial2vec.augmentation.streams import share_of, stream
-from dial2vec.augmentation.token_ways import Vocabulary
-from dial2vec.augmentation.wording import Wording, bare
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.backbone import limits, resolve
 from dial2vec.encoder.inputs import InputStyle
 from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.training.augmentation.made import Made
+from dial2vec.training.augmentation.streams import share_of, stream
+from dial2vec.training.augmentation.token_ways import Vocabulary
+from dial2vec.training.augmentation.wording import Wording, bare
 
 INSERTED, REPLACED = 0.15, 0.3
 # Words below this probability are not taken, and no more than so many are drawn from.

@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dial2vec.augmentation import WAYS, Tools, Variant, augment
-from dial2vec.augmentation.masked import load_masked
-from dial2vec.augmentation.page import render_page
-from dial2vec.augmentation.translation import BackTranslation, load_translator
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
+from dial2vec.training.augmentation import WAYS, Tools, Variant, augment
+from dial2vec.training.augmentation.masked import load_masked
+from dial2vec.training.augmentation.page import render_page
+from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 
 # Dialogues on the page; all of them are in the file.
 SHOWN = 50

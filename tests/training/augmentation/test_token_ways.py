@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import BertTokenizerFast
 
-from dial2vec.augmentation import TOKEN_WAYS
-from dial2vec.augmentation.token_ways import Vocabulary
 from dial2vec.encoder.tokens import DialogueTokenizer
 from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.training.augmentation import TOKEN_WAYS
+from dial2vec.training.augmentation.token_ways import Vocabulary
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]"]
 TOKENS = [*SPECIAL, "[DEL]", *(f"w{i}" for i in range(8)), "##a", "##b"]

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from dial2vec.augmentation import Tools, augment
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import ArtifactError
 from dial2vec.files import read_json, write_json
+from dial2vec.training.augmentation import Tools, augment
 
 # A masked language model needs some seconds for so many on a CPU.
 BLOCK = 50

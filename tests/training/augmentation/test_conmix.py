@@ -5,8 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.augmentation.conmix import conmix
 from dial2vec.errors import Dial2vecError
+from dial2vec.training.augmentation.conmix import conmix
 
 
 def contexts(b, n, seed):

@@ -1,6 +1,6 @@
 """Augmentation: contexts as token ids while training, test contexts as texts, whole dialogues as variants.
 
->>> from dial2vec.augmentation import WAYS, Tools, augment
+>>> from dial2vec.training.augmentation import WAYS, Tools, augment
 >>> tools = Tools().learned(train, encoder=encoder, seed=42)  # doctest: +SKIP
 >>> augment(dialogue, ["shuffling", "shortening"], tools=tools, seed=42)  # doctest: +SKIP
 """
@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import overload
 
-from dial2vec.augmentation import perturbations, token_ways, variants
-from dial2vec.augmentation.made import Made
-from dial2vec.augmentation.stages import turn_vectors
-from dial2vec.augmentation.tools import NAMES, Tools, Way, Work
-from dial2vec.augmentation.variants import Variant
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
+from dial2vec.training.augmentation import perturbations, token_ways, variants
+from dial2vec.training.augmentation.made import Made
+from dial2vec.training.augmentation.stages import turn_vectors
+from dial2vec.training.augmentation.tools import NAMES, Tools, Way, Work
+from dial2vec.training.augmentation.variants import Variant
 
 __all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "Variant", "augment"]
 

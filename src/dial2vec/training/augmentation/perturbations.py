@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.augmentation.streams import require_share, share_of
-from dial2vec.augmentation.wording import Wording, bare
+from dial2vec.training.augmentation.streams import require_share, share_of
+from dial2vec.training.augmentation.wording import Wording, bare
 
 SHARE = 0.3
 NOISE = 0.1

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from conftest import make_dialogue
-from dial2vec.augmentation import WAYS, Tools, augment, masked, translation
-from dial2vec.augmentation.made import Made
-from dial2vec.augmentation.page import compared, render_page
-from dial2vec.augmentation.variants import Variant
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.training.augmentation import WAYS, Tools, augment, masked, translation
+from dial2vec.training.augmentation.made import Made
+from dial2vec.training.augmentation.page import compared, render_page
+from dial2vec.training.augmentation.variants import Variant
 
 BY_STAGES = ["shuffling", "shortening", "lengthening"]
 

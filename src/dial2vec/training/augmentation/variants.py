@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from dial2vec.augmentation import masked, stages, translation
-from dial2vec.augmentation.made import Made
-from dial2vec.augmentation.masked import MaskedModel
-from dial2vec.augmentation.ordering import Ordering
-from dial2vec.augmentation.stages import ForeignTurns
-from dial2vec.augmentation.streams import stream
-from dial2vec.augmentation.tools import Work
-from dial2vec.augmentation.translation import BackTranslation
 from dial2vec.dialogue import Dialogue
+from dial2vec.training.augmentation import masked, stages, translation
+from dial2vec.training.augmentation.made import Made
+from dial2vec.training.augmentation.masked import MaskedModel
+from dial2vec.training.augmentation.ordering import Ordering
+from dial2vec.training.augmentation.stages import ForeignTurns
+from dial2vec.training.augmentation.streams import stream
+from dial2vec.training.augmentation.tools import Work
+from dial2vec.training.augmentation.translation import BackTranslation
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ import torch
 from transformers import T5ForConditionalGeneration
 
 from conftest import make_dialogue
-from dial2vec.augmentation.translation import BackTranslation, _Drawing, back_translated, load_translator
 from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.training.augmentation.translation import BackTranslation, _Drawing, back_translated, load_translator
 from tiny_models import build
 
 

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
-from dial2vec.augmentation.ordering import Ordering, fit_ordering
-from dial2vec.augmentation.stages import (
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
+from dial2vec.training.augmentation.stages import (
     ForeignTurns,
     lengthened,
     shortened,
@@ -18,8 +20,6 @@ from dial2vec.augmentation.stages import (
     stages_of,
     turn_vectors,
 )
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import CorpusError, Dial2vecError
 
 # Turns of few texts, so that some dialogues are alike throughout.
 LINES = st.lists(st.sampled_from(["a: w1", "b: w1", "a: w2", "b: w3", "c: w4"]), min_size=1, max_size=9)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from dial2vec.augmentation.made import Made
-from dial2vec.augmentation.streams import stream
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.backbone import resolve
 from dial2vec.errors import Dial2vecError, ModelError
+from dial2vec.training.augmentation.made import Made
+from dial2vec.training.augmentation.streams import stream
 
 # The likeliest tokens among which sampling draws, as is the custom of Hugging Face.
 CHOICES = 50
