@@ -28,7 +28,7 @@ from dial2vec.config import Settings
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import resolve
-from dial2vec.methods import METHODS
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import carry_out
 

@@ -34,13 +34,13 @@ from dial2vec.encoder.nearest import neighbourhood_size
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.methods.neighbours import Fitted, fit_maps
 from dial2vec.objectives.dial2vec import dial2vec_loss
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import train
+from dial2vec.training.methods.neighbours import Fitted, fit_maps
 from dial2vec.training.negatives import Samples, draw_samples
 
 RESULTS = Path(__file__).with_suffix(".jsonl")

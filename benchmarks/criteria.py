@@ -34,12 +34,12 @@ from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
 from dial2vec.evaluation.selection.criteria import Views, lexical_neighbours, measure_all
-from dial2vec.methods import METHODS
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.pipeline.select import views
 from dial2vec.training.loop import train
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 
 RESULTS = Path(__file__).with_suffix(".jsonl")

@@ -36,7 +36,6 @@ from dial2vec.encoder.tokens import Batch
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash
-from dial2vec.methods import METHODS
 from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
@@ -44,6 +43,7 @@ from dial2vec.research.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
 from dial2vec.training.augmentation import TOKEN_WAYS
 from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.data import NeighbourSet
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import carry_out
 

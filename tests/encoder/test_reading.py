@@ -18,8 +18,8 @@ from dial2vec.encoder.inputs import STYLES, apart_input, joined_input
 from dial2vec.encoder.reading import Reading
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ModelError, SettingsError
-from dial2vec.methods import METHODS
 from dial2vec.training.candidates import START, Candidate, become, read_candidates, save_weights, write_candidates
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from tiny_models import build
 

@@ -23,8 +23,8 @@ from dial2vec.training.candidates import become, read_candidates, write_candidat
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import train
 from dial2vec.training.negatives import draw_samples
-from test_matching import matched_by_definition
 from tiny_models import build
+from training.methods.test_matching import matched_by_definition
 
 NAMES = tuple(backbone.SHORT_NAMES)
 THREE = make_dialogue("d", "a: w0 w1", "b: w2", "a: w3")

@@ -12,7 +12,6 @@ from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
-from dial2vec.methods import masked
 from dial2vec.params import load_settings
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
@@ -23,6 +22,7 @@ from dial2vec.pipeline.validate import validate
 from dial2vec.training import plan
 from dial2vec.training.candidates import become, read_candidates
 from dial2vec.training.masked import MaskedSet
+from dial2vec.training.methods import masked
 from dial2vec.training.utterances import ContextSet
 from pipeline.test_stages import change, project, run
 

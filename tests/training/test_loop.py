@@ -18,11 +18,11 @@ from conftest import make_dialogue
 from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
-from dial2vec.methods import METHODS
 from dial2vec.research.tables.systems import ALL
 from dial2vec.training import loop
 from dial2vec.training.data import SelfGuidedSet, training_order
 from dial2vec.training.loop import _Objective, train
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 
 SETTINGS = Train(

@@ -13,10 +13,10 @@ from transformers import BertConfig, BertForMaskedLM
 from dial2vec.config import DialogueCse, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
-from dial2vec.methods import masked
-from dial2vec.methods.masked import plan_masked
 from dial2vec.training.loop import train
 from dial2vec.training.masked import masked_head
+from dial2vec.training.methods import masked
+from dial2vec.training.methods.masked import plan_masked
 from tiny_models import build
 
 from .test_utterances import corpus, flat_batch

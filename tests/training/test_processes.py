@@ -19,9 +19,9 @@ from conftest import make_dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import SettingsError
-from dial2vec.methods import METHODS
 from dial2vec.training import loop
 from dial2vec.training.data import whole_batches
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import carry_out
 from dial2vec.training.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first

@@ -14,11 +14,11 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.methods import METHODS
 from dial2vec.objectives.dialoguecse import dialoguecse_loss
 from dial2vec.objectives.dse import dse_loss
 from dial2vec.objectives.siamese import siamese_loss
 from dial2vec.training.loop import train
+from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 
 TRAIN = Train(frozen_share=0.0, log_steps=1, checkpoint_steps=2, precision="fp32", warmup_share=0.0)

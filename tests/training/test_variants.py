@@ -16,10 +16,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ArtifactError
-from dial2vec.methods import METHODS, intent_augmentation
 from dial2vec.objectives.intent_augmentation import intent_augmentation_loss
 from dial2vec.training.augmentation import WAYS, kept
 from dial2vec.training.loop import train
+from dial2vec.training.methods import METHODS, intent_augmentation
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.variants import VariantSet
 from training.augmentation.test_masked import folder as masked_folder

@@ -12,12 +12,12 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
-from dial2vec.methods import METHODS
-from dial2vec.methods.neighbours import fit_maps
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import write_candidates
 from dial2vec.training.loop import Trained
+from dial2vec.training.methods import METHODS
+from dial2vec.training.methods.neighbours import fit_maps
 from dial2vec.training.negatives import Samples
 from dial2vec.training.plan import Plan, carry_out
 from dial2vec.training.processes import meet, rank, the_first_first

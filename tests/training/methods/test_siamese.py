@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dial2vec.objectives.siamese import siamese_loss
-from objectives.test_dialoguecse import random_batch
+from training.methods.test_dialoguecse import random_batch
 
 
 def loss_by_definition(contexts, context_mask, responses, response_mask, *, temperature):

@@ -11,11 +11,11 @@ from dial2vec.config import Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
 from dial2vec.errors import ArtifactError
-from dial2vec.methods import METHODS
-from dial2vec.methods.dial2vec import plan_dial2vec
-from dial2vec.methods.neighbours import CAUTIOUS, MAP, fit_maps, plan_neighbours
 from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.training.data import NeighbourSet, SelfGuidedSet
+from dial2vec.training.methods import METHODS
+from dial2vec.training.methods.dial2vec import plan_dial2vec
+from dial2vec.training.methods.neighbours import CAUTIOUS, MAP, fit_maps, plan_neighbours
 from training.test_loop import NEIGHBOURS, SETTINGS, corpus, samples_of
 
 ALL = replace(NEIGHBOURS, max_dialogues=None)

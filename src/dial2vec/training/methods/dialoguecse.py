@@ -13,10 +13,10 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import sentences_apart
 from dial2vec.errors import ArtifactError
-from dial2vec.methods.masked import plan_masked
 from dial2vec.objectives.dialoguecse import ContextAttention
 from dial2vec.training.data import training_order
 from dial2vec.training.loop import Names
+from dial2vec.training.methods.masked import plan_masked
 from dial2vec.training.negatives import Samples
 from dial2vec.training.pairs import (
     NONE,
