@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Literal
 
-# The ways of `dial2vec.training.augmentation.WAYS` that keep the intent, named here so that settings need not load them.
+# Names in `training.augmentation.WAYS` that keep the intent; listed here so that settings need not load them.
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
 
 

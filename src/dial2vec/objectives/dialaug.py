@@ -38,7 +38,7 @@ def dialaug_loss(
     In plain words: the context, a damaged copy of it and the response are three views of one exchange. Each must find
     the others among the views of all other exchanges.
 
-    Requirements: contexts with their responses; an augmentation of `dial2vec.training.augmentation`, fresh at each step.
+    Requirements: contexts with their responses; an augmentation of `training.augmentation`, fresh at each step.
     Inputs: vectors of contexts, augmented contexts and responses, row by row of the same exchange.
     Relations: trains *contexts and responses* for selection by dot product; `dse_loss` trains single utterances.
 

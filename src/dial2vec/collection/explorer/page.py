@@ -56,8 +56,8 @@ def write_page(
 def page(title: str, *, content: str = "") -> str:
     """Return the page.
 
-    :param title: what the collection is called.
-    :param content: what `dial2vec.collection.explorer.content.packed` made, for a page without a server; empty for one with.
+    :param title: name of the collection.
+    :param content: result of `content.packed` for a page without a server; empty for a page with a server.
     """
     environment = templates("dial2vec.collection.explorer")
     style = environment.get_template("explorer.css").render()

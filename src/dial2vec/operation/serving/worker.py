@@ -1,7 +1,7 @@
 """One serving process: loads a version, proves it by encoding a dialogue, and answers until it is asked to leave.
 
-Started by `dial2vec.operation.serving.keeper`, with a `Job` as its only argument. It says over the job's socket that it is ready,
-or why it cannot be; when the keeper closes that socket, or is killed, it finishes what it has and ends.
+Started by `keeper`, with a `Job` as its only argument. It says over the job's socket that it is ready, or why it cannot
+be; when the keeper closes that socket, or is killed, it finishes what it has and ends.
 """
 
 from __future__ import annotations
