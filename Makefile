@@ -11,12 +11,25 @@ LIGHT := bertopic==0.17.4
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
+# `venv --clear` empties .venv, through a link its target: both must be this checkout's own.
+define OWN_VENV
+owner="$$(cat .venv/installed 2>/dev/null)"; \
+if [ -L .venv ] && [ "$$owner" != "$(CURDIR)" ]; then \
+	echo ".venv is a link to $$(readlink .venv), which was not installed for $(CURDIR)$${owner:+ but for $$owner}." \
+		"Installing would empty that folder. Remove the link (rm .venv) and run make again." >&2; exit 1; \
+elif [ ! -L .venv ] && [ -e .venv ] && [ ! -e .venv/installed ] && [ ! -e .venv/pyvenv.cfg ] && [ -n "$$(ls -A .venv)" ]; then \
+	echo "$(CURDIR)/.venv is no Python environment, and installing would empty it; expected none, or one that make" \
+		"made. Move it elsewhere and run make again." >&2; exit 1; \
+fi
+endef
+
 # The stamp holds the folder: scripts in .venv name their own path, so a moved checkout installs anew.
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
 .PHONY: .venv/installed
 endif
 .venv/installed: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dial2vec needs Python 3.11 or newer, found %s. Set PYTHON=python3.11." % sys.version.split()[0])'
+	@$(OWN_VENV)
 	@echo "Installing into .venv (once; about 5 minutes)"
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
