@@ -14,16 +14,18 @@ import argparse
 import json
 import os
 import time
-import urllib.request
 from pathlib import Path
 
 from browser import browser
+from explorer import fresh
 from gate import shuffled
+from prefect.client.orchestration import SyncPrefectClient
 from scratch import at_work, make_project, say
 
 from collection.explorer import fresh
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import write_dialogues
+from dial2vec.operation.pages import prefect_password
 
 CORPUS, FIRST, EACH, NIGHTS = "calls", 700, 300, 3
 PREFECT, MLFLOW = 4291, 5091
@@ -74,7 +76,8 @@ def nights(folder: Path) -> None:
         for night in range(NIGHTS + 1):
             if night:
                 bring(folder, night)
-            say(folder, "prefect", "deployment", "run", "retrain/nightly", "--watch", PREFECT_API_URL=server)
+            variables = {"PREFECT_API_URL": server, "PREFECT_API_AUTH_STRING": prefect_password(folder)}
+            say(folder, "prefect", "deployment", "run", "retrain/nightly", "--watch", **variables)
             say(folder, "dial2vec", "history", CORPUS)
     say(folder, "dial2vec", "rollback", CORPUS, "--because", "to show how")
     say(folder, "dial2vec", "history", CORPUS)
@@ -90,7 +93,10 @@ def take(folder: Path, pictures: Path) -> None:
         browser(fresh(folder / "chromium")) as page,
     ):
         page.look(SIZE)
-        verdict = newest(f"{prefect}/api/artifacts/filter", key="verdict")
+        password = prefect_password(folder)
+        page.open(prefect)
+        page.value(f"localStorage.setItem('prefect-password', btoa({json.dumps(password)}))")
+        verdict = newest(f"{prefect}/api", password, key="verdict")
         addresses = {name: prefect + path.format(verdict=verdict) for name, path in PREFECT_PAGES.items()}
         addresses |= {name: mlflow + path for name, path in MLFLOW_PAGES.items()}
         for name, address in addresses.items():
@@ -99,13 +105,12 @@ def take(folder: Path, pictures: Path) -> None:
             page.picture(pictures / f"{name}.png")
 
 
-def newest(address: str, *, key: str) -> str:
+def newest(address: str, password: str, *, key: str) -> str:
     """Return the id of the newest artifact of this key."""
     wanted = {"artifacts": {"key": {"any_": [key]}}, "sort": "CREATED_DESC", "limit": 1}
-    asked = urllib.request.Request(address, json.dumps(wanted).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(asked) as answer:
-        [found] = json.load(answer)
-    return str(found["id"])
+    with SyncPrefectClient(address, auth_string=password) as client:
+        [artifact] = client.request("POST", "/artifacts/filter", json=wanted).json()
+    return str(artifact["id"])
 
 
 if __name__ == "__main__":

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
+
+from dial2vec.pipeline.dvc.artifacts import find_root
 
 from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import checkout_lock
-from dial2vec.operation.pages import prefect_environment
+from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import find_root
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.grid import Place, bring_splits, places, run_cells, write_all
 from dial2vec.research.tables.systems import ALL, METHODS, SYSTEMS
@@ -23,8 +23,7 @@ from dial2vec.research.tables.utterances import TaskData
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.
 telemetry.switch_off()
-for name, value in prefect_environment(ROOT).items():
-    os.environ.setdefault(name, value)
+use_prefect(ROOT)
 
 from prefect import flow, get_run_logger, task  # noqa: E402
 from prefect.artifacts import create_table_artifact  # noqa: E402

@@ -7,31 +7,25 @@ import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
+from dial2vec.pipeline.dvc.artifacts import find_root
+from dial2vec.pipeline.dvc.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
+from dial2vec.pipeline.dvc.dvc import push as push_versions
+from dial2vec.pipeline.dvc.promotion import promote_candidate
+from dial2vec.pipeline.dvc.register import data_hash
+
 from dial2vec import telemetry
 from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock
-from dial2vec.operation.pages import prefect_environment
-from dial2vec.operation.schedule.embedding import embed_folder
-from dial2vec.operation.schedule.inbox import Arrival, take_in
-from dial2vec.operation.schedule.notify import notify
-from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
-from dial2vec.operation.schedule.reasons import Reason, reason_to_train
-from dial2vec.operation.schedule.runs import alive, mark_dead
+from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import find_root
-from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
-from dial2vec.pipeline.dvc import push as push_versions
-from dial2vec.pipeline.promotion import promote_candidate
-from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, summary
 from dial2vec.registry.tracking import run_address
 
 ROOT = find_root(Path(__file__).parent)
 # Prefect reads its environment while it is imported.
 telemetry.switch_off()
-for name, value in prefect_environment(ROOT).items():
-    os.environ.setdefault(name, value)
+use_prefect(ROOT)
 
 from prefect import flow, get_run_logger, runtime, task  # noqa: E402
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact  # noqa: E402

@@ -13,11 +13,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from dial2vec.pages import scheduled_server
 from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
 
 # On a busy machine; on an idle one it takes a tenth.
@@ -72,6 +74,20 @@ def test_the_schedule_creates_a_run_that_trains_and_promotes(project):
     wait_for("a scheduled run", lambda: runs(project, "Completed") > 0)
     assert "promoted; champion is version 2" in call(project, "dial2vec", "history", CORPUS).stdout
     assert registry_faults(project) == []
+
+
+def test_a_page_of_another_site_cannot_ask_the_schedules_server(project):
+    address = scheduled_server(project)
+    # Without Content-Type, as a browser sends a Blob.
+    posted = httpx.post(f"{address}/flows/filter", content=b"{}", headers={"Origin": "http://evil.example"})
+    assert posted.status_code == 403
+    assert httpx.get(f"{address}/csrf-token?client=x", headers={"Host": "evil.example"}).status_code == 401
+    assert httpx.get(f"{address}/health").status_code == 200
+    password = (project / ".prefect" / "secret").read_text().strip()
+    for process in processes(project, "."):
+        assert password not in " ".join(process.cmdline())
+    said = [project / "said.log", project / "prefect.yaml", *(project / ".prefect" / "logs").iterdir()]
+    assert not [path for path in said if password in path.read_text()]
 
 
 def test_after_a_kill_of_server_worker_and_flow_the_next_scheduled_run_succeeds(project):

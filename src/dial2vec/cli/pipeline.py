@@ -29,9 +29,9 @@ def run() -> None:
     """
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import find_root
-    from dial2vec.pipeline.dvc import dvc, ensure_data, results_table, targets
-    from dial2vec.pipeline.dvc_records import note_data
+    from dial2vec.pipeline.dvc.artifacts import find_root
+    from dial2vec.pipeline.dvc.dvc import dvc, ensure_data, results_table, targets
+    from dial2vec.pipeline.dvc.dvc_records import note_data
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -50,8 +50,8 @@ def results(as_json: bool) -> None:
     """Show the results of the last run."""
     from dial2vec.files import read_json
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import Artifacts, find_root
-    from dial2vec.pipeline.dvc import require_runs, results_table
+    from dial2vec.pipeline.dvc.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.dvc.dvc import require_runs, results_table
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -125,7 +125,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     """
     from dial2vec.dialogue import Quarantined
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.pipeline.dvc.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -150,13 +150,15 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 )
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
-    from dial2vec.operation.pages import page_command
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.operation.pages import LOGIN, page_command
+    from dial2vec.pipeline.dvc.artifacts import find_root
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])
     click.echo(
         f"Open http://127.0.0.1:{port or PAGES[which]} in a browser (ready in about 20 seconds); Ctrl-C ends it."
     )
+    if which == "prefect":
+        click.echo(LOGIN)
     os.chdir(root)
     os.execvpe(sys.executable, [sys.executable, *command], os.environ | environment)

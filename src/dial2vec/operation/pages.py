@@ -5,14 +5,19 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from dial2vec.errors import BusyError, Dial2vecError
+from dial2vec.files import write_errors
 
-PREFECT_SERVER = "PREFECT_API_URL"
+PREFECT_SERVER, PREFECT_PASSWORD = "PREFECT_API_URL", "PREFECT_API_AUTH_STRING"
+LOGIN = "Prefect's page asks once per browser for a password: the line in .prefect/secret."
+# Second line of the schedule's lock if `dial2vec schedule` started the server.
+OWN = "own"
 
 
 def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> tuple[list[str], dict[str, str]]:
@@ -65,25 +70,82 @@ def check_port(port: int, command: str) -> None:
 def prefect_environment(root: Path) -> dict[str, str]:
     """Return where Prefect keeps its database: in the checkout, so that the page shows this project's runs.
 
-    Where `dial2vec schedule` is at work, its server is named: two servers on one database get into each other's way.
+    While `dial2vec schedule` is at work, its server is named: two servers on one database get into each other's way.
+    A server of this checkout gets the password of `prefect_password`; one that the user has named, the user's own.
+
+    :raises Dial2vecError: if the password cannot be kept from other accounts.
     """
-    address = scheduled_server(root)
-    return {
+    address, own = _scheduled(root)
+    named = os.environ.get(PREFECT_SERVER)
+    variables = {
         "PREFECT_HOME": str(root / ".prefect"),
         # Making the database takes longer than the 20 seconds that Prefect allows its temporary server.
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         # Slots that are kept in the server's memory are never given back when it is killed.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
-        # Every page of the web that is open in a browser here may ask it otherwise, and a worker runs what it is told.
-        # Its own page is of the same origin and needs no leave.
+        # A worker runs any command that the server names, and any web page open in a browser here can reach the server.
+        # CORS alone hides only the answers: Prefect takes a POST without Content-Type from every origin and host.
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",
-    } | ({PREFECT_SERVER: address} if address else {})
+        "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
+        # The second version of Prefect's page asks an analytics host whatever the switches say.
+        "PREFECT_SERVER_UI_V2_ENABLED": "false",
+    }
+    if address:
+        variables[PREFECT_SERVER] = address
+    if (own and named in (None, "", address)) or not (named or address):
+        variables |= dict.fromkeys(("PREFECT_SERVER_API_AUTH_STRING", PREFECT_PASSWORD), prefect_password(root))
+    return variables
+
+
+def use_prefect(root: Path) -> None:
+    """Set the variables of `prefect_environment`, before Prefect is imported; values that the user has set stay.
+
+    A password for other servers does not open this checkout's: without PREFECT_API_URL it is replaced.
+    """
+    passwords = () if os.environ.get(PREFECT_SERVER) else ("PREFECT_SERVER_API_AUTH_STRING", PREFECT_PASSWORD)
+    for name, value in prefect_environment(root).items():
+        if name in passwords or not os.environ.get(name):
+            os.environ[name] = value
+
+
+def prefect_password(root: Path) -> str:
+    """Return the password of this checkout's Prefect server, "user:password"; the first call makes it.
+
+    It is kept in `.prefect/secret`, which only its owner may read. If others may, its permissions are mended, and
+    unless a schedule is at work with the password, a new one is made.
+
+    :raises Dial2vecError: if the file cannot be written, or the file system knows no permissions.
+    """
+    path = root / ".prefect" / "secret"
+    with write_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "r+", encoding="utf-8") as handle:
+        # Another process may be about to write the first password.
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if exposed := os.fstat(handle.fileno()).st_mode & 0o077:
+            with contextlib.suppress(PermissionError):
+                os.fchmod(handle.fileno(), 0o600)
+            if (mode := os.fstat(handle.fileno()).st_mode) & 0o077:
+                raise Dial2vecError(
+                    f"{path}: others may read the password of Prefect's server (permissions {mode & 0o777:o}), and "
+                    "this cannot be changed; expected 600. Move the checkout to a file system of your own with "
+                    "permissions."
+                )
+        password = handle.read().strip()
+        if not password or (exposed and not scheduled_server(root)):
+            password = f"dial2vec:{secrets.token_urlsafe(24)}"
+            handle.seek(0)
+            handle.truncate()
+            handle.write(f"{password}\n")
+        return password
 
 
 @contextlib.contextmanager
-def as_scheduled_server(root: Path, address: str) -> Iterator[None]:
+def as_scheduled_server(root: Path, address: str, *, own: bool) -> Iterator[None]:
     """Hold the schedule of a checkout, and say where its server is.
 
+    :param own: True if the schedule starts the server, False if the user has named it.
     :raises BusyError: when another process holds it.
     """
     path = _schedule_lock(root)
@@ -94,22 +156,28 @@ def as_scheduled_server(root: Path, address: str) -> Iterator[None]:
         except BlockingIOError as error:
             raise BusyError(f"a schedule is at work in {root} already, at {scheduled_server(root)}.") from error
         handle.truncate(0)
-        handle.write(address)
+        handle.write(f"{address}\n{OWN if own else ''}")
         handle.flush()
         yield
 
 
 def scheduled_server(root: Path) -> str | None:
     """Return the address of the server of `dial2vec schedule`; None while none is at work in this checkout."""
+    return _scheduled(root)[0]
+
+
+def _scheduled(root: Path) -> tuple[str | None, bool]:
+    """Return the address of the schedule's server, and whether the schedule started it."""
     try:
         with _schedule_lock(root).open("r+", encoding="utf-8") as handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                return handle.read() or None
+                address, _, owner = handle.read().partition("\n")
+                return address or None, owner == OWN
     except OSError:
         pass
-    return None
+    return None, False
 
 
 def _schedule_lock(root: Path) -> Path:

@@ -15,7 +15,14 @@ from pathlib import Path
 from dial2vec.addresses import shown, silence
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
-from dial2vec.operation.pages import PREFECT_SERVER, as_scheduled_server, check_port, prefect_environment
+from dial2vec.operation.pages import (
+    LOGIN,
+    PREFECT_PASSWORD,
+    PREFECT_SERVER,
+    as_scheduled_server,
+    check_port,
+    prefect_environment,
+)
 from dial2vec.operation.schedule.deployment import FLOW, names
 from dial2vec.operation.schedule.runs import end_scheduled, mark_dead
 
@@ -97,19 +104,21 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
     server = Process("Prefect's server", serve, environment, logs / "server.log")
     worker = Process("Prefect's worker", work, environment, logs / "worker.log")
     processes = [worker] if remote else [worker, server]
-    with as_scheduled_server(root, address), _stopped_together(root, processes):
+    with as_scheduled_server(root, address, own=not remote), _stopped_together(root, processes):
         if not remote:
             check_port(port, "schedule")
             server.start()
         _wait_until_ready(address, server)
         _prefect(root, environment, "work-pool", "create", pool, "--type", "process", "--overwrite")
         _prefect(root, environment, "deploy", "--all", "--prefect-file", str(root / "prefect.yaml"))
-        for run in _mark_dead(root, address, strangers=not remote):
+        for run in _mark_dead(root, environment, strangers=not remote):
             say(f"the run {run} was killed before it ended; it is marked so")
         worker.start()
         if now:
             _prefect(root, environment, "deployment", "run", f"{FLOW}/{name}")
         say(f"Ready. Page: {shown(address).removesuffix('/api')}    Ctrl-C ends it; logs are in {logs}")
+        if not remote:
+            say(LOGIN)
         while True:
             time.sleep(1)
             for process in reversed(processes):
@@ -159,12 +168,12 @@ def _wait_until_ready(address: str, server: Process) -> None:
         time.sleep(0.5)
 
 
-def _mark_dead(root: Path, address: str, *, strangers: bool) -> list[str]:
+def _mark_dead(root: Path, environment: dict[str, str], *, strangers: bool) -> list[str]:
     from prefect.client.orchestration import SyncPrefectClient
     from prefect.settings import PREFECT_API_AUTH_STRING, PREFECT_API_KEY
 
-    password, key = PREFECT_API_AUTH_STRING.value(), PREFECT_API_KEY.value()
-    with SyncPrefectClient(address, auth_string=password, api_key=key) as client:
+    password, key = environment.get(PREFECT_PASSWORD) or PREFECT_API_AUTH_STRING.value(), PREFECT_API_KEY.value()
+    with SyncPrefectClient(environment[PREFECT_SERVER], auth_string=password, api_key=key) as client:
         return mark_dead(root, client, strangers=strangers)
 
 
