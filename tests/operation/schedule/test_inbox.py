@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from dial2vec.data.importing.assembling import Outcome
-from dial2vec.dialogue import Origin, Quarantined
+from dial2vec import pipeline
+from dial2vec.dialogue import Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox
 from dial2vec.operation.schedule.inbox import take_in
@@ -31,6 +34,16 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return calls
 
 
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project in which exports are really read and written, without DVC."""
+    for name in ("params.yaml", "dvc.yaml"):
+        (tmp_path / name).touch()
+    for name in ("restore_data", "add_data"):
+        monkeypatch.setattr(pipeline, name, lambda root: None)
+    return tmp_path
+
+
 def put(folder: Path, name: str, text: str = "a", *, written: float = OLD) -> Path:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -44,7 +57,23 @@ def take(root: Path, said: list[str] | None = None) -> list[inbox.Arrival]:
 
 
 def files(root: Path) -> list[str]:
-    return sorted(path.relative_to(root / "inbox").as_posix() for path in root.rglob("*") if path.is_file())
+    below = (path.relative_to(root / "inbox") for path in (root / "inbox").rglob("*") if path.is_file())
+    return sorted(path.as_posix() for path in below if path.parts[0] != inbox.RECEIPTS)
+
+
+def lines(numbers: range, form: str) -> str:
+    """Dialogues of 3 turns, as JSON Lines or as rows of CSV."""
+    if form == "csv":
+        return "".join(f"d{n},{'ab'[turn % 2]},text {turn}\n" for n in numbers for turn in range(3))
+    turns = [{"speaker": "ab"[turn % 2], "text": f"text {turn}"} for turn in range(3)]
+    return "".join(json.dumps({"dialogue_id": f"d{n}", "turns": turns}) + "\n" for n in numbers)
+
+
+def corpus(root: Path) -> dict[str, int]:
+    """Turn count of each dialogue of the corpus; no id comes twice."""
+    dialogues = [one for path in (root / "data" / "calls").glob("*") for one in read_dialogues(path, quarantine=[])]
+    assert len({one.dialogue_id for one in dialogues}) == len(dialogues)
+    return {one.dialogue_id: len(one.turns) for one in dialogues}
 
 
 def test_an_export_becomes_part_of_its_corpus_and_is_moved_aside(tmp_path, imported):
@@ -102,7 +131,7 @@ def test_what_belongs_to_no_corpus_stays_and_is_named(tmp_path, imported):
     said: list[str] = []
     assert take(tmp_path, said) == []
     assert [line.split(" ")[0].rpartition("/")[2] for line in said] == ["chats", "loose.csv"]
-    assert all("stays where it is: expected inbox/<corpus>/<file>" in line for line in said)
+    assert all("stays in place: expected inbox/<corpus>/<file>" in line for line in said)
 
 
 def test_an_import_that_was_killed_is_taken_up_again(tmp_path, imported, monkeypatch):
@@ -134,7 +163,7 @@ def test_a_link_stays_and_is_named(tmp_path, imported):
     (tmp_path / "inbox" / "calls" / "link.csv").symlink_to(secret)
     said: list[str] = []
     assert take(tmp_path, said) == []
-    assert "link.csv stays where it is: it is a link" in said[0]
+    assert "link.csv stays in place: it is a link" in said[0]
     assert imported == []
 
 
@@ -155,3 +184,120 @@ def test_an_inbox_on_another_disk_is_emptied_all_the_same(tmp_path, imported, mo
 
 def test_without_an_inbox_nothing_comes(tmp_path):
     assert take(tmp_path) == []
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_what_a_writer_adds_after_a_pause_is_imported_too(project, form):
+    path = project / "inbox" / "calls" / f"export.{form}"
+    path.parent.mkdir(parents=True)
+    whole = ("dialogue_id,speaker,text\n" if form == "csv" else "") + lines(range(20), form)
+    # In the middle of the eleventh dialogue, and of a line.
+    cut = whole.index("d10") + len(lines(range(10, 11), form)) // 2
+    with path.open("w") as writer:
+        writer.write(whole[:cut])
+        writer.flush()
+        os.utime(path, (OLD, OLD))
+        assert len(take(project)) == 1
+        assert len(corpus(project)) in (10, 11)
+        writer.write(whole[cut:])
+    [moved] = (project / "inbox" / "imported" / "calls").iterdir()
+    assert take(project) == []
+    os.utime(moved, (OLD, OLD))
+    assert [(one.dialogues, one.aside, one.refused) for one in take(project)] == [(20, 0, "")]
+    assert corpus(project) == {f"d{n}": 3 for n in range(20)}
+    assert moved.read_text() == whole
+    assert take(project) == []
+
+
+def test_an_export_that_was_refused_by_half_is_imported_when_it_is_whole(project):
+    whole = json.dumps([json.loads(line) for line in lines(range(5), "jsonl").splitlines()])
+    put(project / "inbox" / "calls", "export.json", whole[:200])
+    [half] = take(project)
+    assert "not valid JSON" in half.refused
+    put(project / "inbox" / "refused" / "calls", half.name, whole)
+    assert [(one.name, one.refused, one.dialogues) for one in take(project)] == [(half.name, "", 5)]
+    assert files(project) == [f"imported/calls/{half.name}"]
+
+
+def test_a_file_that_grows_while_it_is_read_waits_for_the_next_time(tmp_path, imported, monkeypatch):
+    put(tmp_path / "inbox" / "calls", "export.csv")
+    import_export = inbox.import_export
+
+    def growing(root: Path, source: Path, **options: Any) -> Outcome:
+        outcome = import_export(root, source, **options)
+        source.write_text("ab")
+        return outcome
+
+    said: list[str] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(inbox, "import_export", growing)
+        assert len(take(tmp_path, said)) == 1
+    assert said == ["export-ca978112.csv was written to while it was read: it is imported again the next time"]
+    assert files(tmp_path) == [".taken/calls/export-ca978112.csv"]
+    assert take(tmp_path) == []
+    os.utime(tmp_path / "inbox" / ".taken" / "calls" / "export-ca978112.csv", (OLD, OLD))
+    assert len(take(tmp_path)) == 1
+    assert files(tmp_path) == ["imported/calls/export-ca978112.csv"]
+
+
+def test_a_file_that_begins_as_another_did_does_not_replace_it(tmp_path, imported):
+    put(tmp_path / "inbox" / "calls", "export.csv")
+    take(tmp_path)
+    put(tmp_path / "inbox" / "imported" / "calls", "export-ca978112.csv", "ab")
+    put(tmp_path / "inbox" / "calls", "export.csv")
+    assert [arrival.name for arrival in take(tmp_path)] == ["export-ca978112-2.csv", "export-ca978112.csv"]
+    assert (tmp_path / "inbox" / "imported" / "calls" / "export-ca978112.csv").read_text() == "ab"
+
+
+@pytest.mark.parametrize("text", ["ab", "bad"])
+@pytest.mark.parametrize("step", range(1, 9))
+def test_a_grown_file_is_imported_whole_wherever_its_import_is_killed(tmp_path, imported, monkeypatch, step, text):
+    put(tmp_path / "inbox" / "calls", "export.csv")
+    take(tmp_path)
+    name = "export-ca978112.csv"
+    put(tmp_path / "inbox" / "imported" / "calls", name, text)
+    steps = []
+
+    def killed(work: Any) -> Any:
+        def wrapped(*values: Any, **options: Any) -> Any:
+            steps.append(work)
+            if len(steps) == step:
+                raise KeyboardInterrupt
+            return work(*values, **options)
+
+        return wrapped
+
+    with monkeypatch.context() as patch:
+        for work in ("_move", "write_json", "import_export"):
+            patch.setattr(inbox, work, killed(getattr(inbox, work)))
+        patch.setattr(Path, "unlink", killed(Path.unlink))
+        try:
+            take(tmp_path)
+        except KeyboardInterrupt:
+            assert len(files(tmp_path)) <= 2
+    take(tmp_path)
+    done = [f"refused/calls/{name}", f"refused/calls/{name}.reason.txt"]
+    assert files(tmp_path) == ([f"imported/calls/{name}"] if text == "ab" else done)
+    assert text == "bad" or imported[-1] == ("calls", name)
+    assert take(tmp_path) == []
+
+
+def test_a_file_that_grows_while_it_is_copied_to_another_disk_is_copied_again(tmp_path, monkeypatch):
+    source, target = put(tmp_path, "a.csv"), tmp_path / "other" / "a.csv"
+    copy, replace = shutil.copy2, Path.replace
+
+    def growing(path: Path, temporary: Path) -> None:
+        copy(path, temporary)
+        if path.read_text() == "a":
+            path.write_text("ab")
+
+    def other_disk(self: Path, to: Path) -> Path:
+        if self == source:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        return replace(self, to)
+
+    monkeypatch.setattr(shutil, "copy2", growing)
+    monkeypatch.setattr(Path, "replace", other_disk)
+    inbox._move(source, target)
+    assert target.read_text() == "ab"
+    assert not source.exists()

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 from dial2vec.data.importing.options import Options
-from dial2vec.errors import CorpusError, VersioningError
-from dial2vec.files import atomic_path, write_errors
-from dial2vec.pipeline.import_export import Masks, import_export
+from dial2vec.errors import ArtifactError, CorpusError, VersioningError
+from dial2vec.files import atomic_path, read_json, write_errors, write_json
+from dial2vec.pipeline.dvc.import_export import Masks, import_export
 
-# Folders within the inbox, for what is at work, done, and of no use.
-TAKEN, IMPORTED, REFUSED = ".taken", "imported", "refused"
+# Folders within the inbox: files at work, done, and refused, and a record of each done or refused file.
+TAKEN, IMPORTED, REFUSED, RECEIPTS = ".taken", "imported", "refused", ".receipts"
 # A file that was written to within so many seconds may not be whole yet.
 QUIET_SECONDS = 30
 # Endings of what a copying program has not finished.
@@ -27,11 +30,11 @@ UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart")
 class Arrival:
     """An export that was taken from the inbox.
 
-    :param corpus: of the folder it lay in.
-    :param name: of the file.
-    :param refused: why it could not be used; empty when it was imported.
-    :param dialogues: how many it brought.
-    :param aside: how many of it were set aside, such as those whose id is known already.
+    :param corpus: Name of the corpus.
+    :param name: Name of the file in the inbox's folders.
+    :param refused: Reason why it was refused; "" if it was imported.
+    :param dialogues: Number of dialogues imported from it.
+    :param aside: Number of dialogues set aside, such as those whose id is known already.
     """
 
     corpus: str
@@ -48,60 +51,151 @@ def take_in(
 
     Killed at any moment, the next call goes on: a file is first moved to `inbox/.taken`, under a name with the first
     digits of its SHA-256, and importing it again changes nothing. Files in use, hidden ones, links and folders stay.
+    A file that its writer goes on with, also after it was moved, is imported again under the same name: its dialogues
+    replace those of the first part.
     What is no fault of the file, such as a full disk or a busy DVC, refuses none: it waits in `inbox/.taken`.
 
-    :param corpora: those that may grow; files of others stay, and are named.
-    :param redact: whether e-mail addresses, phone and card numbers and speakers' names are masked.
-    :param say: shows lines to the user.
-    :raises Dial2vecError: when something but a file is at fault.
+    :param corpora: Corpora of `params.yaml`; files of other folders stay, and are named.
+    :param redact: True if e-mail addresses, phone and card numbers and speakers' names are masked.
+    :param say: Function that shows a line to the user.
+    :raises Dial2vecError: if something other than a file is at fault.
     """
     if not inbox.is_dir():
         return []
+
     for stranger in _strangers(inbox, corpora):
-        say(f"{stranger} stays where it is: expected {inbox.name}/<corpus>/<file>, and a corpus of params.yaml")
-    for corpus in corpora:
-        for path in _whole_files(inbox / corpus):
+        say(f"{stranger} stays in place: expected {inbox.name}/<corpus>/<file>, and a corpus of params.yaml")
+    boxes = [_Box(root, inbox, corpus, redact, say) for corpus in corpora]
+    for box in boxes:
+        box.take_changed()
+        box.take_new()
+    return [arrival for box in boxes for path in box.taken() if (arrival := box.bring_in(path))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """The inbox of one corpus."""
+
+    root: Path
+    inbox: Path
+    corpus: str
+    redact: bool
+    say: Callable[[str], None]
+
+    def at(self, folder: str, name: str) -> Path:
+        return self.inbox / folder / self.corpus / name
+
+    def taken(self) -> list[Path]:
+        # A hidden file there is a copy that was cut by a kill; its original is still in the inbox.
+        return sorted(self.at(TAKEN, "").glob("[!.]*"))
+
+    def take_changed(self) -> None:
+        """Take imported and refused files again whose writer has gone on with them."""
+        for receipt in sorted(self.at(RECEIPTS, "").glob("*.json")):
+            for folder in (IMPORTED, REFUSED):
+                path = self.at(folder, receipt.name.removesuffix(".json"))
+                with self._staying(path):
+                    if path.is_file() and _is_quiet(path) and _has_changed(path, receipt):
+                        self.say(f"{path} was written to after it was {folder}: it is imported again")
+                        _reason(path).unlink(missing_ok=True)
+                        _move(path, self.at(TAKEN, path.name))
+
+    def take_new(self) -> None:
+        """Take the whole files of the corpus's folder."""
+        for path in _whole_files(self.inbox / self.corpus):
             if path.is_symlink():
-                say(f"{path} stays where it is: it is a link; put the file itself there")
+                self.say(f"{path} stays in place: it is a link; put the file itself there")
                 continue
-            _move(path, inbox / TAKEN / corpus / _own_name(path))
-    found = []
-    for corpus in corpora:
-        for path in sorted((inbox / TAKEN / corpus).glob("*")):
-            found.append(_import(root, inbox, corpus, path, redact=redact, say=say))
-    return found
+            with self._staying(path):
+                _move(path, self.at(TAKEN, self._free_name(path)))
 
+    def bring_in(self, path: Path) -> Arrival | None:
+        """Import a taken file; None if it waits for the next call."""
+        before = None
+        with self._staying(path):
+            if _is_quiet(path):
+                before = _receipt_of(path)
+            else:
+                self.say(f"{path.name} waits for the next time: it is being written to")
+        if before is None:
+            return None
+        arrival = self._import(path)
+        if _receipt_of(path)["sha256"] == before["sha256"]:
+            self._put(path, before, arrival.refused)
+            return arrival
+        self.say(f"{path.name} was written to while it was read: it is imported again the next time")
+        return None if arrival.refused else arrival
 
-def _import(root: Path, inbox: Path, corpus: str, path: Path, *, redact: bool, say: Callable[[str], None]) -> Arrival:
-    try:
-        outcome = import_export(
-            root,
-            path,
-            corpus=corpus,
-            options=Options(),
-            masks=Masks() if redact else None,
-            merge_turns=False,
-            dry_run=False,
-            replace=False,
-            say=say,
-        )
-    except VersioningError:
-        raise
-    except CorpusError as error:
-        target = inbox / REFUSED / corpus / path.name
-        with atomic_path(target.with_name(f"{target.name}.reason.txt")) as temporary:
-            temporary.write_text(f"{error}\n", encoding="utf-8")
+    def _import(self, path: Path) -> Arrival:
+        try:
+            outcome = import_export(
+                self.root,
+                path,
+                corpus=self.corpus,
+                options=Options(),
+                masks=Masks() if self.redact else None,
+                merge_turns=False,
+                dry_run=False,
+                replace=False,
+                say=self.say,
+            )
+        except VersioningError:
+            raise
+        except CorpusError as error:
+            return Arrival(self.corpus, path.name, str(error))
+        return Arrival(self.corpus, path.name, dialogues=len(outcome.dialogues), aside=len(outcome.quarantine))
+
+    def _put(self, path: Path, receipt: dict[str, Any], refused: str) -> None:
+        """Move a file to the folder where it belongs; the same name never lies in both."""
+        folder, other = (REFUSED, IMPORTED) if refused else (IMPORTED, REFUSED)
+        target, twin = self.at(folder, path.name), self.at(other, path.name)
+        if refused:
+            with atomic_path(_reason(target)) as temporary:
+                temporary.write_text(f"{refused}\n", encoding="utf-8")
+            self.say(f"{path.name} was refused: {refused}")
+        write_json(self.at(RECEIPTS, f"{path.name}.json"), receipt)
+        for old in (twin, _reason(twin)):
+            old.unlink(missing_ok=True)
         _move(path, target)
-        say(f"{path.name} was refused: {error}")
-        return Arrival(corpus, path.name, str(error))
-    _move(path, inbox / IMPORTED / corpus / path.name)
-    return Arrival(corpus, path.name, dialogues=len(outcome.dialogues), aside=len(outcome.quarantine))
+
+    def _free_name(self, path: Path) -> str:
+        """Return a name with the first digits of the file's SHA-256: tomorrow's export.csv is another file.
+
+        A file that began with the same bytes and has grown since keeps its name, and this one gets a number.
+        """
+        digest = _receipt_of(path)["sha256"]
+        marks = (f"-{digest[:8]}" + (f"-{number}" if number > 1 else "") for number in count(1))
+        names = (_own_name(path.name, mark) for mark in marks)
+        return next(name for name in names if self._is_free(name, digest))
+
+    def _is_free(self, name: str, digest: str) -> bool:
+        """Return whether no file of other content has this name."""
+        files = [self.at(folder, name) for folder in (TAKEN, IMPORTED, REFUSED)]
+        receipts = [_receipt_of(file) for file in files if file.is_file()]
+        receipts.append(_read_receipt(self.at(RECEIPTS, f"{name}.json")))
+        return all(receipt.get("sha256", digest) == digest for receipt in receipts)
+
+    @contextlib.contextmanager
+    def _staying(self, path: Path) -> Iterator[None]:
+        """Leave a file that cannot be read or moved in place, and say so."""
+        try:
+            yield
+        except FileNotFoundError:
+            self.say(f"{path} is gone: somebody else moved it")
+        except OSError as error:
+            self.say(f"{path} stays in place: {error.strerror}")
+
+
+def _is_quiet(path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return abs(time.time() - path.stat().st_mtime) >= QUIET_SECONDS
+    return False
 
 
 def _whole_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.glob("*")):
         hidden = path.name.startswith((".", "~")) or path.suffix.lower() in UNFINISHED
-        if path.is_file() and not hidden and abs(time.time() - path.stat().st_mtime) >= QUIET_SECONDS:
+        if path.is_file() and not hidden and _is_quiet(path):
             yield path
 
 
@@ -113,12 +207,44 @@ def _strangers(inbox: Path, corpora: Sequence[str]) -> Iterator[Path]:
             yield path
 
 
-def _own_name(path: Path) -> str:
-    """Return the file's name with the first digits of its SHA-256, so that tomorrow's export.csv is another file."""
+def _own_name(name: str, mark: str) -> str:
+    first, dot, rest = name.partition(".")
+    return f"{first}{mark}{dot}{rest}"
+
+
+def _reason(path: Path) -> Path:
+    return path.with_name(f"{path.name}.reason.txt")
+
+
+def _size_and_time(path: Path) -> dict[str, Any]:
+    stat = path.stat()
+    return {"size": stat.st_size, "modified": stat.st_mtime_ns}
+
+
+def _receipt_of(path: Path) -> dict[str, Any]:
+    """Return size, time and SHA-256 of a file."""
+    seen = _size_and_time(path)
     with path.open("rb") as handle:
-        digest = hashlib.file_digest(handle, "sha256").hexdigest()[:8]
-    first, dot, rest = path.name.partition(".")
-    return f"{first}-{digest}{dot}{rest}"
+        return seen | {"sha256": hashlib.file_digest(handle, "sha256").hexdigest()}
+
+
+def _read_receipt(path: Path) -> dict[str, Any]:
+    with contextlib.suppress(ArtifactError):
+        if isinstance(receipt := read_json(path), dict):
+            return receipt
+    return {}
+
+
+def _has_changed(path: Path, receipt: Path) -> bool:
+    """Return whether a file differs from its receipt; it is read only if its size or time does."""
+    before = _read_receipt(receipt)
+    if before.items() >= _size_and_time(path).items():
+        return False
+    now = _receipt_of(path)
+    if now["sha256"] != before.get("sha256"):
+        return True
+    write_json(receipt, now)
+    return False
 
 
 def _move(path: Path, target: Path) -> None:
@@ -131,5 +257,8 @@ def _move(path: Path, target: Path) -> None:
             if error.errno != errno.EXDEV:
                 raise
             with atomic_path(target) as temporary:
-                shutil.copy2(path, temporary)
+                seen = None
+                # Again, if the file has grown meanwhile.
+                while seen != (seen := _size_and_time(path)):
+                    shutil.copy2(path, temporary)
             path.unlink()
