@@ -4,6 +4,8 @@ import errno
 import json
 import os
 import shutil
+import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,7 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
         return Outcome(quarantine=[Quarantined(Origin(source.name, 1), "c-1", "its id is known")])
 
     monkeypatch.setattr(inbox, "import_export", import_export)
+    monkeypatch.setattr(inbox, "rehearse", lambda *a, **k: "")
     return calls
 
 
@@ -301,3 +304,93 @@ def test_a_file_that_grows_while_it_is_copied_to_another_disk_is_copied_again(tm
     inbox._move(source, target)
     assert target.read_text() == "ab"
     assert not source.exists()
+
+
+@pytest.mark.parametrize("text", ["a", "bad"])
+def test_a_name_that_is_long_or_not_utf8_does_not_stop_the_others(tmp_path, imported, text):
+    folder = tmp_path / "inbox" / "calls"
+    for name in ("x" * 246 + ".csv", "é" * 120 + ".jsonl.gz", os.fsdecode(b"caf\xe9.csv"), "y." * 120 + "csv"):
+        put(folder, name, text)
+    put(folder, "well.csv")
+    said: list[str] = []
+    names = sorted(arrival.name for arrival in take(tmp_path, said))
+    assert len(names) == 5
+    assert all(len(name.encode()) <= 180 for name in names)
+    assert names[0].startswith("caf_xe9-")
+    assert [name.partition(".")[2] for name in names if "é" in name] == ["jsonl.gz"]
+    json.dumps(said, ensure_ascii=False).encode()
+    assert len([name for name in files(tmp_path) if name.startswith("imported/")]) == (1 if text == "bad" else 5)
+    assert take(tmp_path) == []
+
+
+def test_a_long_name_that_an_earlier_version_took_does_not_stop_the_next_one(tmp_path, imported):
+    put(tmp_path / "inbox" / ".taken" / "calls", "x" * 240 + "-12345678.csv", "bad")
+    [arrival] = take(tmp_path)
+    assert files(tmp_path) == [f"refused/calls/{arrival.name}", f"refused/calls/{arrival.name}.reason.txt"]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [MemoryError(), RecursionError("too deep"), ValueError("\udce9"), UnicodeEncodeError("ascii", "é", 0, 1, "")],
+)
+def test_an_error_that_nobody_foresaw_refuses_its_file_alone(tmp_path, imported, monkeypatch, fault):
+    import_export = inbox.import_export
+
+    def failing(root: Path, source: Path, **options: Any) -> Outcome:
+        if source.name.startswith("odd"):
+            raise fault
+        return import_export(root, source, **options)
+
+    monkeypatch.setattr(inbox, "import_export", failing)
+    for name in ("odd.csv", "well.csv"):
+        put(tmp_path / "inbox" / "calls", name)
+    odd, well = take(tmp_path)
+    assert type(fault).__name__ in odd.refused
+    odd.refused.encode()
+    assert not well.refused
+
+
+def test_a_file_that_cannot_be_read_stays_and_the_others_go_on(tmp_path, imported, monkeypatch):
+    receipt_of = inbox._receipt_of
+
+    def broken(path: Path) -> dict[str, Any]:
+        if path.name == "odd.csv":
+            raise OSError(errno.EIO, "Input/output error")
+        return receipt_of(path)
+
+    monkeypatch.setattr(inbox, "_receipt_of", broken)
+    for name in ("odd.csv", "well.csv"):
+        put(tmp_path / "inbox" / "calls", name)
+    said: list[str] = []
+    assert len(take(tmp_path, said)) == 1
+    assert said[0].endswith("odd.csv stays in place: Input/output error")
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(project, monkeypatch):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    monkeypatch.setattr(inbox, "MOST_MEMORY", 2 << 30)
+    folder = project / "inbox" / "calls"
+    put(folder, "well.jsonl", lines(range(2), "jsonl"))
+    put(folder, "broken.parquet", "PAR1 and no more")
+    text = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 4000, pyarrow.int32()), ["x" * 1_000_000])
+    ids = [f"d{number}" for number in range(4000)]
+    path = folder / "bomb.parquet"
+    parquet.write_table(pyarrow.table({"dialogue_id": ids, "speaker": ["a"] * 4000, "text": text}), path)
+    assert path.stat().st_size < 500_000
+    os.utime(path, (OLD, OLD))
+    bomb, broken, well = take(project)
+    assert "within 2 GB of memory" in bomb.refused
+    assert "expected a whole Parquet file" in broken.refused
+    assert (well.refused, well.dialogues) == ("", 2)
+
+
+def test_a_stopped_service_refuses_no_file(project, monkeypatch):
+    put(project / "inbox" / "calls", "export.jsonl", lines(range(2), "jsonl"))
+    with monkeypatch.context() as patch:
+        done = subprocess.CompletedProcess([], -signal.SIGTERM, stderr="")
+        patch.setattr(inbox.subprocess, "run", lambda *a, **k: done)
+        with pytest.raises(Dial2vecError, match="was stopped"):
+            take(project)
+    assert [arrival.refused for arrival in take(project)] == [""]

@@ -5,7 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import os
+import re
+import resource
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing.options import Options
-from dial2vec.errors import ArtifactError, CorpusError, VersioningError
-from dial2vec.files import atomic_path, read_json, write_errors, write_json
+from dial2vec.data.importing.writing import LONGEST_NAME
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, VersioningError
+from dial2vec.files import atomic_path, ending_with, read_json, write_errors, write_json
 from dial2vec.pipeline.dvc.import_export import Masks, import_export
 
 # Folders within the inbox: files at work, done, and refused, and a record of each done or refused file.
@@ -24,6 +31,10 @@ TAKEN, IMPORTED, REFUSED, RECEIPTS = ".taken", "imported", "refused", ".receipts
 QUIET_SECONDS = 30
 # Endings of what a copying program has not finished.
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload", ".filepart")
+# Half of the memory: a file of 12 KB can unpack to 6 GB. Libraries alone reserve addresses for over 1 GB.
+MOST_MEMORY = max(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+# Python's form of a byte of a file name that is not UTF-8.
+NO_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +63,8 @@ def take_in(
     Killed at any moment, the next call goes on: a file is first moved to `inbox/.taken`, under a name with the first
     digits of its SHA-256, and importing it again changes nothing. Files in use, hidden ones, links and folders stay.
     A file that its writer goes on with, also after it was moved, is imported again under the same name: its dialogues
-    replace those of the first part.
-    What is no fault of the file, such as a full disk or a busy DVC, refuses none: it waits in `inbox/.taken`.
+    replace those of the first part. An error of one file refuses that file alone. Other errors, such as a full disk or
+    a busy DVC, refuse none: the file waits in `inbox/.taken`.
 
     :param corpora: Corpora of `params.yaml`; files of other folders stay, and are named.
     :param redact: True if e-mail addresses, phone and card numbers and speakers' names are masked.
@@ -63,9 +74,12 @@ def take_in(
     if not inbox.is_dir():
         return []
 
+    def tell(line: str) -> None:
+        say(_printable(line))
+
     for stranger in _strangers(inbox, corpora):
-        say(f"{stranger} stays in place: expected {inbox.name}/<corpus>/<file>, and a corpus of params.yaml")
-    boxes = [_Box(root, inbox, corpus, redact, say) for corpus in corpora]
+        tell(f"{stranger} stays in place: expected {inbox.name}/<corpus>/<file>, and a corpus of params.yaml")
+    boxes = [_Box(root, inbox, corpus, redact, tell) for corpus in corpora]
     for box in boxes:
         box.take_changed()
         box.take_new()
@@ -102,7 +116,9 @@ class _Box:
 
     def take_new(self) -> None:
         """Take the whole files of the corpus's folder."""
-        for path in _whole_files(self.inbox / self.corpus):
+        # Names that earlier versions of this package took and could not import.
+        stuck = [path for path in self.taken() if _own_name(path.name, "") != path.name]
+        for path in [*_whole_files(self.inbox / self.corpus), *stuck]:
             if path.is_symlink():
                 self.say(f"{path} stays in place: it is a link; put the file itself there")
                 continue
@@ -127,6 +143,9 @@ class _Box:
         return None if arrival.refused else arrival
 
     def _import(self, path: Path) -> Arrival:
+        reason = rehearse(self.root, path, corpus=self.corpus, redact=self.redact)
+        if reason:
+            return Arrival(self.corpus, path.name, reason)
         try:
             outcome = import_export(
                 self.root,
@@ -142,7 +161,12 @@ class _Box:
         except VersioningError:
             raise
         except CorpusError as error:
-            return Arrival(self.corpus, path.name, str(error))
+            return Arrival(self.corpus, path.name, _printable(str(error)))
+        except (Dial2vecError, OSError):
+            # Not the file's: it could be read a moment ago.
+            raise
+        except Exception as error:
+            return Arrival(self.corpus, path.name, _unforeseen(path, f"{type(error).__name__}: {error}"))
         return Arrival(self.corpus, path.name, dialogues=len(outcome.dialogues), aside=len(outcome.quarantine))
 
     def _put(self, path: Path, receipt: dict[str, Any], refused: str) -> None:
@@ -186,6 +210,56 @@ class _Box:
             self.say(f"{path} stays in place: {error.strerror}")
 
 
+def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
+    """Read an export in a process of its own, and return why it cannot be used; "" if it can.
+
+    A file that takes all memory, or crashes a library, ends only that process.
+
+    :param redact: True if personal data is masked.
+    :raises Dial2vecError: if somebody stopped that process.
+    """
+    command = [sys.executable, "-m", "dial2vec.cli", "import", str(path.absolute()), "--name", corpus, "--dry-run"]
+    with_us = ending_with(os.getpid())
+
+    def within_bounds() -> None:
+        with_us()
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+
+    done = subprocess.run(
+        command + ["--redact"] * redact,
+        cwd=root,
+        env=os.environ | {"PYTHONIOENCODING": "utf-8:backslashreplace"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        # Signals to the group of this process are not for it: the file would be refused for them.
+        start_new_session=True,
+        preexec_fn=within_bounds,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
+    last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    if done.returncode == 0:
+        return ""
+    if -done.returncode in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        raise Dial2vecError(f"the import of {path.name} was stopped. It goes on at the next retraining.")
+    return last.removeprefix("Error: ") if last.startswith("Error: ") else _unforeseen(path, last)
+
+
+def _unforeseen(path: Path, reason: str) -> str:
+    return _printable(
+        f"{path.name} cannot be imported: reading it ended with {reason}. Expected an export that can be read within "
+        f"{MOST_MEMORY >> 30} GB of memory. Split it, or export it again."
+    )
+
+
+def _printable(text: str) -> str:
+    """Return text that any log and any JSON can hold: bytes that are no character are escaped."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _is_quiet(path: Path) -> bool:
     with contextlib.suppress(FileNotFoundError):
         return abs(time.time() - path.stat().st_mtime) >= QUIET_SECONDS
@@ -208,7 +282,13 @@ def _strangers(inbox: Path, corpora: Sequence[str]) -> Iterator[Path]:
 
 
 def _own_name(name: str, mark: str) -> str:
+    """Return a UTF-8 name of at most `LONGEST_NAME` bytes with a mark before its endings."""
+    name = NO_UTF8.sub(lambda byte: f"_x{ord(byte[0]) - 0xDC00:02x}", name)
     first, dot, rest = name.partition(".")
+    if len(f"{name}{mark}".encode()) > LONGEST_NAME:
+        endings = Path(name).suffixes[-2:]
+        dot, rest = "", "".join(ending for ending in endings if len(ending.encode()) <= len(".parquet"))
+        first = name.removesuffix(rest).encode()[: LONGEST_NAME - len(f"{mark}{rest}".encode())].decode(errors="ignore")
     return f"{first}{mark}{dot}{rest}"
 
 
