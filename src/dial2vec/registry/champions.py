@@ -16,7 +16,7 @@ from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation.selection.choice import MIN_DIALOGUES
 from dial2vec.registry import promotion
-from dial2vec.registry.decisions import decisions, record, settle
+from dial2vec.registry.decisions import ROLLED_BACK, decisions, notice, record, settle
 from dial2vec.registry.model_card import verdict_text, with_verdict
 from dial2vec.registry.promotion import Contender, Verdict
 from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, Decision, Figures
@@ -36,7 +36,6 @@ from dial2vec.registry.store import (
 
 Rescore = Callable[[Path], Figures]
 Compare = Callable[[Path, Path], str | None]
-ROLLED_BACK = "rolled_back"
 
 
 def promote(
@@ -66,7 +65,8 @@ def promote(
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
-        aliases = aliases_of(client, name)
+        with _at_work(client, root, corpus):
+            aliases = aliases_of(client, name)
         if CANDIDATE not in aliases:
             raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `make run` first.")
         candidate = client.get_model_version(name, aliases[CANDIDATE])
@@ -122,20 +122,20 @@ def history(root: Path, corpus: str) -> list[Decision]:
 
     :raises ModelError: when nothing is registered, or the store cannot be used.
     """
-    client, name = open_store(root), model_name(corpus)
-    with one_sentence(store_uri(root)):
-        aliases_of(client, name)
-        with _at_work(client, root, corpus) as experiment_id:
-            return decisions(client, experiment_id)
+    client = open_store(root)
+    with one_sentence(store_uri(root)), _at_work(client, root, corpus) as experiment_id:
+        return decisions(client, experiment_id)
 
 
 @contextmanager
 def _at_work(client: MlflowClient, root: Path, corpus: str) -> Iterator[str]:
-    """Hold the registry, settle what was left open, and give the id of the experiment."""
+    """Hold the registry, settle what was left open or done by hand, and give the id of the experiment."""
     with registry_lock(root):
-        experiment_id = experiment(client, root, corpus)
+        # A mistyped name gets no experiment.
         aliases_of(client, model_name(corpus))
+        experiment_id = experiment(client, root, corpus)
         settle(client, experiment_id, corpus)
+        notice(client, experiment_id, corpus)
         yield experiment_id
 
 
@@ -208,9 +208,9 @@ def _carry_out(
     client.set_model_version_tag(name, candidate.version, "promotion", said)
     described = with_verdict(candidate.description or "", text)
     client.update_model_version(name, candidate.version, description=described)
-    # Judged again with the same outcome every night, a candidate would fill the page.
+    # Refused for the same reasons every night, a candidate would fill the page. A promotion always moves the alias.
     key = json.dumps([champion, outcome])
-    if candidate.tags.get("promotion_key") != key:
+    if verdict.promoted or candidate.tags.get("promotion_key") != key:
         after = str(candidate.version) if verdict.promoted else champion
         decision = Decision(kind, str(candidate.version), champion, after, outcome, time.time())
         record(client, experiment_id, corpus, decision, text=text, metrics=_metrics(contenders, verdict))

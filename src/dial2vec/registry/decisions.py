@@ -1,24 +1,31 @@
 """The memory of the registry: every decision about a champion is a run in the experiment of its corpus.
 
 A decision is written down before an alias moves, and closed afterwards: what a killed process has left open is settled
-by the next one, so aliases and memory never disagree for longer.
+by the next one, so aliases and memory never disagree for longer. People move the alias in MLflow as well: `notice`
+writes that down.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Mapping
 
 from mlflow import MlflowClient
 from mlflow.entities import Metric, Run
 
-from dial2vec.errors import BusyError
-from dial2vec.registry.records import CHAMPION, PREVIOUS, Decision
-from dial2vec.registry.store import aliases_of, model_name, newest_first
+from dial2vec.errors import BusyError, ModelError
+from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, Decision
+from dial2vec.registry.store import SERVER, aliases_of, model_name, newest_first
 
 KIND = "decision"
 # What a tag of a run holds, with room to spare.
 LONGEST_REASON = 4000
+# Tag of a version that is not promoted again by itself.
+ROLLED_BACK = "rolled_back"
+# Seconds that a decision may take; a younger open one on a server may be another machine's.
+AT_WORK = 60
 
 
 def record(
@@ -49,17 +56,13 @@ def record(
         "mlflow.note.content": text or decision.reason,
     }
     began = int(decision.when * 1000)
-    title = f"version {decision.version} {decision.kind}"
-    run_id = client.create_run(experiment_id, start_time=began, tags=tags, run_name=title).info.run_id
+    run_id = client.create_run(experiment_id, start_time=began, tags=tags, run_name=decision.title).info.run_id
     logged = [Metric(key, value, began, 0) for key, value in (metrics or {}).items()]
     if logged:
         client.log_batch(run_id, metrics=logged)
-    if decision.before != decision.after:
-        # The lock is of this checkout; others may use the same server. Without the alias the start is champion.
-        if aliases_of(client, name).get(CHAMPION, decision.before) != decision.before:
-            client.set_terminated(run_id, "FAILED")
-            raise BusyError(f"the champion of {name} has changed meanwhile; look at `dial2vec history {corpus}`.")
-        client.set_registered_model_alias(name, CHAMPION, decision.after)
+    if decision.before != decision.after and not _move(client, name, decision):
+        client.set_terminated(run_id, "FAILED")
+        raise BusyError(f"the champion of {name} has changed meanwhile; look at `dial2vec history {corpus}`.")
     _close(client, experiment_id, name, run_id, decision)
 
 
@@ -69,37 +72,102 @@ def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
     To be called by one process at a time, which has nothing open itself.
     """
     name = model_name(corpus)
-    for run in _runs(client, experiment_id):
+    runs = _runs(client, experiment_id)
+    latest = max(map(_number, _finished(runs)), default=0)
+    for run in runs:
         if run.info.status != "RUNNING":
             continue
-        decision = _decision(run)
-        champion = str(client.get_registered_model(name).aliases.get(CHAMPION, ""))
-        if champion == decision.after:
+        decision, overtaken = _decision(run), _number(run) < latest
+        if not overtaken and _aliases(client, name).get(CHAMPION, "") == decision.after:
             _close(client, experiment_id, name, run.info.run_id, decision)
-        else:
+        elif overtaken or not os.environ.get(SERVER) or time.time() - decision.when > AT_WORK:
             client.set_terminated(run.info.run_id, "FAILED")
+
+
+def notice(client: MlflowClient, experiment_id: str, corpus: str) -> Decision | None:
+    """Write down a champion that somebody has moved in MLflow, and return that decision; None if nobody has.
+
+    To be called after `settle`, by the same process. The history of another machine's move explains it, so such a move
+    is never taken for one by hand.
+    """
+    # The alias before the runs: a decision is written down before the alias moves, so its run is then seen.
+    champion = _aliases(client, model_name(corpus)).get(CHAMPION, "")
+    runs = _runs(client, experiment_id)
+    decided = _carried_out(runs)
+    if not decided or decided[-1].after == champion or any(run.info.status == "RUNNING" for run in runs):
+        return None
+    if not champion:
+        return None
+    reason = "Somebody moved the alias in MLflow; it was seen at this time."
+    decision = Decision(MOVED, champion, decided[-1].after, champion, reason, time.time())
+    record(client, experiment_id, corpus, decision)
+    return decision
 
 
 def decisions(client: MlflowClient, experiment_id: str) -> list[Decision]:
     """Return what was decided and carried out, oldest first."""
-    return [_decision(run) for run in _runs(client, experiment_id) if run.info.status == "FINISHED"]
+    return _carried_out(_runs(client, experiment_id))
+
+
+def _move(client: MlflowClient, name: str, decision: Decision) -> bool:
+    """Move the alias, and return whether it stands where it was moved to.
+
+    The lock belongs to this checkout; others may use the same server.
+    """
+    expected = decision.after if decision.kind == MOVED else decision.before
+    # Without the alias the start is champion.
+    if _aliases(client, name).get(CHAMPION, expected) != expected:
+        return False
+    if decision.kind != MOVED:
+        client.set_registered_model_alias(name, CHAMPION, decision.after)
+    return _aliases(client, name).get(CHAMPION) == decision.after
 
 
 def _close(client: MlflowClient, experiment_id: str, name: str, run_id: str, decision: Decision) -> None:
-    if decision.kind == "promoted":
-        client.set_registered_model_alias(name, PREVIOUS, decision.before)
-    elif decision.kind == "rolled back":
-        # The one that was taken back is no place to go back to.
-        before = _champion_before(decisions(client, experiment_id), decision.after)
-        if before in {str(version.version) for version in newest_first(client, name)}:
-            client.set_registered_model_alias(name, PREVIOUS, before)
-        elif PREVIOUS in aliases_of(client, name):
-            client.delete_registered_model_alias(name, PREVIOUS)
+    """Do what follows from a moved alias; done again after a kill, it changes nothing."""
+    if decision.kind == MOVED:
+        _mark_moved(client, name, decision)
     if decision.before != decision.after:
+        _set_previous(client, experiment_id, name, decision)
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(decision.when))
         said = f"Champion: version {decision.after}, since {since}. {decision.reason}"
         client.update_registered_model(name, description=said)
+    client.set_tag(run_id, "decision.previous", _aliases(client, name).get(PREVIOUS, ""))
     client.set_terminated(run_id, "FINISHED")
+
+
+def _mark_moved(client: MlflowClient, name: str, decision: Decision) -> None:
+    """Treat a move back by hand as a rollback: the gate does not overrule it."""
+    known = {str(version.version): version for version in newest_first(client, name)}
+    if decision.before in known and int(decision.after) < int(decision.before):
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(decision.when))
+        client.set_model_version_tag(name, decision.before, ROLLED_BACK, f"{when}: by hand, in MLflow")
+    if decision.after in known and ROLLED_BACK in known[decision.after].tags:
+        client.delete_model_version_tag(name, decision.after, ROLLED_BACK)
+
+
+def _set_previous(client: MlflowClient, experiment_id: str, name: str, decision: Decision) -> None:
+    known = {str(version.version) for version in newest_first(client, name)}
+    aliases, finished = _aliases(client, name), _finished(_runs(client, experiment_id))
+    previous = decision.before if decision.kind in ("promoted", MOVED) else None
+    if decision.kind == MOVED:
+        noted, present = finished[-1].data.tags.get("decision.previous"), aliases.get(PREVIOUS)
+        # The person has set it, too.
+        if noted is not None and present not in (None, noted, decision.after):
+            previous = present
+    if previous not in known:
+        # A version that was rolled back is no place to go back to.
+        previous = _champion_before([_decision(run) for run in finished], decision.after)
+    if previous in known:
+        client.set_registered_model_alias(name, PREVIOUS, previous)
+    elif PREVIOUS in aliases:
+        client.delete_registered_model_alias(name, PREVIOUS)
+
+
+def _aliases(client: MlflowClient, name: str) -> dict[str, str]:
+    with contextlib.suppress(ModelError):
+        return aliases_of(client, name)
+    return {}
 
 
 def _runs(client: MlflowClient, experiment_id: str) -> list[Run]:
@@ -111,7 +179,15 @@ def _runs(client: MlflowClient, experiment_id: str) -> list[Run]:
         found += page
         token = page.token
         if not token:
-            return sorted(found, key=_number)
+            return sorted(found, key=lambda run: (_number(run), run.info.start_time))
+
+
+def _finished(runs: list[Run]) -> list[Run]:
+    return [run for run in runs if run.info.status == "FINISHED"]
+
+
+def _carried_out(runs: list[Run]) -> list[Decision]:
+    return [_decision(run) for run in _finished(runs)]
 
 
 def _number(run: Run) -> int:
@@ -119,9 +195,11 @@ def _number(run: Run) -> int:
 
 
 def _champion_before(decided: list[Decision], version: str) -> str | None:
-    """Return who was champion before `version` became it for the last time by promotion; None for nobody."""
-    found = [one.before for one in decided if one.kind == "promoted" and one.after == version]
-    return found[-1] if found else None
+    """Return who was champion before `version` was promoted, or moved by hand, for the last time; None for nobody."""
+    for kind in ("promoted", MOVED):
+        if found := [one.before for one in decided if one.kind == kind and one.after == version]:
+            return found[-1]
+    return None
 
 
 def _decision(run: Run) -> Decision:

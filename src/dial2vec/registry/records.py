@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.intervals import Contributions, Gain, Interval
@@ -14,6 +14,8 @@ from dial2vec.registry import promotion
 Scores = dict[str, float]
 # The versions of a model that have a part to play.
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
+# Kind of a decision that somebody took in MLflow.
+MOVED: Final = "moved by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,18 +123,23 @@ class Decision:
     :param when: seconds since 1970.
     """
 
-    kind: Literal["first", "promoted", "refused", "rolled back"]
+    kind: Literal["first", "promoted", "refused", "rolled back", "moved by hand"]
     version: str
     before: str
     after: str
     reason: str
     when: float
 
+    @property
+    def title(self) -> str:
+        """Name of its run on MLflow's page."""
+        return f"champion {self.kind}" if self.kind == MOVED else f"version {self.version} {self.kind}"
+
     def __str__(self) -> str:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when))
         champion = f"champion is version {self.after}"
-        if self.kind in ("promoted", "rolled back"):
+        if self.kind in ("promoted", "rolled back", MOVED):
             champion += f" (before: {self.before})"
         elif self.kind == "refused":
             champion = f"champion stays version {self.after}"
-        return f"{when}  version {self.version} {self.kind}; {champion}. {self.reason}"
+        return f"{when}  {self.title}; {champion}. {self.reason}"

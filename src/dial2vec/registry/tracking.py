@@ -62,8 +62,9 @@ def register(root: Path, record: TrainingRecord) -> Registration:
     client, name = open_store(root), model_name(record.corpus)
     with one_sentence(store_uri(root)), registry_lock(root):
         experiment_id = experiment(client, root, record.corpus)
-        start = _start_version(client, experiment_id, record)
         decisions.settle(client, experiment_id, record.corpus)
+        decisions.notice(client, experiment_id, record.corpus)
+        start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
             reason = "The starting encoder, until something is better."
             first = Decision("first", start, before="", after=start, reason=reason, when=time.time())
