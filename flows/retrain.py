@@ -20,6 +20,7 @@ from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
 from dial2vec.registry.promotion import Verdict, summary
+from dial2vec.registry.receipts import reconcile
 from dial2vec.registry.tracking import run_address
 
 ROOT = find_root(Path(__file__).parent)
@@ -121,6 +122,7 @@ def _retrain(corpora: list[str], settings: Settings, *, force: bool) -> Retraini
     done, schedule = Retraining(), settings.schedule
     try:
         done.arrived(bring_data(corpora, schedule))
+        done.notes += reconcile(ROOT, corpora)
         key = work_key(ROOT, data_hash(ROOT))
         before = None if force or done.imported else done_before(ROOT, key, corpora)
         if before is not None:

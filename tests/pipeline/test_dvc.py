@@ -196,6 +196,22 @@ def test_a_second_retraining_of_the_same_does_nothing_and_says_so(project):
     assert not any(name.startswith("decide") for name in tasks)
 
 
+def test_a_candidate_deleted_by_hand_is_registered_again_and_the_page_says_so(project):
+    store = open_store(project)
+    deleted = store.get_model_version_by_alias("dial2vec-chats", "candidate").version
+    store.delete_model_version("dial2vec-chats", deleted)
+    done = call(project, "python", "flows/retrain.py")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert store.get_model_version_by_alias("dial2vec-chats", "candidate").version == deleted + 1
+    assert store.get_model_version_by_alias("dial2vec-chats", "champion").version == deleted + 1
+    with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
+        newest = "select data from artifact where key = 'verdict' order by created desc"
+        [verdict, *_] = [text for (text,) in database.execute(newest)]
+    assert f"dial2vec-chats: version {deleted} is no longer in the registry, so stage register runs again" in verdict
+    assert "trained: its model is not in the registry. Promoted" in verdict
+    assert "removed by hand" in call(project, "dial2vec", "history", "chats").stdout
+
+
 def test_the_benchmark_flow_has_a_task_and_a_row_per_cell_and_the_command_finds_them(project):
     flow = "from benchmark import benchmark; benchmark(['chats'], ['tfidf_svd', 'start'], (1, 2))"
     done = call(project, "python", "-c", f"import sys; sys.path.insert(0, 'flows'); {flow}")

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from dataclasses import asdict
+from pathlib import Path
 
 import mlflow
 import pytest
+from dial2vec.artifacts import Artifacts
 
-from dial2vec.errors import BusyError
+from dial2vec.errors import BusyError, ModelError
+from dial2vec.files import write_json
 from dial2vec.registry import decisions
 from dial2vec.registry.champions import history, promote, rollback
+from dial2vec.registry.receipts import reconcile, standing_champion
 from dial2vec.registry.records import Decision
 from dial2vec.registry.store import open_store, store_uri
+from dial2vec.registry.tracking import local_model, register, run_address
 from registry.test_champions import MARGINS, aliases, third
 
 NAME = "dial2vec-demo"
+
+
+@pytest.fixture
+def receipt(registered, record):
+    """The receipt of stage register in a project in which version 2 was registered."""
+    path = Artifacts(registered, "demo").registration
+    write_json(path, asdict(register(registered, record)))
+    return path
 
 
 def told(root):
@@ -108,3 +123,122 @@ def test_a_move_of_another_machine_is_not_taken_for_one_by_hand(registered, monk
     client.set_registered_model_alias(NAME, "champion", "2")
     assert decisions.notice(client, experiment, "demo") is None
     assert told(registered) == [("first", "", "1"), ("promoted", "1", "2")]
+
+
+def test_a_deleted_champion_alias_goes_to_the_champion_before(registered, make_record):
+    third(registered, make_record)
+    open_store(registered).delete_registered_model_alias(NAME, "champion")
+    assert told(registered)[3:] == [("removed by hand", "3", "2")]
+    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
+    line = str(history(registered, "demo")[-1])
+    assert (
+        "  version 3 removed by hand; champion is version 2 (before: 3). Somebody deleted the alias `champion`" in line
+    )
+    # Nobody said that version 3 is bad.
+    assert promote(registered, "demo", MARGINS).promoted
+
+
+def test_a_deleted_alias_of_the_first_champion_goes_to_the_start_again(registered):
+    open_store(registered).delete_registered_model_alias(NAME, "champion")
+    assert told(registered)[1:] == [("removed by hand", "1", "1")]
+    assert aliases(registered) == {"candidate": "2", "champion": "1"}
+
+
+def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start(registered, make_record):
+    third(registered, make_record)
+    shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
+    open_store(registered).delete_model_version(NAME, "3")
+    assert told(registered)[3:] == [("removed by hand", "3", "1")]
+    assert aliases(registered) == {"champion": "1"}
+
+
+@pytest.mark.parametrize("call", ["create_run", "set_registered_model_alias", "set_tag", "set_terminated"])
+def test_a_kill_while_a_removed_champion_is_replaced_leaves_no_trace(registered, make_record, monkeypatch, call):
+    third(registered, make_record)
+    open_store(registered).delete_model_version(NAME, "3")
+    done = getattr(mlflow.MlflowClient, call)
+
+    def die(*arguments: object, **named: object) -> None:
+        done(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, call, die)
+        with pytest.raises(KeyboardInterrupt):
+            history(registered, "demo")
+    assert told(registered)[3:] == [("removed by hand", "3", "2")]
+    assert aliases(registered) == {"champion": "2", "previous": "1"}
+
+
+def test_a_deleted_candidate_is_written_down_and_registered_again(registered, receipt, record):
+    client = open_store(registered)
+    client.delete_model_version(NAME, "2")
+    with pytest.raises(ModelError, match=r"no version under the alias 'candidate'\. Run `make run` first"):
+        run_address(registered, "demo")
+    [note] = reconcile(registered, ["demo"])
+    assert note == "dial2vec-demo: version 2 is no longer in the registry, so stage register runs again"
+    assert not receipt.exists()
+    assert told(registered)[1:] == [("removed by hand", "1", "1")]
+    assert "  version 2 removed by hand; champion stays version 1. " in str(history(registered, "demo")[-1])
+    assert register(registered, record).version == "3"
+    assert promote(registered, "demo", MARGINS).promoted
+    assert aliases(registered) == {"candidate": "3", "champion": "3", "previous": "1"}
+
+
+def test_a_kill_before_the_receipt_is_gone_writes_the_removal_down_once(registered, receipt, monkeypatch):
+    open_store(registered).delete_model_version(NAME, "2")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            reconcile(registered, ["demo"])
+    reconcile(registered, ["demo"])
+    assert told(registered)[1:] == [("removed by hand", "1", "1")]
+    assert not receipt.exists()
+
+
+def test_a_deleted_start_is_registered_again_and_the_candidate_names_the_new_one(registered, receipt, record):
+    client = open_store(registered)
+    client.delete_model_version(NAME, "1")
+    reconcile(registered, ["demo"])
+    assert not receipt.exists()
+    done = register(registered, record)
+    assert (done.version, done.start_version, done.champion_version, done.created) == ("2", "3", "3", False)
+    assert told(registered)[1:] == [("removed by hand", "1", ""), ("first", "", "3")]
+    assert promote(registered, "demo", MARGINS).promoted
+    assert aliases(registered) == {"candidate": "2", "champion": "2", "previous": "3"}
+
+
+def test_a_deleted_model_is_made_again_with_its_history(registered, receipt, record, make_record):
+    third(registered, make_record)
+    open_store(registered).delete_registered_model(NAME)
+    assert standing_champion(registered, "demo") == ""
+    reconcile(registered, ["demo"])
+    assert not receipt.exists()
+    assert register(registered, record).version == "2"
+    assert told(registered)[3:] == [("removed by hand", "3", ""), ("first", "", "1")]
+    line = str(history(registered, "demo")[3])
+    assert "there is no champion (before: 3). Somebody deleted every version in MLflow" in line
+    # Numbers of the old model mean nothing in the new one.
+    assert promote(registered, "demo", MARGINS).promoted
+    rollback(registered, "demo")
+    assert aliases(registered) == {"candidate": "2", "champion": "1"}
+
+
+def test_a_version_without_files_is_registered_again(registered, receipt, record):
+    shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
+    [note] = reconcile(registered, ["demo"])
+    assert note.startswith("dial2vec-demo: the files of version 2 are gone")
+    assert register(registered, record).version == "3"
+
+
+@pytest.mark.parametrize("text", ["{broken", "[]", "{}"])
+def test_a_receipt_that_cannot_be_read_is_written_again(registered, receipt, text):
+    receipt.write_text(text)
+    reconcile(registered, ["demo"])
+    assert not receipt.exists()
+
+
+def test_a_whole_registry_is_left_alone(registered, receipt, monkeypatch):
+    assert reconcile(registered, ["demo", "never_trained"]) == []
+    assert standing_champion(registered, "demo") == "1"
+    assert receipt.exists()

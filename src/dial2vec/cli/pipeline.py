@@ -29,14 +29,15 @@ def run() -> None:
     """
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc.artifacts import find_root
     from dial2vec.pipeline.dvc.dvc import dvc, ensure_data, results_table, targets
-    from dial2vec.pipeline.dvc.dvc_records import note_data
+    from dial2vec.registry.receipts import reconcile
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
     with checkout_lock(root, "dial2vec run"):
         ensure_data(root, settings.corpora)
+        for note in reconcile(root, settings.corpora):
+            click.echo(note)
         dvc(root, "repro", *targets(settings.corpora))
         # DVC has versioned data/ on its way.
         note_data(root)
@@ -50,8 +51,8 @@ def results(as_json: bool) -> None:
     """Show the results of the last run."""
     from dial2vec.files import read_json
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc.artifacts import Artifacts, find_root
-    from dial2vec.pipeline.dvc.dvc import require_runs, results_table
+    from dial2vec.pipeline.dvc.dvc.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.dvc.dvc.dvc import require_runs, results_table
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -125,7 +126,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     """
     from dial2vec.dialogue import Quarantined
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc.artifacts import find_root
+    from dial2vec.pipeline.dvc.dvc.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -151,7 +152,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
     from dial2vec.operation.pages import LOGIN, page_command
-    from dial2vec.pipeline.dvc.artifacts import find_root
+    from dial2vec.pipeline.dvc.dvc.artifacts import find_root
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])

@@ -19,9 +19,10 @@ from dial2vec.registry import promotion
 from dial2vec.registry.decisions import ROLLED_BACK, decisions, notice, record, settle
 from dial2vec.registry.model_card import verdict_text, with_verdict
 from dial2vec.registry.promotion import Contender, Verdict
-from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, Decision, Figures
+from dial2vec.registry.records import CHAMPION, PREVIOUS, Decision, Figures
 from dial2vec.registry.store import (
     aliases_of,
+    candidate_of,
     dev_scores,
     encoder_folder,
     experiment,
@@ -67,16 +68,15 @@ def promote(
     with one_sentence(store_uri(root)):
         with _at_work(client, root, corpus):
             aliases = aliases_of(client, name)
-        if CANDIDATE not in aliases:
-            raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `make run` first.")
-        candidate = client.get_model_version(name, aliases[CANDIDATE])
-        start = candidate.tags.get("start_version", aliases[CANDIDATE])
+        candidate = candidate_of(client, name)
+        number = str(candidate.version)
+        start = candidate.tags.get("start_version", number)
         champion = aliases.get(CHAMPION, start)
-        if aliases[CANDIDATE] == aliases.get(CHAMPION):
+        if number == aliases.get(CHAMPION):
             return Verdict(False, [promotion.already_champion(candidate.version)])
         if ROLLED_BACK in candidate.tags:
             return Verdict(False, [_rolled_back(corpus, candidate)])
-        contenders = _contenders(client, name, [aliases[CANDIDATE], start, champion], dev_hash, rescore)
+        contenders = _contenders(client, name, [number, start, champion], dev_hash, rescore)
         verdict = _judge(client, name, contenders, compare, margins, seed)
         with _at_work(client, root, corpus) as experiment_id:
             if aliases_of(client, name).get(CHAMPION, start) != champion:

@@ -1,7 +1,7 @@
 """The memory of the registry: every decision about a champion is a run in the experiment of its corpus.
 
 A decision is written down before an alias moves, and closed afterwards: what a killed process has left open is settled
-by the next one, so aliases and memory never disagree for longer. People move the alias in MLflow as well: `notice`
+by the next one, so aliases and memory never disagree for longer. People move and delete in MLflow as well: `notice`
 writes that down.
 """
 
@@ -16,8 +16,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run
 
 from dial2vec.errors import BusyError, ModelError
-from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, Decision
-from dial2vec.registry.store import SERVER, aliases_of, model_name, newest_first
+from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, REMOVED, Decision
+from dial2vec.registry.store import SERVER, aliases_of, has_files, model_name, newest_first
 
 KIND = "decision"
 # What a tag of a run holds, with room to spare.
@@ -60,7 +60,8 @@ def record(
     logged = [Metric(key, value, began, 0) for key, value in (metrics or {}).items()]
     if logged:
         client.log_batch(run_id, metrics=logged)
-    if decision.before != decision.after and not _move(client, name, decision):
+    moves = decision.before != decision.after or decision.kind == REMOVED
+    if moves and not _move(client, name, decision):
         client.set_terminated(run_id, "FAILED")
         raise BusyError(f"the champion of {name} has changed meanwhile; look at `dial2vec history {corpus}`.")
     _close(client, experiment_id, name, run_id, decision)
@@ -85,23 +86,40 @@ def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
 
 
 def notice(client: MlflowClient, experiment_id: str, corpus: str) -> Decision | None:
-    """Write down a champion that somebody has moved in MLflow, and return that decision; None if nobody has.
+    """Write down a champion that somebody has moved or deleted in MLflow, and return that decision; None if nobody has.
 
-    To be called after `settle`, by the same process. The history of another machine's move explains it, so such a move
-    is never taken for one by hand.
+    A deleted champion gets a successor if there is one. To be called after `settle`, by the same process. The history
+    of another machine's move explains it, so such a move is never taken for one by hand.
     """
     # The alias before the runs: a decision is written down before the alias moves, so its run is then seen.
-    champion = _aliases(client, model_name(corpus)).get(CHAMPION, "")
+    name = model_name(corpus)
+    champion = _aliases(client, name).get(CHAMPION, "")
     runs = _runs(client, experiment_id)
     decided = _carried_out(runs)
     if not decided or decided[-1].after == champion or any(run.info.status == "RUNNING" for run in runs):
         return None
-    if not champion:
-        return None
-    reason = "Somebody moved the alias in MLflow; it was seen at this time."
-    decision = Decision(MOVED, champion, decided[-1].after, champion, reason, time.time())
+    before = decided[-1].after
+    if champion:
+        reason = "Somebody moved the alias in MLflow; it was seen at this time."
+        decision = Decision(MOVED, champion, before, champion, reason, time.time())
+    else:
+        kept = {str(version.version) for version in newest_first(client, name)}
+        thing = f"the alias `{CHAMPION}`" if before in kept else f"version {before}" if kept else "every version"
+        after, place = _successor(client, name, decided)
+        reason = f"Somebody deleted {thing} in MLflow; it was seen at this time. {place}"
+        decision = Decision(REMOVED, before, before, after, reason, time.time())
     record(client, experiment_id, corpus, decision)
     return decision
+
+
+def notice_removed(client: MlflowClient, experiment_id: str, corpus: str, version: str) -> None:
+    """Write down once that somebody has deleted a version that is not champion."""
+    champion = _aliases(client, model_name(corpus)).get(CHAMPION, "")
+    earlier = _of_this_model(decisions(client, experiment_id))
+    if champion and not any(decision.kind == REMOVED and decision.version == version for decision in earlier):
+        reason = "Somebody deleted it in MLflow; it was seen at this time. Stage register makes a new version."
+        decision = Decision(REMOVED, version, champion, champion, reason, time.time())
+        record(client, experiment_id, corpus, decision)
 
 
 def decisions(client: MlflowClient, experiment_id: str) -> list[Decision]:
@@ -110,7 +128,7 @@ def decisions(client: MlflowClient, experiment_id: str) -> list[Decision]:
 
 
 def _move(client: MlflowClient, name: str, decision: Decision) -> bool:
-    """Move the alias, and return whether it stands where it was moved to.
+    """Move the alias, read it back, and return True if it names the new champion.
 
     The lock belongs to this checkout; others may use the same server.
     """
@@ -118,16 +136,16 @@ def _move(client: MlflowClient, name: str, decision: Decision) -> bool:
     # Without the alias the start is champion.
     if _aliases(client, name).get(CHAMPION, expected) != expected:
         return False
-    if decision.kind != MOVED:
+    if decision.kind != MOVED and decision.after:
         client.set_registered_model_alias(name, CHAMPION, decision.after)
-    return _aliases(client, name).get(CHAMPION) == decision.after
+    return _aliases(client, name).get(CHAMPION, "") == decision.after
 
 
 def _close(client: MlflowClient, experiment_id: str, name: str, run_id: str, decision: Decision) -> None:
     """Do what follows from a moved alias; done again after a kill, it changes nothing."""
     if decision.kind == MOVED:
         _mark_moved(client, name, decision)
-    if decision.before != decision.after:
+    if decision.before != decision.after != "":
         _set_previous(client, experiment_id, name, decision)
         since = time.strftime("%Y-%m-%d %H:%M", time.localtime(decision.when))
         said = f"Champion: version {decision.after}, since {since}. {decision.reason}"
@@ -197,9 +215,37 @@ def _number(run: Run) -> int:
 def _champion_before(decided: list[Decision], version: str) -> str | None:
     """Return who was champion before `version` was promoted, or moved by hand, for the last time; None for nobody."""
     for kind in ("promoted", MOVED):
-        if found := [one.before for one in decided if one.kind == kind and one.after == version]:
+        if found := [one.before for one in _of_this_model(decided) if one.kind == kind and one.after == version]:
             return found[-1]
     return None
+
+
+def _successor(client: MlflowClient, name: str, decided: list[Decision]) -> tuple[str, str]:
+    """Return who becomes champion after the champion was deleted, "" for nobody, and a sentence about it.
+
+    That is `previous`, else the nearest champion before it, else the starting encoder, which may be the same one again.
+    """
+    known = {str(version.version): version for version in newest_first(client, name)}
+    removed = decided[-1].after
+    earlier: list[str] = [_aliases(client, name).get(PREVIOUS, "")]
+    before = _champion_before(decided, removed)
+    while before and before not in earlier[1:]:
+        earlier.append(before)
+        before = _champion_before(decided, before)
+    for number in earlier:
+        version = known.get(number)
+        if number != removed and version and ROLLED_BACK not in version.tags and has_files(client, version):
+            return number, "An earlier champion takes its place."
+    for number, version in known.items():
+        if version.tags.get("kind") == "start" and has_files(client, version):
+            return number, "The starting encoder takes its place."
+    return "", "Nothing takes its place until stage register runs."
+
+
+def _of_this_model(decided: list[Decision]) -> list[Decision]:
+    """Return the decisions since the last "first": in a model that was deleted and made again, numbers mean others."""
+    starts = [at for at, decision in enumerate(decided) if decision.kind == "first"]
+    return decided[starts[-1] :] if starts else decided
 
 
 def _decision(run: Run) -> Decision:

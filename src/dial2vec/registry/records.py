@@ -14,8 +14,9 @@ from dial2vec.registry import promotion
 Scores = dict[str, float]
 # The versions of a model that have a part to play.
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
-# Kind of a decision that somebody took in MLflow.
+# Kinds of decisions that somebody took in MLflow.
 MOVED: Final = "moved by hand"
+REMOVED: Final = "removed by hand"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +119,12 @@ class Decision:
     :param kind: "first" for the starting encoder, which is champion until something is better.
     :param version: the version that it was about.
     :param before: champion until then; "" before the first.
-    :param after: champion from then on.
+    :param after: champion from then on; "" for nobody.
     :param reason: why, in a sentence or more.
     :param when: seconds since 1970.
     """
 
-    kind: Literal["first", "promoted", "refused", "rolled back", "moved by hand"]
+    kind: Literal["first", "promoted", "refused", "rolled back", "moved by hand", "removed by hand"]
     version: str
     before: str
     after: str
@@ -137,9 +138,9 @@ class Decision:
 
     def __str__(self) -> str:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when))
-        champion = f"champion is version {self.after}"
-        if self.kind in ("promoted", "rolled back", MOVED):
+        champion = f"champion is version {self.after}" if self.after else "there is no champion"
+        if self.before not in ("", self.after):
             champion += f" (before: {self.before})"
-        elif self.kind == "refused":
+        elif self.before:
             champion = f"champion stays version {self.after}"
         return f"{when}  {self.title}; {champion}. {self.reason}"

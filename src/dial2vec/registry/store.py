@@ -18,6 +18,7 @@ import yaml
 from dial2vec.addresses import shown, silence
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
+from dial2vec.registry.records import CANDIDATE
 from dial2vec.telemetry import switch_off
 
 switch_off()  # mlflow reads its switches while it is imported
@@ -211,6 +212,17 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
     return {alias: str(number) for alias, number in client.get_registered_model(name).aliases.items()}
 
 
+def candidate_of(client: MlflowClient, name: str) -> ModelVersion:
+    """Return the candidate of a model.
+
+    :raises ModelError: if no version has that alias.
+    """
+    aliases = aliases_of(client, name)
+    if CANDIDATE not in aliases:
+        raise ModelError(f"{name} has no version under the alias '{CANDIDATE}'. Run `make run` first.")
+    return client.get_model_version(name, aliases[CANDIDATE])
+
+
 def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
     """Return the encoder folder of a version; a server's are downloaded once, into the user's cache.
 
@@ -225,6 +237,12 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
         )
     about = yaml.safe_load((model / "MLmodel").read_text(encoding="utf-8"))
     return model / about["flavors"]["python_function"]["artifacts"]["encoder"]["path"]
+
+
+def has_files(client: MlflowClient, version: ModelVersion) -> bool:
+    """Return whether the files of a version are there; a server keeps its files itself."""
+    location = client.get_model_version_download_uri(version.name, version.version)
+    return not location.startswith("/") or (Path(location) / "MLmodel").is_file()
 
 
 def _downloaded(version: ModelVersion, location: str) -> Path:

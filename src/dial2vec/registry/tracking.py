@@ -24,9 +24,11 @@ from dial2vec.registry.store import (
     SERVER,
     aliases_of,
     as_default,
+    candidate_of,
     dev_scores,
     encoder_folder,
     experiment,
+    has_files,
     keep_files,
     model_name,
     newest_first,
@@ -69,13 +71,15 @@ def register(root: Path, record: TrainingRecord) -> Registration:
             reason = "The starting encoder, until something is better."
             first = Decision("first", start, before="", after=start, reason=reason, when=time.time())
             decisions.record(client, experiment_id, record.corpus, first)
-        known = [one for one in newest_first(client, name) if one.tags.get("fingerprint") == record.fingerprint]
-        found = known[0] if known else None
+        found = _known_version(client, name, "fingerprint", record.fingerprint)
         for run in client.search_runs(experiment_id, f"tags.fingerprint = '{record.fingerprint}'"):
             if run.info.status == "RUNNING":
                 whole = found is not None and found.run_id == run.info.run_id
                 client.set_terminated(run.info.run_id, "FINISHED" if whole else "FAILED")
         version = found or _trained_version(client, experiment_id, record, start)
+        if version.tags.get("start_version") != start:
+            # The version that it names was deleted by hand.
+            client.set_model_version_tag(name, version.version, "start_version", start)
         keep_files(root)
         client.set_registered_model_alias(name, CANDIDATE, version.version)
         champion = client.get_registered_model(name).aliases[CHAMPION]
@@ -88,15 +92,20 @@ def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRec
     if not client.search_registered_models(f"name = '{name}'"):
         client.create_registered_model(name, description=f"One vector per dialogue, for the corpus '{record.corpus}'.")
     figures = {"dev_scores": json.dumps(record.dev_scores.get("start")), "dev_hash": record.dev_hash}
-    for known in newest_first(client, name):
-        if known.tags.get("encoder_hash") == digest:
-            store_figures(client, known, record.dev_scores.get("start"), record.dev_hash)
-            return str(known.version)
+    if known := _known_version(client, name, "encoder_hash", digest):
+        store_figures(client, known, record.dev_scores.get("start"), record.dev_hash)
+        return str(known.version)
     tags = {"kind": "start", "encoder": record.start_name, "encoder_hash": digest}
     origin = {"data_hash": record.data_hash, "git_commit": record.git_commit}
     model_id = _log_model(client, experiment_id, record.start_model, record.example, run_id=None)
     created = _new_version(client, name, model_id, tags | figures | origin, start_card(record), run_id=None)
     return str(created.version)
+
+
+def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> ModelVersion | None:
+    """Return the newest version with that tag whose files are there."""
+    matches = (version for version in newest_first(client, name) if version.tags.get(tag) == value)
+    return next((version for version in matches if has_files(client, version)), None)
 
 
 def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingRecord, start: str) -> ModelVersion:
@@ -264,7 +273,7 @@ def run_address(root: Path, corpus: str) -> str:
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
-        version = client.get_model_version(name, aliases_of(client, name)[CANDIDATE])
+        version = candidate_of(client, name)
         return f"/#/experiments/{client.get_run(version.run_id).info.experiment_id}/runs/{version.run_id}"
 
 

@@ -1,22 +1,33 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
+from dial2vec.pipeline.dvc.artifacts import Artifacts
 
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import write_json
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
-from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict
+from dial2vec.registry.store import open_store
+
+NAME = "dial2vec-calls"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     (tmp_path / "params.yaml").write_text("seed: 1")
-    write_json(Artifacts(tmp_path, "calls").registration, {})
+    client = open_store(tmp_path)
+    client.create_registered_model(NAME)
+    for _ in range(2):
+        client.create_model_version(NAME, "server:/elsewhere")
+    for alias, version in (("champion", "1"), ("candidate", "2")):
+        client.set_registered_model_alias(NAME, alias, version)
+    write_json(Artifacts(tmp_path, "calls").registration, {"version": "2", "start_version": "1"})
     return tmp_path
 
 
@@ -51,6 +62,32 @@ def test_without_its_registration_the_work_is_not_done(root):
     remember(root, "key", done())
     Artifacts(root, "calls").registration.unlink()
     assert done_before(root, "key", ["calls"]) is None
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments"),
+    [
+        ("delete_registered_model", ()),
+        ("delete_model_version", ("1",)),
+        ("delete_model_version", ("2",)),
+        ("delete_registered_model_alias", ("champion",)),
+        ("delete_registered_model_alias", ("candidate",)),
+        ("set_registered_model_alias", ("champion", "2")),
+    ],
+)
+def test_without_its_place_in_the_registry_the_work_is_not_done(root, method, arguments):
+    remember(root, "key", done())
+    getattr(open_store(root), method)(NAME, *arguments)
+    assert done_before(root, "key", ["calls"]) is None
+
+
+def test_with_an_empty_registry_the_work_is_not_done(root, tmp_path_factory):
+    remember(root, "key", done())
+    # A copy, because MLflow keeps a database open that it has seen.
+    emptied = tmp_path_factory.mktemp("emptied")
+    shutil.copytree(root, emptied, ignore=shutil.ignore_patterns("mlflow.db*"), dirs_exist_ok=True)
+    assert done_before(root, "key", ["calls"]) is not None
+    assert done_before(emptied, "key", ["calls"]) is None
 
 
 def test_a_damaged_memory_is_no_memory(root):

@@ -37,8 +37,13 @@ def add(root: Path, dialogues: list) -> None:
     write_dialogues(Artifacts(root, "calls").data / "b.jsonl", dialogues)
 
 
-def test_what_was_never_trained_is_trained(root):
+def test_what_is_not_registered_is_trained(root):
     Artifacts(root, "calls").registration.unlink()
+    assert reason_to_train(root, "calls", SETTINGS) == reasons.Reason(True, "its model is not in the registry")
+
+
+def test_what_was_never_trained_is_trained(root):
+    Artifacts(root, "calls").model.rmdir()
     assert reason_to_train(root, "calls", SETTINGS) == reasons.Reason(True, "it was never trained here to the end")
 
 

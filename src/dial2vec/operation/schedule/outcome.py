@@ -15,8 +15,9 @@ from dial2vec.errors import ArtifactError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import code_hash, read_json, write_json
 from dial2vec.operation.schedule.inbox import Arrival
-from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.dvc.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict, summary
+from dial2vec.registry.receipts import standing_champion
 
 
 @dataclass
@@ -131,11 +132,14 @@ def work_key(root: Path, data_hash: str) -> str:
 
 
 def done_before(root: Path, key: str, corpora: list[str]) -> Retraining | None:
-    """Return the retraining with this key that ended well, if what it left is still there."""
+    """Return the retraining with this key that ended well, if the registry still has what it left.
+
+    :raises ModelError: if the registry cannot be asked.
+    """
     with contextlib.suppress(ArtifactError, KeyError, TypeError):
         found = read_json(_memory(root))
-        there = all(Artifacts(root, name).registration.is_file() for name in corpora)
-        if found["key"] == key and there and [one["corpus"] for one in found["corpora"]] == corpora:
+        same = found["key"] == key and [one["corpus"] for one in found["corpora"]] == corpora
+        if same and all(found["champions"][name] == standing_champion(root, name) != "" for name in corpora):
             outcomes = [Outcome(**one) for one in found["corpora"]]
             for one in outcomes:
                 one.trained = one.promoted = False
@@ -147,7 +151,8 @@ def remember(root: Path, key: str, done: Retraining) -> None:
     """Keep what a retraining came to, for the next one with the same key; a failed one is tried again."""
     if not done.failed:
         corpora = [asdict(one) for one in done.corpora]
-        write_json(_memory(root), {"key": key, "ended": time.time(), "corpora": corpora})
+        champions = {one.corpus: standing_champion(root, one.corpus) for one in done.corpora}
+        write_json(_memory(root), {"key": key, "ended": time.time(), "corpora": corpora, "champions": champions})
 
 
 def _memory(root: Path) -> Path:

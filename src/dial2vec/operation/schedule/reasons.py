@@ -40,8 +40,10 @@ def reason_to_train(root: Path, corpus: str, settings: Settings) -> Reason:
     `schedule.min_new_share` of those that were trained on, or differ from them (block `drift`).
     """
     artifacts = Artifacts(root, corpus)
-    if not all(path.exists() for path in (artifacts.model, artifacts.dialogues, artifacts.registration)):
+    if not all(path.exists() for path in (artifacts.model, artifacts.dialogues)):
         return Reason(True, "it was never trained here to the end")
+    if not artifacts.registration.exists():
+        return Reason(True, "its model is not in the registry")
     changed = dvc_status(root, targets([corpus]))
     if not changed:
         return Reason(False, "nothing has changed")
