@@ -93,3 +93,18 @@ audit:
 
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay
 	rm -rf .venv .audit .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+
+.PHONY: lock
+# Asks pip what it would install today. With torch for CUDA come packages that a machine without a GPU does not need;
+# they are left out, and pip finds them by itself where they are needed.
+lock: .venv/installed  ## rewrite requirements.lock: the newest versions that requirements.in allows
+	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --dry-run --ignore-installed \
+		--report lock.tmp --requirement requirements.in
+	@grep '^#' requirements.lock > requirements.tmp
+	@$(BIN)/python -c 'import json, re; \
+		packages = [item["metadata"] for item in json.load(open("lock.tmp"))["install"]]; \
+		pins = [item["name"] + "==" + item["version"].split("+")[0] for item in packages \
+			if not re.match("(dial2vec|setuptools|triton|nvidia-.*|cuda-.*)$$", item["name"])]; \
+		print(*sorted(pins, key=str.lower), sep="\n")' >> requirements.tmp
+	@mv requirements.tmp requirements.lock && rm lock.tmp
+	@git diff --stat requirements.lock

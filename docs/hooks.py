@@ -1,4 +1,4 @@
-"""What the site has from the root of the project, README, SECURITY and CHANGELOG, and links that lead there."""
+"""What the site has from the root of the project, such as README and CHANGELOG, and links that lead there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parents[1]
-PAGES = {"README.md": "index.md", "SECURITY.md": "security.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CHANGELOG.md": "changelog.md",
+}
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 
