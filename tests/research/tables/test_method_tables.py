@@ -126,7 +126,7 @@ def test_results_on_other_task_data_do_not_stand_beside_and_are_said_to_be_there
 def test_the_heading_says_what_is_true_of_the_rows_that_are_there():
     page = as_markdown([cell("start", 0, 0.0), cell("lda", 1, 0.0)], DATA)
     assert "- not trained: start\n" in page
-    assert "- a baseline, fitted to the train split where it learns anything: LDA\n" in page
+    assert "- a baseline, fitted to the train split if it learns anything: LDA\n" in page
     assert not any(words in page for words in ("checkpoint that the choice", "last checkpoint", "dot product"))
     page = as_markdown([cell(system, 1, 0.0) for system in ("default", "paper", "dse", "dialaug")], DATA)
     last = "dial2vec, the paper's recipe, DSE, DialAug (ConMix)"

@@ -23,8 +23,8 @@ from dial2vec.training.augmentation import PERTURBATIONS
 
 HEADING = """# Methods on all tasks
 
-Written by `dial2vec benchmark --tasks`, with all figures in `method-results.csv`. In points, mean ± sd over seeds; "(1
-of 2)" where only so many seeds have the figure.
+Written by `dial2vec benchmark --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1 of
+2)" if only 1 of 2 seeds has the figure.
 """
 # What is true of some rows: words -> of which.
 ROWS: dict[str, Callable[[System], bool]] = {
@@ -34,7 +34,7 @@ ROWS: dict[str, Callable[[System], bool]] = {
     "the same, at the checkpoint that the choice without labels took": (
         lambda row: row.train is not None and row.selection == "label_free"
     ),
-    "a baseline, fitted to the train split where it learns anything": lambda row: bool(row.baseline),
+    "a baseline, fitted to the train split if it learns anything": lambda row: bool(row.baseline),
     "not trained": lambda row: not row.baseline and row.train is None,
     "answers ranked by the dot product, as in training, instead of the cosine": lambda row: row.similarity == "dot",
 }
@@ -126,8 +126,8 @@ def _methods(corpus: str, groups: Groups, data_key: str) -> str:
     head = ["method", "seeds", "purity", "Spearman", "MAP", *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
-        "Tokens trained on: what is encoded outside of training, to fit maps or to make variants, is not counted. "
-        "Chosen without labels: what that choice took, or with the first seed would have taken, of so many steps."
+        "Tokens trained on: without those that were only encoded to fit maps or to make variants. Chosen without "
+        "labels: what that choice took, or would have taken with the first seed, and the number of steps."
     )
     return _table(f"## {corpus}\n\n{words}", head, rows)
 
@@ -147,8 +147,8 @@ def _intents(corpus: str, groups: Groups, data_key: str) -> str:
         rows.append([f"{model} (BERT-base), published", *shown])
     head = ["method", *(f"{data}, {shots}" for shots, data in columns)]
     words = (
-        "With 1 and with 5 shots. Published by Zhou et al. 2022; with * not comparable: the paper divided these "
-        "sentences otherwise, and took them as they were typed."
+        "With 1 and with 5 shots. Published by Zhou et al. 2022; * is not comparable: the paper split these sentences "
+        "differently and used them as typed."
     )
     return _table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
 

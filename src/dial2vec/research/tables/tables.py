@@ -20,8 +20,8 @@ COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low
 
 HEADING = """# Results
 
-Written by `dial2vec benchmark`, which also leaves the figures as `results.csv`, with the MLflow run behind each. Test
-splits, in points; published are the figures of Liu et al. 2022 on their own splits, purity / Spearman / MAP.
+Written by `dial2vec benchmark`. `results.csv` has the same figures, with the MLflow run of each. Test splits, in
+points; published are the figures of Liu et al. 2022 on their own splits, purity / Spearman / MAP.
 """
 Groups = dict[tuple[str, str], list[Cell]]
 
@@ -188,7 +188,7 @@ def _checkpoints(groups: Groups) -> str:
     lines = [
         "## Which checkpoint",
         "",
-        "On the test split, with its step. The best has the highest MAP on that split itself, seen in hindsight.",
+        "On the test split, with its step. The best has the highest MAP on that same split, so it is only known afterwards.",
         "",
         "| corpus | system | seed | start | best | last | chosen by purity on dev | chosen without labels |",
         "|---|---|---|---|---|---|---|---|",
