@@ -188,7 +188,7 @@ def _checkpoints(groups: Groups) -> str:
     lines = [
         "## Which checkpoint",
         "",
-        "On the test split, with its step. The best has the highest MAP on that same split, so it is only known afterwards.",
+        "On the test split, with its step. The best has the highest MAP on that same split, known only afterwards.",
         "",
         "| corpus | system | seed | start | best | last | chosen by purity on dev | chosen without labels |",
         "|---|---|---|---|---|---|---|---|",
