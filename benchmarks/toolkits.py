@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 from browser import browser
+from explorer import fresh
 
 import dial2vec.collection.explorer
-from collection.explorer import fresh
 
 COUNT, GROUPS, MOVES = 100_000, 10, 20
 COLOURS = ["#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63"]

@@ -22,9 +22,9 @@ from itertools import islice
 from pathlib import Path
 
 from browser import PHONE, Page, browser
+from explorer import fresh
 from scratch import ROOT, make_project, say, serving
 
-from collection.explorer import fresh
 from dial2vec.config import Read
 from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import read_dialogues

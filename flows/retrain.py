@@ -7,18 +7,23 @@ import sys
 from contextlib import nullcontext, suppress
 from pathlib import Path
 
-from dial2vec.pipeline.dvc.artifacts import find_root
-from dial2vec.pipeline.dvc.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
-from dial2vec.pipeline.dvc.dvc import push as push_versions
-from dial2vec.pipeline.dvc.promotion import promote_candidate
-from dial2vec.pipeline.dvc.register import data_hash
-
 from dial2vec import telemetry
 from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import use_prefect
+from dial2vec.operation.schedule.embedding import embed_folder
+from dial2vec.operation.schedule.inbox import Arrival, take_in
+from dial2vec.operation.schedule.notify import notify
+from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
+from dial2vec.operation.schedule.reasons import Reason, reason_to_train
+from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.params import load_settings
+from dial2vec.pipeline.artifacts import find_root
+from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
+from dial2vec.pipeline.dvc import push as push_versions
+from dial2vec.pipeline.promotion import promote_candidate
+from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, summary
 from dial2vec.registry.receipts import reconcile
 from dial2vec.registry.tracking import run_address

@@ -13,6 +13,7 @@ import click
 
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
+from dial2vec.pipeline.artifacts import find_root
 
 # What `dial2vec embed` writes into a folder.
 PART = re.compile(r"part-\d{8}\.parquet")
@@ -29,7 +30,7 @@ def run() -> None:
     """
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc.dvc import dvc, ensure_data, results_table, targets
+    from dial2vec.pipeline.dvc import dvc, ensure_data, results_table, targets
     from dial2vec.registry.receipts import reconcile
 
     root = find_root()

@@ -5,12 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dial2vec.pipeline.dvc.artifacts import Artifacts
 
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import write_json
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.store import open_store
 

@@ -23,7 +23,7 @@ from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.writing import LONGEST_NAME
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, VersioningError
 from dial2vec.files import atomic_path, ending_with, read_json, write_errors, write_json
-from dial2vec.pipeline.dvc.import_export import Masks, import_export
+from dial2vec.pipeline.import_export import Masks, import_export
 
 # Folders within the inbox: files at work, done, and refused, and a record of each done or refused file.
 TAKEN, IMPORTED, REFUSED, RECEIPTS = ".taken", "imported", "refused", ".receipts"

@@ -15,7 +15,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.evaluation import TASKS
 from dial2vec.files import code_hash, read_json, write_json
 from dial2vec.operation.schedule.inbox import Arrival
-from dial2vec.pipeline.dvc.artifacts import Artifacts
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict, summary
 from dial2vec.registry.receipts import standing_champion
 
