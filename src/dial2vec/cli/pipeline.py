@@ -31,6 +31,7 @@ def run() -> None:
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
     from dial2vec.pipeline.dvc import dvc, ensure_data, results_table, targets
+    from dial2vec.pipeline.dvc_records import note_data
     from dial2vec.registry.receipts import reconcile
 
     root = find_root()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from dial2vec import pipeline
+from dial2vec.data.importing.assembling import Outcome
 from dial2vec.dialogue import Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox
