@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from dial2vec import pipeline
 from dial2vec.data.importing.assembling import Outcome
 from dial2vec.dialogue import Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox
 from dial2vec.operation.schedule.inbox import take_in
+from dial2vec.pipeline import dvc
 
 OLD = time.time() - 600
 
@@ -44,7 +44,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("params.yaml", "dvc.yaml"):
         (tmp_path / name).touch()
     for name in ("restore_data", "add_data"):
-        monkeypatch.setattr(pipeline, name, lambda root: None)
+        monkeypatch.setattr(dvc, name, lambda root: None)
     return tmp_path
 
 
