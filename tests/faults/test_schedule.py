@@ -19,8 +19,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dial2vec.pages import scheduled_server
 from project import CORPUS, call, dialogues, drop, make_project, registry_faults, start
+
+from dial2vec.operation.pages import scheduled_server
 
 # On a busy machine; on an idle one it takes a tenth.
 PATIENCE = 900

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import mlflow
 import pytest
-from dial2vec.artifacts import Artifacts
 
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.files import write_json
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry import decisions
 from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.receipts import reconcile, standing_champion

@@ -53,8 +53,8 @@ def results(as_json: bool) -> None:
     """Show the results of the last run."""
     from dial2vec.files import read_json
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc.dvc.artifacts import Artifacts, find_root
-    from dial2vec.pipeline.dvc.dvc.dvc import require_runs, results_table
+    from dial2vec.pipeline.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.dvc import require_runs, results_table
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -128,7 +128,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     """
     from dial2vec.dialogue import Quarantined
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc.dvc.artifacts import find_root
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -154,7 +154,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
     from dial2vec.operation.pages import LOGIN, page_command
-    from dial2vec.pipeline.dvc.dvc.artifacts import find_root
+    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])
