@@ -1,4 +1,4 @@
-"""What the site has from the root of the project, such as README and CHANGELOG, and links that lead there."""
+"""Add README, CONTRIBUTING, SECURITY and CHANGELOG to the site as pages, and let links to these files lead there."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages of the root."""
+    """Add the pages of the project's root."""
     for name, page in PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=LINK.sub(_from_root, text)))
@@ -27,7 +27,7 @@ def on_files(files: Any, *, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Let links to the root lead to its pages."""
+    """Let links to files of the root lead to their pages."""
     return LINK.sub(_from_docs, markdown)
 
 
