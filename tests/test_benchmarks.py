@@ -25,6 +25,7 @@ import combined
 import criteria
 import drift
 import fuzz_import
+import growth
 import recipe
 import scaling
 import scoring
@@ -33,8 +34,6 @@ import speed
 import tables
 import timing
 import together
-
-import data
 
 
 def test_the_shortcut_corpus_styles_the_agent_and_leaves_the_caller_alone():
@@ -176,7 +175,7 @@ def test_the_importer_meets_broken_files_with_no_error_but_ours():
 
 
 def test_made_up_dialogues_are_dialogues_and_one_in_ten_copies_the_one_before():
-    found = [dialogue_from_record(json.loads(line)) for line in data.made_up(2000, 40).splitlines()]
+    found = [dialogue_from_record(json.loads(line)) for line in growth.made_up(2000, 40).splitlines()]
     assert [dialogue.dialogue_id for dialogue in found][::39] == ["call-00002000", "call-00002039"]
     pairs = [one.turns[:-1] == other.turns[:-1] for one, other in itertools.pairwise(found)]
     assert [place for place, equal in enumerate(pairs) if equal] == [0, 10, 20, 30]
@@ -184,7 +183,7 @@ def test_made_up_dialogues_are_dialogues_and_one_in_ten_copies_the_one_before():
 
 def test_growth_is_the_time_per_dialogue_of_the_largest_over_the_smallest():
     measured = {100: {"read": (1.0, 50.0)}, 1000: {"read": (11.0, 80.0)}}
-    assert data.growth(measured) == "1,000 against 100: 1.10 times as long per dialogue; peak 80 MiB\n"
+    assert growth.growth(measured) == "1,000 against 100: 1.10 times as long per dialogue; peak 80 MiB\n"
 
 
 @pytest.mark.parametrize("name", scoring.FAST)

@@ -67,7 +67,7 @@ class House:
 @pytest.fixture
 def during(monkeypatch, tmp_path):
     """Run a keeper in this thread and a scenario in another, which ends it."""
-    monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "serving.stub_worker"))
+    monkeypatch.setattr(keeper, "COMMAND", (sys.executable, "-m", "operation.serving.stub_worker"))
     folders = (Path(__file__).parents[2], Path(keeper.__file__).parents[3])
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(map(str, folders)))
 

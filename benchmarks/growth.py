@@ -1,6 +1,6 @@
 """From reading to evaluation, up to a million dialogues: seconds, peak memory, and their growth.
 
-    .venv/bin/python benchmarks/data.py --sizes 10000 100000 1000000
+    .venv/bin/python benchmarks/growth.py --sizes 10000 100000 1000000
 
 Writes made-up dialogues, one in ten a near copy of the one before it, into a scratch project and runs the stages there,
 each in a process of its own, as `make run` does. They are embedded, and evaluated on the three tasks, by an encoder of
