@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -87,7 +88,10 @@ def folder(tiny_folder, tmp_path_factory):
 
 def test_two_processes_have_the_losses_and_end_with_the_weights_of_one(folder, tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    subprocess.run([*command, __file__, folder, str(tmp_path / "two")], check=True, capture_output=True)
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])}
+    subprocess.run(
+        [*command, __file__, folder, str(tmp_path / "two")], check=True, capture_output=True, env=environment
+    )
     two = json.loads((tmp_path / "two" / "found.json").read_text())
     one = losses_and_weights(folder, tmp_path / "one")
     assert set(two) == set(one) == set(METHODS)
