@@ -29,7 +29,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.operation.drift.comparison import judge
 from dial2vec.operation.drift.two_samples import Floats, distances
-from dial2vec.params import load_settings
+from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 
 OLD, NEW, SHARES = 500, (100, 300, 500), (0.05, 0.1, 0.2)
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200, help="on halves; a quarter of it on mixtures")
     arguments = parser.parse_args()
     root = find_root()
-    settings = load_settings(root / "params.yaml")
+    settings, options = load_settings(root / "params.yaml"), load_operation(root / "operation.yaml").drift
     encoder = DialogueEncoder.start(settings.encoder)
     drawn = [some(root, corpus, arguments.dialogues) for corpus in (arguments.corpus, arguments.other)]
     vectors = [
@@ -69,11 +69,11 @@ def main() -> None:
     pool = Pool(distances(*vectors), [dialogue.labels for dialogue in drawn[0]])
     sizes = " | ".join(f"{size} new" for size in NEW)
     sys.stdout.write(f"| {arguments.corpus} | share | {sizes} |\n|---|---|{'---|' * len(NEW)}\n")
-    sys.stdout.write(line("halves", 0.0, [halves(pool, size) for size in NEW], pool, settings.drift, arguments.trials))
+    sys.stdout.write(line("halves", 0.0, [halves(pool, size) for size in NEW], pool, options, arguments.trials))
     for name, draws in ((arguments.other, another_corpus), ("a new label", new_label)):
         for share in SHARES:
             cells = [draws(pool, size, round(share * size)) for size in NEW]
-            sys.stdout.write(line(name, share, cells, pool, settings.drift, arguments.trials // 4))
+            sys.stdout.write(line(name, share, cells, pool, options, arguments.trials // 4))
             sys.stdout.flush()
 
 

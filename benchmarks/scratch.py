@@ -35,7 +35,7 @@ def make_project(folder: Path, corpus: str, *, train: dict[str, Any] | None = No
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
     params["corpora"] = [corpus]
     params["train"] |= train or {}
-    params["schedule"]["cron"] = "0 3 1 1 *"
+    (folder / "operation.yaml").write_text(yaml.safe_dump({"schedule": {"cron": "0 3 1 1 *"}}))
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     say(folder, "dvc", "init", "--no-scm", "--quiet")
     say(folder, "dvc", "remote", "add", "--quiet", "--default", "store", "store")

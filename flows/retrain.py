@@ -18,7 +18,7 @@ from dial2vec.operation.schedule.notify import notify
 from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.runs import alive, mark_dead
-from dial2vec.params import load_settings
+from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.artifacts import find_root
 from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
 from dial2vec.pipeline.dvc import push as push_versions
@@ -60,7 +60,7 @@ def bring_data(corpora: list[str], schedule: Schedule) -> list[Arrival]:
 @task(task_run_name="decide-{corpus}")
 def decide(corpus: str) -> Reason:
     """Find out whether a corpus is worth training again."""
-    reason = reason_to_train(ROOT, corpus, load_settings(ROOT / "params.yaml"))
+    reason = reason_to_train(ROOT, corpus, load_settings(ROOT / "params.yaml"), load_operation(ROOT / "operation.yaml"))
     get_run_logger().info("%s: %s, for %s", corpus, "training" if reason.train else "no training", reason.words)
     return reason
 
@@ -103,7 +103,7 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
 
     :param force: trains also where there is too little new data, or all was done before.
     """
-    settings = load_settings(ROOT / "params.yaml")
+    settings, schedule = load_settings(ROOT / "params.yaml"), load_operation(ROOT / "operation.yaml").schedule
     names = corpora or list(settings.corpora)
     unknown = sorted(set(names) - set(settings.corpora))
     if unknown:
@@ -114,8 +114,8 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
             for name in mark_dead(ROOT, client):
                 get_run_logger().warning("the run %s was killed before it ended; it is marked so", name)
         try:
-            with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[settings.schedule.overlap]):
-                done = _retrain(names, settings, force=force)
+            with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[schedule.overlap]):
+                done = _retrain(names, settings, schedule, force=force)
         except BusyError as error:
             return Cancelled(message=str(error))
     if done.failed:
@@ -123,8 +123,8 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
     return {one.corpus: str(one) for one in done.corpora}
 
 
-def _retrain(corpora: list[str], settings: Settings, *, force: bool) -> Retraining:
-    done, schedule = Retraining(), settings.schedule
+def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, force: bool) -> Retraining:
+    done = Retraining()
     try:
         done.arrived(bring_data(corpora, schedule))
         done.notes += reconcile(ROOT, corpora)

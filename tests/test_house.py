@@ -76,7 +76,7 @@ def test_each_stage_declares_exactly_the_code_that_it_imports(stage):
 @pytest.mark.parametrize("stage", STAGES)
 def test_each_stage_declares_the_settings_that_it_reads(stage):
     block = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]
-    of_no_stage = {"corpora", "processes", "promote", "schedule", "drift", "serve"}
+    of_no_stage = {"corpora", "processes", "promote"}
     names = {field.name for field in fields(Settings)} - of_no_stage
     files = [PACKAGE / "pipeline" / f"{stage}.py", *(PACKAGE.glob("training/methods/*.py") if stage == "train" else ())]
     nodes = [node for path in files for node in ast.walk(ast.parse(path.read_text()))]

@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dial2vec.config import Settings, flat
+from dial2vec.config import Operation, Settings, flat
 from dial2vec.errors import SettingsError
-from dial2vec.params import load_settings, settings_from_dict
+from dial2vec.params import load_operation, load_settings, operation_from_dict, settings_from_dict
 
 PARAMS = Path(__file__).parents[1] / "params.yaml"
+OPERATION = PARAMS.with_name("operation.yaml")
 
 
 def test_the_projects_params_load_and_name_every_setting():
@@ -114,15 +115,6 @@ def test_a_number_without_a_dot_is_still_a_number():
         ({"dialaug": {"frozen_share": 1}}, r"dialaug\.frozen_share: expected between 0 and 0\.99, found 1"),
         ({"dialaug": {"deleted": " "}}, r"dialaug\.deleted is blank; give a token such as '\[DEL\]'"),
         ({"dialaug": {"max_length": 7}}, r"dialaug\.max_length: expected at least 8, found 7"),
-        ({"drift": {"max_dialogues": 6000}}, r"drift\.max_dialogues: expected between 20 and 5000, found 6000"),
-        ({"drift": {"min_dialogues": 4}}, r"drift\.min_dialogues: expected between 5 and 5000, found 4"),
-        ({"drift": {"p_value": 0.001}}, r"drift\.p_value: expected between 0\.002 and 0\.5, found 0\.001"),
-        ({"drift": {"min_effect": 2}}, r"drift\.min_effect: expected between 0 and 1, found 2"),
-        ({"drift": {"max_far_share": -0.1}}, r"drift\.max_far_share: expected between 0 and 1, found -0\.1"),
-        (
-            {"drift": {"max_dialogues": 50, "min_dialogues": 60}},
-            r"drift\.min_dialogues: found 60, more than drift\.max_dialogues \(50\); lower it",
-        ),
         ({"corpora": "demo"}, "corpora: expected a list of names"),
         ({"corpora": []}, "expected at least one name"),
         ({"corpora": ["demo", "demo"]}, "each once"),
@@ -133,6 +125,40 @@ def test_a_number_without_a_dot_is_still_a_number():
 def test_wrong_settings_say_what_is_valid(raw, message):
     with pytest.raises(SettingsError, match=message):
         settings_from_dict(raw)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"schedul": {}}, r"unknown key 'schedul'\. Did you mean 'schedule'\? Valid: schedule, drift, serve"),
+        ({"drift": {"max_dialogues": 6000}}, r"drift\.max_dialogues: expected between 20 and 5000, found 6000"),
+        ({"drift": {"min_dialogues": 4}}, r"drift\.min_dialogues: expected between 5 and 5000, found 4"),
+        ({"drift": {"p_value": 0.001}}, r"drift\.p_value: expected between 0\.002 and 0\.5, found 0\.001"),
+        ({"drift": {"min_effect": 2}}, r"drift\.min_effect: expected between 0 and 1, found 2"),
+        ({"drift": {"max_far_share": -0.1}}, r"drift\.max_far_share: expected between 0 and 1, found -0\.1"),
+        (
+            {"drift": {"max_dialogues": 50, "min_dialogues": 60}},
+            r"drift\.min_dialogues: found 60, more than drift\.max_dialogues \(50\); lower it",
+        ),
+    ],
+)
+def test_wrong_settings_of_the_operation_say_what_is_valid(raw, message):
+    with pytest.raises(SettingsError, match=r"operation\.yaml: " + message):
+        operation_from_dict(raw)
+
+
+def test_blocks_of_an_old_params_file_say_where_they_went():
+    with pytest.raises(
+        SettingsError, match=r"params\.yaml: found schedule, serve: no stage reads this; expected in oper"
+    ):
+        settings_from_dict({"serve": {}, "schedule": {"cron": "0 3 * * *"}})
+
+
+def test_the_projects_operation_file_names_every_setting_and_may_be_missing(tmp_path):
+    written = yaml.safe_load(OPERATION.read_text())
+    named = {f"{key}.{name}" for key, block in written.items() for name in block}
+    assert named == set(flat(load_operation(OPERATION)))
+    assert load_operation(tmp_path / "operation.yaml") == Operation() == load_operation(OPERATION)
 
 
 @pytest.mark.parametrize(

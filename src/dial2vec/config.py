@@ -1,13 +1,19 @@
-"""The settings of the project, typed and frozen: a class for each block of `params.yaml`."""
+"""The settings of the project, typed and frozen: defaults and ranges of `params.yaml` and `operation.yaml`."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Literal
+from math import inf
+from typing import Any, Literal
 
 # Names in `training.augmentation.WAYS` that keep the intent; listed here so that settings need not load them.
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
+
+
+def bounded(default: float | None, *, low: float, high: float = inf) -> Any:
+    """Return a dataclass field with its valid range, both ends included; `params` refuses values outside."""
+    return field(default=default, metadata={"range": (low, high)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,40 +33,40 @@ class Read:
 class Validate:
     """Limits of the Great Expectations suites (block `validate`)."""
 
-    max_turn_words: int = 2000
-    max_speakers: int = 20
+    max_turn_words: int = bounded(2000, low=1)
+    max_speakers: int = bounded(20, low=2, high=10_000)
     roles: tuple[str, ...] = ()
-    min_dialogues: int = 10
-    max_quarantined_share: float = 0.05
-    max_one_speaker_share: float = 0.05
-    near_empty_words: int = 5
-    max_near_empty_share: float = 0.05
-    over_long_words: int = 10_000
-    max_over_long_share: float = 0.05
-    max_duplicate_share: float = 0.1
-    min_labelled_share: float = 0.0
-    min_alternation: float = 0.3
-    max_length_drift: float = 0.3
-    max_language_drift: float = 0.2
+    min_dialogues: int = bounded(10, low=1)
+    max_quarantined_share: float = bounded(0.05, low=0, high=1)
+    max_one_speaker_share: float = bounded(0.05, low=0, high=1)
+    near_empty_words: int = bounded(5, low=0)
+    max_near_empty_share: float = bounded(0.05, low=0, high=1)
+    over_long_words: int = bounded(10_000, low=1)
+    max_over_long_share: float = bounded(0.05, low=0, high=1)
+    max_duplicate_share: float = bounded(0.1, low=0, high=1)
+    min_labelled_share: float = bounded(0.0, low=0, high=1)
+    min_alternation: float = bounded(0.3, low=0, high=1)
+    max_length_drift: float = bounded(0.3, low=0, high=1)
+    max_language_drift: float = bounded(0.2, low=0, high=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
     """How a corpus without official splits is split (block `prepare`)."""
 
-    dev_share: float = 0.1
-    test_share: float = 0.1
-    near_duplicate: float = 0.8
+    dev_share: float = bounded(0.1, low=0, high=0.5)
+    test_share: float = bounded(0.1, low=0, high=0.5)
+    near_duplicate: float = bounded(0.8, low=0.7, high=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
     """Negatives of the self-guided task (block `sample`; Liu et al. 2022, section 3.1)."""
 
-    negatives: int = 9
-    passes: int = 1
+    negatives: int = bounded(9, low=1, high=999)
+    passes: int = bounded(1, low=1)
     keep_role: Literal["random", "first", "second"] = "random"
-    min_turns: int = 5
+    min_turns: int = bounded(5, low=2)
     among: Literal["all", "cluster"] = "all"
 
 
@@ -69,7 +75,7 @@ class Encoder:
     """The starting encoder and its input (block `encoder`)."""
 
     name: str = "all-MiniLM-L6-v2"
-    max_length: int = 512
+    max_length: int = bounded(512, low=8)
     input: Literal[
         "auto",
         "text",
@@ -85,7 +91,7 @@ class Encoder:
         "plato",
         "plato_turns",
     ] = "auto"
-    last_turns: int | None = None
+    last_turns: int | None = bounded(None, low=1)
     pooling: Literal["role", "mean", "turns", "cls", "separators"] = "role"
     hierarchy: Literal["none", "hssa", "biden"] = "none"
     turn_embeddings: bool = False
@@ -97,24 +103,24 @@ class Train:
     """Method and optimisation (block `train`; the recipe and its figures: docs/recipe.md)."""
 
     method: Literal["neighbours", "dial2vec", "dse", "dialoguecse", "dialaug", "intent_augmentation"] = "neighbours"
-    neighbourhood: int | None = 5000
-    temperature: float = 0.2
-    window: int | None = 10
+    neighbourhood: int | None = bounded(5000, low=100)
+    temperature: float = bounded(0.2, low=1e-3, high=100)
+    window: int | None = bounded(10, low=1)
     loss_mean: Literal["dialogues", "columns"] = "dialogues"
-    learning_rate: float = 1e-4
-    epochs: int = 1
-    max_dialogues: int | None = 1920
-    max_length: int = 256
-    batch_size: int = 8
-    gradient_accumulation: int = 4
-    frozen_share: float = 0.5
+    learning_rate: float = bounded(1e-4, low=0, high=1)
+    epochs: int = bounded(1, low=0)
+    max_dialogues: int | None = bounded(1920, low=1)
+    max_length: int = bounded(256, low=8)
+    batch_size: int = bounded(8, low=1)
+    gradient_accumulation: int = bounded(4, low=1)
+    frozen_share: float = bounded(0.5, low=0, high=1)
     attention_dropout: bool = False
-    warmup_share: float = 0.1
-    weight_decay: float = 0.0
-    max_gradient_norm: float = 1.0
+    warmup_share: float = bounded(0.1, low=0, high=0.99)
+    weight_decay: float = bounded(0.0, low=0)
+    max_gradient_norm: float = bounded(1.0, low=0)
     precision: Literal["auto", "fp32", "bf16"] = "auto"
-    log_steps: int = 5
-    checkpoint_steps: int = 30
+    log_steps: int = bounded(5, low=1)
+    checkpoint_steps: int = bounded(30, low=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,15 +128,15 @@ class Dse:
     """Method dse: pairs of consecutive utterances (block `dse`; Zhou et al. 2022)."""
 
     pairs: Literal["1-1", "2-1", "3-1", "123-1", "dropout"] = "1-1"
-    min_words: int = 4
-    temperature: float = 0.05
-    learning_rate: float = 3e-6
-    head_learning_rate: float = 3e-4
-    epochs: int = 1
-    batch_size: int = 128
-    frozen_share: float = 0.0
-    max_pairs: int | None = 12800
-    max_length: int = 32
+    min_words: int = bounded(4, low=1)
+    temperature: float = bounded(0.05, low=1e-3, high=100)
+    learning_rate: float = bounded(3e-6, low=0, high=1)
+    head_learning_rate: float = bounded(3e-4, low=0, high=1)
+    epochs: int = bounded(1, low=1)
+    batch_size: int = bounded(128, low=2)
+    frozen_share: float = bounded(0.0, low=0, high=0.99)
+    max_pairs: int | None = bounded(12800, low=2)
+    max_length: int = bounded(32, low=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,18 +145,18 @@ class DialogueCse:
 
     guidance: Literal["matching", "siamese_single", "siamese_multi"] = "matching"
     aggregation: Literal["mean", "attention"] = "mean"
-    mlm_epochs: float = 0.5
-    mlm_max_utterances: int | None = 2000
-    context_turns: int = 3
-    negatives: int = 9
-    min_turns: int = 4
-    temperature: float = 0.1
-    learning_rate: float = 5e-5
-    epochs: int = 1
-    batch_size: int = 20
-    frozen_share: float = 0.5
-    max_responses: int | None = 2000
-    max_length: int = 100
+    mlm_epochs: float = bounded(0.5, low=0)
+    mlm_max_utterances: int | None = bounded(2000, low=1)
+    context_turns: int = bounded(3, low=1)
+    negatives: int = bounded(9, low=1, high=999)
+    min_turns: int = bounded(4, low=2)
+    temperature: float = bounded(0.1, low=1e-3, high=100)
+    learning_rate: float = bounded(5e-5, low=0, high=1)
+    epochs: int = bounded(1, low=1)
+    batch_size: int = bounded(20, low=1)
+    frozen_share: float = bounded(0.5, low=0, high=0.99)
+    max_responses: int | None = bounded(2000, low=1)
+    max_length: int = bounded(100, low=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,18 +164,18 @@ class DialAug:
     """Method dialaug: contexts and responses, the contexts damaged (block `dialaug`; Poddar et al. 2022)."""
 
     augmentation: Literal["conmix", "truncation", "deletion", "reordering", "replacement", "none"] = "conmix"
-    share: float | None = None
+    share: float | None = bounded(None, low=0, high=1)
     deleted: str = "[unused1]"
     answering: Literal["any", "first", "second"] = "second"
     pooling: Literal["cls", "mean"] = "mean"
-    contrast: float = 0.5
-    temperature: float = 0.07
-    learning_rate: float = 5e-5
-    epochs: int = 1
-    batch_size: int = 20
-    frozen_share: float = 0.0
-    max_responses: int | None = 2000
-    max_length: int | None = None
+    contrast: float = bounded(0.5, low=0)
+    temperature: float = bounded(0.07, low=1e-3, high=100)
+    learning_rate: float = bounded(5e-5, low=0, high=1)
+    epochs: int = bounded(1, low=1)
+    batch_size: int = bounded(20, low=2)
+    frozen_share: float = bounded(0.0, low=0, high=0.99)
+    max_responses: int | None = bounded(2000, low=2)
+    max_length: int | None = bounded(None, low=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,13 +185,13 @@ class IntentAugmentation:
     ways: tuple[PreservingWay, ...] = ("shuffling", "shortening", "lengthening")
     masked_model: str | None = None
     translation_models: tuple[str, ...] = ()
-    temperature: float = 0.05
-    learning_rate: float = 3e-5
-    epochs: int = 1
-    batch_size: int = 16
-    frozen_share: float = 0.5
-    max_dialogues: int | None = 960
-    max_length: int = 256
+    temperature: float = bounded(0.05, low=1e-3, high=100)
+    learning_rate: float = bounded(3e-5, low=0, high=1)
+    epochs: int = bounded(1, low=1)
+    batch_size: int = bounded(16, low=2)
+    frozen_share: float = bounded(0.5, low=0, high=1)
+    max_dialogues: int | None = bounded(960, low=2)
+    max_length: int = bounded(256, low=8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,65 +199,26 @@ class Select:
     """The choice among the start and the candidates of training, on dev (block `select`)."""
 
     selection: Literal["label_free", "dev_purity", "last"] = "label_free"
-    max_dialogues: int = 500
-    bootstraps: int = 20
+    max_dialogues: int = bounded(500, low=40)
+    bootstraps: int = bounded(20, low=1, high=1000)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
     """The three tasks (block `evaluate`)."""
 
-    kmeans_runs: int | None = 30
-    batch_size: int = 32
+    kmeans_runs: int | None = bounded(30, low=1)
+    batch_size: int = bounded(32, low=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Promote:
     """The gate in front of the alias `champion`: least gain on dev, in points, and how sure (block `promote`)."""
 
-    min_purity_gain: float = 0.0
-    min_spearman_gain: float = 0.0
-    min_map_gain: float = 0.5
-    confidence: float = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    """Retraining by itself (block `schedule`; docs/schedule.md)."""
-
-    cron: str = "0 3 * * *"
-    timezone: str = "UTC"
-    overlap: Literal["wait", "refuse"] = "wait"
-    inbox: str = "inbox"
-    redact: bool = False
-    min_new_share: float = 0.05
-    push: Literal["data", "everything", "nothing"] = "data"
-    embed: str | None = None
-    notify: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """What `dial2vec drift` compares, and what it lets pass (block `drift`; docs/drift.md)."""
-
-    max_dialogues: int = 500
-    min_dialogues: int = 20
-    p_value: float = 0.01
-    min_effect: float = 0.02
-    max_far_share: float = 0.03
-
-
-@dataclass(frozen=True, slots=True)
-class Serve:
-    """The server (block `serve`; docs/serving.md)."""
-
-    port: int = 5601
-    check_seconds: float = 10.0
-    max_dialogues: int = 64
-    max_body_bytes: int = 4_000_000
-    receive_seconds: float = 30.0
-    max_waiting: int = 32
-    max_connections: int = 512
+    min_purity_gain: float = bounded(0.0, low=-100, high=100)
+    min_spearman_gain: float = bounded(0.0, low=-100, high=100)
+    min_map_gain: float = bounded(0.5, low=-100, high=100)
+    confidence: float = bounded(0.95, low=0, high=0.999)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,13 +226,13 @@ class Settings:
     """All of `params.yaml`.
 
     :param corpora: names of the corpora that the pipeline runs on, in order.
-    :param seed: the seed from which every random draw of every stage derives.
-    :param processes: that share the training of one encoder on this machine, one per GPU.
+    :param seed: seed of every random draw of every stage.
+    :param processes: number of processes that train one encoder together on this machine, one per GPU.
     """
 
     corpora: tuple[str, ...] = ("demo",)
-    seed: int = 42
-    processes: int = 1
+    seed: int = bounded(42, low=0, high=2**31 - 1)
+    processes: int = bounded(1, low=1, high=1024)
     read: Read = field(default_factory=Read)
     validate: Validate = field(default_factory=Validate)
     prepare: Prepare = field(default_factory=Prepare)
@@ -279,12 +246,59 @@ class Settings:
     select: Select = field(default_factory=Select)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Retraining by itself (block `schedule`; docs/schedule.md)."""
+
+    cron: str = "0 3 * * *"
+    timezone: str = "UTC"
+    overlap: Literal["wait", "refuse"] = "wait"
+    inbox: str = "inbox"
+    redact: bool = False
+    min_new_share: float = bounded(0.05, low=0, high=1)
+    push: Literal["data", "everything", "nothing"] = "data"
+    embed: str | None = None
+    notify: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What `dial2vec drift` compares, and what it lets pass (block `drift`; docs/drift.md)."""
+
+    # All pairs of the two sides are compared: 5,000 dialogues of each take 800 MB.
+    max_dialogues: int = bounded(500, low=20, high=5000)
+    min_dialogues: int = bounded(20, low=5, high=5000)
+    # A thousand permutations cannot show a smaller p-value.
+    p_value: float = bounded(0.01, low=0.002, high=0.5)
+    min_effect: float = bounded(0.02, low=0, high=1)
+    max_far_share: float = bounded(0.03, low=0, high=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Serve:
+    """The server (block `serve`; docs/serving.md)."""
+
+    port: int = bounded(5601, low=0, high=65_535)
+    check_seconds: float = bounded(10.0, low=0.1)
+    max_dialogues: int = bounded(64, low=1)
+    max_body_bytes: int = bounded(4_000_000, low=1)
+    receive_seconds: float = bounded(30.0, low=0.1)
+    max_waiting: int = bounded(32, low=1)
+    max_connections: int = bounded(512, low=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """All of `operation.yaml`: what runs beside the pipeline. No stage reads it."""
+
     schedule: Schedule = field(default_factory=Schedule)
     drift: Drift = field(default_factory=Drift)
     serve: Serve = field(default_factory=Serve)
 
 
-def flat(settings: Settings) -> dict[str, object]:
+def flat(settings: Settings | Operation) -> dict[str, object]:
     """Return the settings as one level: `{"seed": 42, "train.epochs": 1, ...}`."""
     values: dict[str, object] = {}
     for key, value in dataclasses.asdict(settings).items():

@@ -1,4 +1,4 @@
-"""`params.yaml`, read and validated in one place; what its keys mean: `dial2vec.config`."""
+"""`params.yaml` and `operation.yaml`, read and validated in one place; defaults and ranges: `dial2vec.config`."""
 
 from __future__ import annotations
 
@@ -14,111 +14,8 @@ from typing import Any, Literal
 
 import yaml
 
-from dial2vec.config import PreservingWay, Settings
+from dial2vec.config import Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
-
-# Inclusive (low, high) of every number.
-RANGES: dict[str, tuple[float, float]] = {
-    "seed": (0, 2**31 - 1),
-    "processes": (1, 1024),
-    "validate.max_turn_words": (1, inf),
-    "validate.max_speakers": (2, 10_000),
-    "validate.min_dialogues": (1, inf),
-    "validate.near_empty_words": (0, inf),
-    "validate.over_long_words": (1, inf),
-    "validate.min_alternation": (0, 1),
-    "validate.min_labelled_share": (0, 1),
-    "validate.max_quarantined_share": (0, 1),
-    "validate.max_one_speaker_share": (0, 1),
-    "validate.max_near_empty_share": (0, 1),
-    "validate.max_over_long_share": (0, 1),
-    "validate.max_duplicate_share": (0, 1),
-    "validate.max_length_drift": (0, 1),
-    "validate.max_language_drift": (0, 1),
-    "prepare.dev_share": (0, 0.5),
-    "prepare.test_share": (0, 0.5),
-    "prepare.near_duplicate": (0.7, 1),
-    "sample.negatives": (1, 999),
-    "sample.passes": (1, inf),
-    "sample.min_turns": (2, inf),
-    "encoder.max_length": (8, inf),
-    "encoder.last_turns": (1, inf),
-    "train.neighbourhood": (100, inf),
-    "train.temperature": (1e-3, 100),
-    "train.window": (1, inf),
-    "train.learning_rate": (0, 1),
-    "train.epochs": (0, inf),
-    "train.max_dialogues": (1, inf),
-    "train.max_length": (8, inf),
-    "train.batch_size": (1, inf),
-    "train.gradient_accumulation": (1, inf),
-    "train.frozen_share": (0, 1),
-    "train.warmup_share": (0, 0.99),
-    "train.weight_decay": (0, inf),
-    "train.max_gradient_norm": (0, inf),
-    "train.log_steps": (1, inf),
-    "train.checkpoint_steps": (1, inf),
-    "dse.min_words": (1, inf),
-    "dse.temperature": (1e-3, 100),
-    "dse.learning_rate": (0, 1),
-    "dse.head_learning_rate": (0, 1),
-    "dse.epochs": (1, inf),
-    "dse.batch_size": (2, inf),
-    "dse.frozen_share": (0, 0.99),
-    "dse.max_pairs": (2, inf),
-    "dse.max_length": (4, inf),
-    "dialoguecse.mlm_epochs": (0, inf),
-    "dialoguecse.mlm_max_utterances": (1, inf),
-    "dialoguecse.context_turns": (1, inf),
-    "dialoguecse.negatives": (1, 999),
-    "dialoguecse.min_turns": (2, inf),
-    "dialoguecse.temperature": (1e-3, 100),
-    "dialoguecse.learning_rate": (0, 1),
-    "dialoguecse.epochs": (1, inf),
-    "dialoguecse.batch_size": (1, inf),
-    "dialoguecse.frozen_share": (0, 0.99),
-    "dialoguecse.max_responses": (1, inf),
-    "dialoguecse.max_length": (4, inf),
-    "dialaug.share": (0, 1),
-    "dialaug.contrast": (0, inf),
-    "dialaug.temperature": (1e-3, 100),
-    "dialaug.learning_rate": (0, 1),
-    "dialaug.epochs": (1, inf),
-    "dialaug.batch_size": (2, inf),
-    "dialaug.frozen_share": (0, 0.99),
-    "dialaug.max_responses": (2, inf),
-    "dialaug.max_length": (8, inf),
-    "intent_augmentation.temperature": (1e-3, 100),
-    "intent_augmentation.learning_rate": (0, 1),
-    "intent_augmentation.epochs": (1, inf),
-    "intent_augmentation.batch_size": (2, inf),
-    "intent_augmentation.frozen_share": (0, 1),
-    "intent_augmentation.max_dialogues": (2, inf),
-    "intent_augmentation.max_length": (8, inf),
-    "select.max_dialogues": (40, inf),
-    "select.bootstraps": (1, 1000),
-    "evaluate.kmeans_runs": (1, inf),
-    "evaluate.batch_size": (1, inf),
-    "promote.min_purity_gain": (-100, 100),
-    "promote.min_spearman_gain": (-100, 100),
-    "promote.min_map_gain": (-100, 100),
-    "promote.confidence": (0, 0.999),
-    "schedule.min_new_share": (0, 1),
-    # All pairs of two sides are compared: with 5,000 of each these are 800 MB.
-    "drift.max_dialogues": (20, 5000),
-    "drift.min_dialogues": (5, 5000),
-    # A thousand permutations tell no smaller ones.
-    "drift.p_value": (0.002, 0.5),
-    "drift.min_effect": (0, 1),
-    "drift.max_far_share": (0, 1),
-    "serve.port": (0, 65535),
-    "serve.check_seconds": (0.1, inf),
-    "serve.max_dialogues": (1, inf),
-    "serve.max_body_bytes": (1, inf),
-    "serve.receive_seconds": (0.1, inf),
-    "serve.max_waiting": (1, inf),
-    "serve.max_connections": (1, inf),
-}
 
 # Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.
 WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
@@ -128,13 +25,57 @@ WITHOUT_TABLES = ("dse", "dialoguecse")
 WITHOUT_SHARE = ("truncation", "none")
 
 
-def load_settings(path: Path) -> Settings:
-    """Read and validate `params.yaml`; a key that is left out of a block takes the default of `config`.
+# Blocks of `operation.yaml` that stood in `params.yaml` before version 0.2.
+MOVED = ("schedule", "drift", "serve")
 
-    DVC itself refuses a file that lacks a whole block.
+
+def load_settings(path: Path) -> Settings:
+    """Read and validate `params.yaml`; a missing key takes the default of `config`.
+
+    DVC itself refuses a file without a whole block.
 
     :raises SettingsError: naming the file, the key, what was found and what is valid.
     """
+    return settings_from_dict(_read(path), source=str(path))
+
+
+def load_operation(path: Path) -> Operation:
+    """Read and validate `operation.yaml`; a missing file, block or key takes the default of `config`.
+
+    :raises SettingsError: naming the file, the key, what was found and what is valid.
+    """
+    return operation_from_dict(_read(path) if path.exists() else {}, source=str(path))
+
+
+def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
+    """Validate a decoded `params.yaml`; errors name `source` and the key."""
+    if isinstance(raw, dict) and (moved := [block for block in MOVED if block in raw]):
+        raise SettingsError(
+            f"{source}: found {', '.join(moved)}: no stage reads this; expected in operation.yaml, in the same "
+            "folder. Move the whole block there."
+        )
+    settings: Settings = _build(Settings, raw, source, "")
+    for name in settings.corpora:
+        if not name.replace("_", "").isalnum() or not name.isascii():
+            raise SettingsError(f"{source}: corpora: {name!r} is no corpus name; use letters, digits and '_' only.")
+    if not settings.corpora or len(set(settings.corpora)) < len(settings.corpora):
+        raise SettingsError(
+            f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
+        )
+    for refused in (*_general(settings), *_of_methods(settings), *_of_training(settings)):
+        raise SettingsError(f"{source}: {refused}")
+    return settings
+
+
+def operation_from_dict(raw: object, *, source: str = "operation.yaml") -> Operation:
+    """Validate a decoded `operation.yaml`; errors name `source` and the key."""
+    operation: Operation = _build(Operation, raw, source, "")
+    for refused in _of_operation(operation):
+        raise SettingsError(f"{source}: {refused}")
+    return operation
+
+
+def _read(path: Path) -> object:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -145,22 +86,7 @@ def load_settings(path: Path) -> Settings:
         raise SettingsError(f"{path} cannot be read as UTF-8 text ({error}). Restore it from git.") from error
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}. Mend that line.") from error
-    return settings_from_dict({} if raw is None else raw, source=str(path))
-
-
-def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
-    """Validate a decoded `params.yaml`; errors name `source` and the key."""
-    settings: Settings = _build(Settings, raw, source, "")
-    for name in settings.corpora:
-        if not name.replace("_", "").isalnum() or not name.isascii():
-            raise SettingsError(f"{source}: corpora: {name!r} is no corpus name; use letters, digits and '_' only.")
-    if not settings.corpora or len(set(settings.corpora)) < len(settings.corpora):
-        raise SettingsError(
-            f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
-        )
-    for refused in (*_general(settings), *_of_schedule(settings), *_of_methods(settings), *_of_training(settings)):
-        raise SettingsError(f"{source}: {refused}")
-    return settings
+    return {} if raw is None else raw
 
 
 def _general(settings: Settings) -> Iterator[str]:
@@ -168,16 +94,15 @@ def _general(settings: Settings) -> Iterator[str]:
         yield "encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2."
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         yield "prepare: dev_share + test_share leave nothing to train on; lower one of them."
-    if settings.drift.min_dialogues > settings.drift.max_dialogues:
+
+
+def _of_operation(operation: Operation) -> Iterator[str]:
+    schedule, drift = operation.schedule, operation.drift
+    if drift.min_dialogues > drift.max_dialogues:
         yield (
-            f"drift.min_dialogues: found {settings.drift.min_dialogues}, more than drift.max_dialogues "
-            f"({settings.drift.max_dialogues}); lower it."
+            f"drift.min_dialogues: found {drift.min_dialogues}, more than drift.max_dialogues "
+            f"({drift.max_dialogues}); lower it."
         )
-
-
-def _of_schedule(settings: Settings) -> Iterator[str]:
-    """Yield what no schedule can be made of."""
-    schedule = settings.schedule
     if len(schedule.cron.split()) != 5:
         yield (
             f"schedule.cron: found {schedule.cron!r}; expected minute, hour, day, month and weekday, such as "
@@ -237,7 +162,7 @@ def _of_training(settings: Settings) -> Iterator[str]:
     block = method if method == "intent_augmentation" else "train"
     own = getattr(settings, block)
     on_top = encoder.hierarchy != "none" or encoder.turn_embeddings or encoder.role_embeddings
-    # The other methods cannot freeze everything: `RANGES`.
+    # The other methods cannot freeze everything: the ranges in `config`.
     if method not in WITHOUT_HIERARCHY and own.frozen_share == 1 and own.epochs and not on_top:
         yield (
             f"{block}.frozen_share: found 1, which leaves nothing to train. Lower it, set encoder.hierarchy to train "
@@ -255,6 +180,9 @@ def _build(cls: type[Any], raw: object, source: str, prefix: str) -> Any:
                 f"{source}: unknown key '{prefix}{key}'.{did_you_mean(str(key), hints)} Valid: {', '.join(hints)}."
             )
     values = {key: _value(hints[key], value, source, prefix + key) for key, value in raw.items()}
+    for entry in dataclasses.fields(cls):
+        if entry.name in values and "range" in entry.metadata:
+            _check_range(values[entry.name], entry.metadata["range"], source, prefix + entry.name)
     return cls(**values)
 
 
@@ -287,9 +215,11 @@ def _scalar(hint: Any, value: object, source: str, key: str) -> Any:
         names = {int: "a whole number", float: "a number", bool: "true or false", str: "text", types.NoneType: "null"}
         expected = " or ".join(names[kind] for kind in names if kind in accepted)
         raise SettingsError(f"{source}: {key}: expected {expected}, found {value!r}.")
-    if key in RANGES and isinstance(value, int | float):
-        low, high = RANGES[key]
-        if not (low <= value <= high) or value in (inf, -inf):
-            bounds = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
-            raise SettingsError(f"{source}: {key}: expected {bounds}, found {value:g}.")
     return value
+
+
+def _check_range(value: object, valid: tuple[float, float], source: str, key: str) -> None:
+    low, high = valid
+    if isinstance(value, int | float) and (not (low <= value <= high) or value in (inf, -inf)):
+        bounds = f"at least {low:g}" if high == inf else f"between {low:g} and {high:g}"
+        raise SettingsError(f"{source}: {key}: expected {bounds}, found {value:g}.")

@@ -56,7 +56,8 @@ def make_project(folder: Path, *, n: int = 240, cron: str = "0 3 1 1 *") -> Path
     params["select"] |= {"selection": "last", "bootstraps": 1}
     params["evaluate"]["kmeans_runs"] = 1
     params["promote"] = {f"min_{name}_gain": -100.0 for name in ("purity", "spearman", "map")} | {"confidence": 0.0}
-    params["schedule"] |= {"cron": cron, "min_new_share": 0.0, "push": "nothing"}
+    schedule = {"cron": cron, "min_new_share": 0.0, "push": "nothing"}
+    (folder / "operation.yaml").write_text(yaml.safe_dump({"schedule": schedule}))
     (folder / "params.yaml").write_text(yaml.safe_dump(params))
     for command in (("dvc", "init", "--no-scm", "--quiet"), ("dial2vec", "add", CORPUS)):
         done = call(folder, *command)

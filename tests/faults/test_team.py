@@ -135,8 +135,8 @@ def project(servers: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -
     folder = make_project(tmp_path_factory.mktemp("worker"))
     call(folder, servers, "dvc", "remote", "add", "--default", "team", "s3://data")
     call(folder, servers, "dvc", "remote", "modify", "team", "endpointurl", servers["AWS_ENDPOINT_URL"])
-    params = folder / "params.yaml"
-    params.write_text(params.read_text().replace("push: nothing", "push: everything"))
+    operation = folder / "operation.yaml"
+    operation.write_text(operation.read_text().replace("push: nothing", "push: everything"))
     return folder
 
 
@@ -149,7 +149,7 @@ def test_a_retraining_registers_and_promotes_on_the_teams_servers(project, serve
 def test_the_champion_embeds_from_another_checkout(project, servers, tmp_path_factory):
     """It has settings and `data.dvc`, as from git, and neither models nor data of its own."""
     other = make_project(tmp_path_factory.mktemp("colleague"))
-    for name in ("params.yaml", "data.dvc", "dvc.lock"):
+    for name in ("params.yaml", "operation.yaml", "data.dvc", "dvc.lock"):
         shutil.copy(project / name, other / name)
     shutil.copy(project / ".dvc" / "config", other / ".dvc" / "config")
     shutil.rmtree(other / "data")

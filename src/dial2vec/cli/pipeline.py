@@ -127,7 +127,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     few to judge, 3 on drift, 1 on an error.
     """
     from dial2vec.dialogue import Quarantined
-    from dial2vec.params import load_settings
+    from dial2vec.params import load_operation, load_settings
     from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
@@ -138,7 +138,10 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     from dial2vec.operation.drift.command import compare_files, describe
 
     name, quarantine = corpus or settings.corpora[0], list[Quarantined]()
-    done = compare_files(root, name, transcripts, model=model, settings=settings, quarantine=quarantine)
+    options = load_operation(root / "operation.yaml").drift
+    done = compare_files(
+        root, name, transcripts, model=model, settings=settings, options=options, quarantine=quarantine
+    )
     click.echo(json.dumps(done.to_dict(), ensure_ascii=False, indent=2) if as_json else describe(done, name))
     if quarantine:
         click.echo(f"{len(quarantine)} records could not be used, such as {quarantine[0]}", err=True)

@@ -10,22 +10,24 @@ from dial2vec.cli.group import examples
 
 
 @click.command(epilog=examples("dial2vec schedule"))
-@click.option("--port", default=4200, show_default=True, type=click.IntRange(1, 65535), help="Of the page.")
+@click.option(
+    "--port", default=4200, show_default=True, type=click.IntRange(1, 65535), help="Port of the Prefect page."
+)
 @click.option("--now", is_flag=True, help="Retrain at once, too, not only when the time has come.")
 def schedule(port: int, now: bool) -> None:
-    """Retrain by itself, every night; Ctrl-C ends it.
+    """Retrain every night; Ctrl-C ends it.
 
-    The times are those of `schedule.cron` in params.yaml. Starts Prefect's server on this machine's own address and a
-    worker, and starts them again when they end. Where PREFECT_API_URL names a server, that one is used.
+    The time is `schedule.cron` in operation.yaml. Starts Prefect's server on this machine and a worker, and starts them
+    again if they end. If PREFECT_API_URL names a server, that server is used.
     """
     from dial2vec.operation.pages import PREFECT_SERVER
     from dial2vec.operation.schedule.deployment import write_deployment
     from dial2vec.operation.schedule.supervisor import supervise
-    from dial2vec.params import load_settings
+    from dial2vec.params import load_operation
     from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
-    options = load_settings(root / "params.yaml").schedule
+    options = load_operation(root / "operation.yaml").schedule
     write_deployment(root, options, shared=bool(os.environ.get(PREFECT_SERVER)))
     click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting the server and a worker, a minute or so")
     supervise(root, port, now=now, say=click.echo)

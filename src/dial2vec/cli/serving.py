@@ -12,7 +12,9 @@ from dial2vec.cli.group import complete_corpus, examples
 @click.option(
     "--host", default="127.0.0.1", show_default=True, help="Address to listen at; the default is this machine."
 )
-@click.option("--port", type=click.IntRange(0, 65535), help="Default: serve.port of params.yaml. 0 is any free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), help="Port; 0 takes any free one. Default: serve.port of operation.yaml."
+)
 def serve(model: str, host: str, port: int | None) -> None:
     """Answer HTTP requests with vectors; Ctrl-C ends it.
 
@@ -21,12 +23,12 @@ def serve(model: str, host: str, port: int | None) -> None:
     """
     from dial2vec.operation.serving.address import Address
     from dial2vec.operation.serving.keeper import Keeper, listen, warning
-    from dial2vec.params import load_settings
+    from dial2vec.params import load_operation
     from dial2vec.pipeline.artifacts import find_root
     from dial2vec.registry.store import model_name
 
     root = find_root()
-    settings = load_settings(root / "params.yaml").serve
+    settings = load_operation(root / "operation.yaml").serve
     address = model if model.startswith("models:/") else f"models:/{model_name(model)}@champion"
     found = Address.of(address, root=root)
     with listen(host, settings.port if port is None else port) as listening:

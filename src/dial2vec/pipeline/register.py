@@ -77,7 +77,7 @@ def _gains(spreads: dict[str, Any]) -> dict[str, Gain]:
 
 def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
     """Identify this training: the weights that came out, and the settings and dev split they were judged by."""
-    left_out = ("corpora", "processes", "promote", "schedule", "drift", "serve")
+    left_out = ("corpora", "processes", "promote")
     made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in left_out}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
     digest.update(read_json(artifacts.dev_metrics)["dev_hash"].encode())

@@ -11,7 +11,7 @@ from dial2vec.operation.schedule.deployment import write_deployment
 def test_the_deployment_has_the_times_of_the_settings_and_the_folder_at_hand(tmp_path):
     path = write_deployment(tmp_path, Schedule(cron="30 2 * * 1-5", timezone="Europe/Berlin"))
     text = path.read_text()
-    assert text.startswith("# Written by `dial2vec schedule` from params.yaml")
+    assert text.startswith("# Written by `dial2vec schedule` from operation.yaml")
     content = yaml.safe_load(text)
     [one] = content["deployments"]
     assert one["schedules"] == [{"cron": "30 2 * * 1-5", "timezone": "Europe/Berlin", "active": True}]

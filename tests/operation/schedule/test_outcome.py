@@ -101,7 +101,9 @@ def test_data_and_settings_make_the_key(root):
     assert first == work_key(root, "a")
     assert first != work_key(root, "b")
     (root / "params.yaml").write_text("seed: 2")
-    assert first != work_key(root, "a")
+    assert first != (second := work_key(root, "a"))
+    (root / "operation.yaml").write_text("schedule: {min_new_share: 0.2}")
+    assert second != work_key(root, "a")
 
 
 def test_the_verdict_reads_well_on_the_page():

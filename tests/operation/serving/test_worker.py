@@ -28,7 +28,8 @@ def project(registered_store, tmp_path, monkeypatch):
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     root = shutil.copytree(registered_store, tmp_path / "project")
     (root / "dvc.yaml").touch()
-    (root / "params.yaml").write_text("serve: {check_seconds: 1}")
+    (root / "params.yaml").write_text("")
+    (root / "operation.yaml").write_text("serve: {check_seconds: 1}")
     monkeypatch.chdir(root)
     return root
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dial2vec.collection.embedding.shards import ShardReader, look_at, shards_of
-from dial2vec.config import Settings
+from dial2vec.config import Drift, Settings
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
@@ -20,7 +20,14 @@ LANGUAGES = 4
 
 
 def compare_files(
-    root: Path, corpus: str, transcripts: Path, *, model: str | None, settings: Settings, quarantine: list[Quarantined]
+    root: Path,
+    corpus: str,
+    transcripts: Path,
+    *,
+    model: str | None,
+    settings: Settings,
+    options: Drift,
+    quarantine: list[Quarantined],
 ) -> Comparison:
     """Compare the dialogues of files with the train split of a corpus.
 
@@ -36,7 +43,7 @@ def compare_files(
     look_at(transcripts)
     encoder = DialogueEncoder.start(settings.encoder) if model is None else DialogueEncoder.from_pretrained(model)
     reference, new = read_dialogues(train, may_be_empty=True), _read(transcripts, quarantine)
-    found = compare(reference, new, encoder=encoder, options=settings.drift, seed=settings.seed)
+    found = compare(reference, new, encoder=encoder, options=options, seed=settings.seed)
     if not found.new.dialogues:
         reasons = "; ".join(map(str, quarantine[:3])) or "it is empty"
         raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend it and try again.")

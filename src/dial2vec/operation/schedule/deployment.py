@@ -1,4 +1,4 @@
-"""`prefect.yaml`: what Prefect runs when, written from `params.yaml` for the checkout at hand."""
+"""`prefect.yaml`: what Prefect runs when, written from `operation.yaml` for the checkout at hand."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dial2vec.errors import SettingsError
 from dial2vec.files import atomic_path
 
 FLOW, NAME, POOL = "retrain", "nightly", "dial2vec"
-HEAD = "# Written by `dial2vec schedule` from params.yaml for this folder: change the block `schedule` there.\n"
+HEAD = "# Written by `dial2vec schedule` from operation.yaml for this folder: change the block `schedule` there.\n"
 
 
 def names(root: Path, *, shared: bool) -> tuple[str, str]:
@@ -41,7 +41,7 @@ def write_deployment(root: Path, schedule: Schedule, *, shared: bool = False) ->
         CronSim(schedule.cron, datetime(2000, 1, 1, tzinfo=UTC))
     except CronSimError as error:
         raise SettingsError(
-            f"params.yaml: schedule.cron: found {schedule.cron!r} ({error}); expected minute, hour, day, month and "
+            f"operation.yaml: schedule.cron: found {schedule.cron!r} ({error}); expected minute, hour, day, month and "
             "weekday, such as '0 3 * * *' for every night at three."
         ) from error
     name, pool = names(root, shared=shared)

@@ -127,7 +127,9 @@ def results(root: Path, outcomes: list[Outcome]) -> list[dict[str, Any]]:
 def work_key(root: Path, data_hash: str) -> str:
     """Identify what a retraining depends on: data, settings and code. Equal keys need no second one."""
     digest = hashlib.sha256(f"{data_hash} {code_hash()}".encode())
-    digest.update((root / "params.yaml").read_bytes())
+    for name in ("params.yaml", "operation.yaml"):
+        with contextlib.suppress(FileNotFoundError):
+            digest.update((root / name).read_bytes())
     return digest.hexdigest()
 
 

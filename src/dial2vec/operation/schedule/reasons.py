@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dial2vec.config import Settings
+from dial2vec.config import Operation, Settings
 from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
 from dial2vec.pipeline.artifacts import Artifacts
@@ -33,7 +33,7 @@ class Reason:
     words: str
 
 
-def reason_to_train(root: Path, corpus: str, settings: Settings) -> Reason:
+def reason_to_train(root: Path, corpus: str, settings: Settings, operation: Operation) -> Reason:
     """Look at what has changed since the last training of a corpus.
 
     New settings, new code and dialogues that were taken out are reasons; new dialogues are one when they are
@@ -57,30 +57,32 @@ def reason_to_train(root: Path, corpus: str, settings: Settings) -> Reason:
     if gone:
         return Reason(True, f"{gone} dialogues that it was trained on were taken out or changed")
     new = [dialogue for key, dialogue in now.items() if key not in trained and dialogue.dialogue_id not in aside]
-    return _about(new, list(trained.values()), artifacts, settings)
+    return _about(new, list(trained.values()), artifacts, settings, operation)
 
 
-def _about(new: list[Dialogue], trained: list[Dialogue], artifacts: Artifacts, settings: Settings) -> Reason:
+def _about(
+    new: list[Dialogue], trained: list[Dialogue], artifacts: Artifacts, settings: Settings, operation: Operation
+) -> Reason:
     share = len(new) / max(1, len(trained))
     said = f"{len(new)} new dialogues, {100 * share:.1f} % of those it was trained on"
-    least = settings.schedule.min_new_share
+    least = operation.schedule.min_new_share
     if new and share >= least:
         return Reason(True, f"enough new data: {said}")
-    if len(new) >= settings.drift.min_dialogues:
-        found = _drift(new, artifacts, settings)
+    if len(new) >= operation.drift.min_dialogues:
+        found = _drift(new, artifacts, settings, operation)
         if found.alarm:
             return Reason(True, f"drift: {said}, and they are not like those: {found.verdict}")
         said += ", which are like those"
     return Reason(False, f"too little new data: {said}, and fewer than {100 * least:g} %")
 
 
-def _drift(new: list[Dialogue], artifacts: Artifacts, settings: Settings) -> Comparison:
+def _drift(new: list[Dialogue], artifacts: Artifacts, settings: Settings, operation: Operation) -> Comparison:
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.operation.drift import compare
 
     reference = list(read_dialogues(artifacts.split("train"), quarantine=[]))
     encoder = DialogueEncoder.start(settings.encoder)
-    return compare(reference, new, encoder=encoder, options=settings.drift, seed=settings.seed)
+    return compare(reference, new, encoder=encoder, options=operation.drift, seed=settings.seed)
 
 
 def _all_dialogues(root: Path, corpus: str, settings: Settings) -> Iterable[Dialogue]:
