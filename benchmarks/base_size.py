@@ -30,7 +30,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import resolve
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
-from dial2vec.training.plan import carry_out
+from dial2vec.training.plan import Given, carry_out
 
 ITEMS, BATCH = 12, 4
 BLOCKS = {"dse": "max_pairs", "dialoguecse": "max_responses", "dialaug": "max_responses"}
@@ -108,11 +108,16 @@ def measured(base: str, method: str, precision: Any) -> str:
     samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=5, seed=1)
     encoder = DialogueEncoder.start(settings.encoder)
     with tempfile.TemporaryDirectory() as folder:
-        plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=Path(folder) / "vectors")
+        plan = METHODS[method](Given(encoder, dialogues, samples, settings, Path(folder) / "vectors"))
         assert plan.data is not None, plan.note
-        encoder.head = plan.head
-        carry_out(plan.before, encoder, settings, checkpoints=Path(folder) / "before", fingerprint="base")
-        result = carry_out(plan, encoder, settings, checkpoints=Path(folder) / "last", fingerprint="base")
+        _, result = carry_out(
+            plan,
+            encoder,
+            seed=settings.seed,
+            checkpoints=Path(folder) / "last",
+            adaptation=Path(folder) / "before",
+            fingerprint="base",
+        )
     losses = " ".join(f"{entry['loss']:.3f}" for entry in result.history)
     on_gpu = encoder.device.type == "cuda"
     peak = torch.cuda.max_memory_allocated() if on_gpu else peak_memory()

@@ -30,17 +30,15 @@ from dial2vec import telemetry
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.nearest import neighbourhood_size
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.objectives.dial2vec import dial2vec_loss
-from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
-from dial2vec.training.data import SelfGuidedSet, training_order
+from dial2vec.training.data import training_order
 from dial2vec.training.loop import train
-from dial2vec.training.methods.neighbours import Fitted, fit_maps
+from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss
+from dial2vec.training.methods.neighbours import Fitted, fit_maps, neighbour_loss, neighbourhood_size
 from dial2vec.training.negatives import Samples, draw_samples
 
 RESULTS = Path(__file__).with_suffix(".jsonl")

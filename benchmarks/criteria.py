@@ -34,13 +34,14 @@ from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
 from dial2vec.evaluation.selection.criteria import Views, lexical_neighbours, measure_all
-from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.pipeline.select import views
 from dial2vec.training.loop import train
 from dial2vec.training.methods import METHODS
+from dial2vec.training.methods.neighbours import centred, fit_map, neighbour_targets
 from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import Given, prepare
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, TRAIN = 400, 3000
@@ -182,14 +183,9 @@ def trained(
     with tempfile.TemporaryDirectory() as folder:
         encoder = DialogueEncoder.start(settings.encoder)
         checkpoints_folder = Path(folder) / "checkpoints"
-        plan = METHODS[options.method](
-            encoder,
-            dialogues,
-            samples,
-            settings=replace(settings, train=options),
-            seed=settings.seed,
-            vectors=Path(folder) / "vectors",
-        )
+        given = Given(encoder, dialogues, samples, replace(settings, train=options), Path(folder) / "vectors")
+        plan = METHODS[options.method](given)
+        prepare(encoder, plan)
         train(encoder, plan.data, settings=options, seed=settings.seed, checkpoints=checkpoints_folder, fingerprint=run)
         from safetensors.torch import load_file
 

@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
 from dial2vec.files import atomic_path
-from dial2vec.objectives.dial2vec import dial2vec_loss
+from dial2vec.training.methods.dial2vec import dial2vec_loss
 
 TURN, WIDTH, TOKENS, DIALOGUES = 16, 384, 166, 8
 LENGTHS, LONGEST_PLAIN = (256, 512, 1024, 2048, 4096), 1024

@@ -41,11 +41,11 @@ from dial2vec.encoder.backbone import layers, resolve
 from dial2vec.encoder.precision import has_bf16
 from dial2vec.encoder.tokens import Batch
 from dial2vec.files import write_json
-from dial2vec.objectives.dial2vec import dial2vec_loss
-from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.pipeline.artifacts import find_root
 from dial2vec.research.tables.systems import PAPER_SAMPLES
-from dial2vec.training.data import NeighbourSet, SelfGuidedSet, training_order
+from dial2vec.training.data import training_order
+from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss
+from dial2vec.training.methods.neighbours import NeighbourSet, neighbour_loss
 from dial2vec.training.negatives import draw_samples
 
 ENCODER, WIDTH, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 512, 10, 0.2, 10

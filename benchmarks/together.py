@@ -36,16 +36,15 @@ from dial2vec.encoder.tokens import Batch
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash
-from dial2vec.objectives.neighbours import neighbour_loss
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.research.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
 from dial2vec.training.augmentation import TOKEN_WAYS
 from dial2vec.training.augmentation.token_ways import Vocabulary
-from dial2vec.training.data import NeighbourSet
 from dial2vec.training.methods import METHODS
+from dial2vec.training.methods.neighbours import NeighbourSet, neighbour_loss
 from dial2vec.training.negatives import draw_samples
-from dial2vec.training.plan import carry_out
+from dial2vec.training.plan import Given, carry_out
 
 RESULTS = Path(__file__).with_suffix(".jsonl")
 DEV, SHARPNESS = 800, 0.2
@@ -81,7 +80,7 @@ class Damaged:
     :param way: of `TOKEN_WAYS`: "conmix" makes a further positive, any other a negative.
     """
 
-    beside = None
+    auxiliary = None
 
     def __init__(self, data: NeighbourSet, encoder: DialogueEncoder, way: str) -> None:
         self.data, self.order, self.way = data, data.order, way
@@ -190,15 +189,20 @@ def trained(
     samples = draw_samples(
         dialogues, **{name: value for name, value in PAPER_SAMPLES.items() if name != "among"}, seed=settings.seed
     )
-    plan = METHODS[method](encoder, dialogues, samples, settings=ours, seed=settings.seed, vectors=vectors)
+    plan = METHODS[method](Given(encoder, dialogues, samples, ours, vectors))
     assert plan.data is not None, plan.note
     data = plan.data
-    encoder.head = plan.head
     if isinstance(data, NeighbourSet) and damage:
         plan = replace(plan, data=Damaged(data, encoder, damage))
     with tempfile.TemporaryDirectory() as folder:
-        for part, step in (("before", plan.before), ("last", plan)):
-            carry_out(step, encoder, ours, checkpoints=Path(folder) / part, fingerprint="together")
+        carry_out(
+            plan,
+            encoder,
+            seed=ours.seed,
+            checkpoints=Path(folder) / "last",
+            adaptation=Path(folder) / "before",
+            fingerprint="together",
+        )
 
 
 def rows() -> list[dict[str, Any]]:

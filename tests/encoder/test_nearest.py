@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.encoder.nearest import nearest, neighbourhood_size
+from dial2vec.encoder.nearest import nearest
 from dial2vec.errors import Dial2vecError
 
 
@@ -67,13 +67,3 @@ def test_a_zero_row_is_as_near_to_all_and_no_row_is_its_own_neighbour():
 def test_more_neighbours_than_others_are_refused(k):
     with pytest.raises(Dial2vecError, match=rf"found k = {k} for 4 vectors; expected 1 to 3: a vector is no neighbour"):
         nearest(np.eye(4, dtype=np.float32), k=k)
-
-
-@pytest.mark.parametrize(("n", "size"), [(200, 5), (1000, 8), (5000, 18), (20_000, 35)])
-def test_the_size_of_a_neighbourhood_is_as_documented(n, size):
-    assert neighbourhood_size(n) == size
-
-
-@given(st.integers(2, 10**6))
-def test_a_neighbourhood_grows_with_its_corpus_and_never_holds_all_of_it(n):
-    assert 1 <= neighbourhood_size(n) <= min(n - 1, neighbourhood_size(n + 1))

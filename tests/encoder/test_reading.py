@@ -21,6 +21,7 @@ from dial2vec.errors import ModelError, SettingsError
 from dial2vec.training.candidates import START, Candidate, become, read_candidates, save_weights, write_candidates
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import Given, prepare
 from tiny_models import build
 
 KINDS = ("bert", "roberta", "t5", "tod-bert", "blender", "plato")
@@ -58,7 +59,9 @@ def planned(encoder, method, *, settings=None):
     dialogues = corpus()
     samples = draw_samples(dialogues, negatives=1, passes=1, keep_role="random", min_turns=2, seed=1)
     ours = settings or SETTINGS[method]
-    return METHODS[method](encoder, dialogues, samples, settings=ours, seed=1, vectors=None)
+    plan = METHODS[method](Given(encoder, dialogues, samples, replace(ours, seed=1), None))
+    prepare(encoder, plan)
+    return plan
 
 
 def as_candidate(start, encoder, found, folder):
@@ -92,10 +95,10 @@ def pooled(encoder, data, monkeypatch):
         seen.extend([contexts, responses])
         return contexts.sum()
 
-    monkeypatch.setattr("dial2vec.training.utterances.dse_loss", dse_loss)
-    monkeypatch.setattr("dial2vec.training.utterances.dialoguecse_loss", dialoguecse_loss)
-    monkeypatch.setattr("dial2vec.training.responses.dialaug_loss", dialaug_loss)
-    data.beside = torch.nn.Identity()
+    monkeypatch.setattr("dial2vec.training.methods.dse.dse_loss", dse_loss)
+    monkeypatch.setattr("dial2vec.training.methods.dialoguecse.dialoguecse_loss", dialoguecse_loss)
+    monkeypatch.setattr("dial2vec.training.methods.dialaug.dialaug_loss", dialaug_loss)
+    data.auxiliary = torch.nn.Identity()
     collated = data.collate([data[item] for item in range(len(data))])
     batch = Batch(*(collated[name].flatten(0, 1) for name in Batch.__slots__))
     with torch.no_grad():

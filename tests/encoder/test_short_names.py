@@ -18,13 +18,13 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder, backbone
 from dial2vec.encoder.inputs import STYLES, input_style
 from dial2vec.errors import ModelError
-from dial2vec.matching import self_and_cross
 from dial2vec.training.candidates import become, read_candidates, write_candidates
-from dial2vec.training.data import SelfGuidedSet, training_order
+from dial2vec.training.data import training_order
 from dial2vec.training.loop import train
+from dial2vec.training.methods.dial2vec import SelfGuidedSet, self_and_cross
 from dial2vec.training.negatives import draw_samples
 from tiny_models import build
-from training.methods.test_matching import matched_by_definition
+from training.methods.test_dial2vec import matched_by_definition
 
 NAMES = tuple(backbone.SHORT_NAMES)
 THREE = make_dialogue("d", "a: w0 w1", "b: w2", "a: w3")

@@ -21,9 +21,9 @@ from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training import plan
 from dial2vec.training.candidates import become, read_candidates
-from dial2vec.training.masked import MaskedSet
 from dial2vec.training.methods import masked
-from dial2vec.training.utterances import ContextSet
+from dial2vec.training.methods.dialoguecse import ContextSet
+from dial2vec.training.methods.masked import MaskedSet
 from pipeline.test_stages import change, project, run
 
 __all__ = ["project"]

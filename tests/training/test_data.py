@@ -1,39 +1,16 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from conftest import make_dialogue
 from dial2vec.config import Train
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.tokens import Batch
-from dial2vec.training.data import NeighbourSet, SelfGuidedSet, training_order, whole_batches
-from dial2vec.training.negatives import draw_samples
-
-DIALOGUES = [
-    make_dialogue("short", "a: w0 w1", "b: w2"),
-    make_dialogue("middle", "b: w3", "a: w4 w5", "b: w6"),
-    make_dialogue("long", "a: " + "w7 " * 8, "b: w8", "a: w9"),
-]
+from dial2vec.training.data import first_turns, training_order, whole_batches
+from training.methods.tiny_runs import NUMBERED
 
 
-@pytest.fixture(scope="module")
-def encoder(tiny_folder):
-    return DialogueEncoder.from_pretrained(tiny_folder)
-
-
-def self_guided(encoder, dialogues, order):
-    samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=2, seed=1)
-    return SelfGuidedSet(dialogues, samples, encoder.tokens, np.array(order))
-
-
-def neighbours(encoder, dialogues, order, *, max_length=64):
-    targets = np.eye(len(dialogues), 16, dtype=np.float32)
-    sequences = encoder.tokens.dialogues(dialogues)
-    return NeighbourSet(sequences, targets, encoder.tokens, np.array(order), max_length=max_length)
+def test_utterances_are_numbered_through_all_dialogues():
+    assert first_turns(NUMBERED).tolist() == [0, 5, 7]
 
 
 @settings(max_examples=40, deadline=None)
@@ -103,77 +80,3 @@ def test_the_same_dialogues_train_in_every_epoch_in_another_order():
 def test_no_epochs_or_no_dialogues_give_no_items():
     assert training_order(np.ones(5, np.int64), passes=1, settings=Train(epochs=0), seed=1).shape == (0, 2)
     assert training_order(np.ones(0, np.int64), passes=1, settings=Train(), seed=1).shape == (0, 2)
-
-
-def test_an_item_of_the_self_guided_task_is_the_dialogue_and_its_negatives(encoder):
-    data = self_guided(encoder, DIALOGUES, [[0, 2], [0, 1]])
-    samples, texts = data.samples, [turn.text for dialogue in DIALOGUES for turn in dialogue.turns]
-    for item, (_, place) in enumerate(data.order):
-        columns = slice(samples.first_turn[place], samples.first_turn[place + 1])
-        expected = [[turn.text for turn in DIALOGUES[samples.dialogues[place]].turns]]
-        expected += [[texts[number] for number in row] for row in samples.negatives[0][:, columns]]
-        found = [encoder.tokens.tokenizer.decode(sequence.ids) for sequence in data[item]]
-        assert found == ["[CLS] " + " ".join(turns) for turns in expected]
-
-
-def test_a_batch_of_the_self_guided_task_keeps_a_dialogue_beside_its_negatives(encoder):
-    data = self_guided(encoder, DIALOGUES, [[0, 0], [0, 1]])
-    batch = data.collate([data[0], data[1]])
-    assert {name: tensor.shape[:2] for name, tensor in batch.items()} == dict.fromkeys(Batch.__slots__, (2, 4))
-    ids = data[1][3].ids
-    assert batch["ids"][1, 3, : len(ids)].tolist() == ids.tolist()
-    assert batch["roles"][1, 3, len(ids) :].eq(-1).all()
-
-
-def test_a_dialogue_that_is_cut_counts_once_also_when_only_a_negative_is(encoder):
-    # The only turn that a second speaker of `short` can be given is its own 70 tokens or one of those.
-    long = [make_dialogue("long", "a: w1", "b: " + "w2 " * 70), make_dialogue("also", "a: w3", "b: " + "w4 " * 70)]
-    assert self_guided(encoder, long, [[0, 0], [0, 0], [0, 1]]).count_cut() == 2
-    assert self_guided(encoder, DIALOGUES, [[0, 0], [0, 1], [0, 2]]).count_cut() == 0
-    samples = draw_samples([DIALOGUES[0], long[0]], negatives=40, passes=1, keep_role="first", min_turns=2, seed=1)
-    with_negatives = SelfGuidedSet([DIALOGUES[0], long[0]], samples, encoder.tokens, np.array([[0, 0]]))
-    assert with_negatives.count_cut() == 1
-
-
-def test_an_item_of_neighbourhood_learning_is_the_dialogue_and_its_target(encoder):
-    data = neighbours(encoder, DIALOGUES, [[0, 2], [0, 0]])
-    assert len(data) == 2
-    for item, place in enumerate((2, 0)):
-        sequence, target = data[item]
-        assert sequence.ids.tolist() == encoder.tokens.dialogues(DIALOGUES)[place].ids.tolist()
-        assert target.tolist() == np.eye(3, 16)[place].tolist()
-
-
-def test_a_batch_of_neighbourhood_learning_has_one_sequence_and_one_target_per_dialogue(encoder):
-    data = neighbours(encoder, DIALOGUES, [[0, 2], [0, 0]])
-    batch = data.collate([data[0], data[1]])
-    assert batch["ids"].shape == (2, 1, len(data[0][0].ids))
-    assert batch["attention"].sum((1, 2)).tolist() == [len(data[item][0].ids) for item in (0, 1)]
-    assert batch["targets"].dtype == torch.float32
-    assert batch["targets"].tolist() == np.eye(3, 16)[[2, 0]].tolist()
-
-
-def test_the_loss_of_neighbourhood_learning_is_that_of_the_encoders_vectors(encoder):
-    data = neighbours(encoder, DIALOGUES, [[0, 0], [0, 1], [0, 2]])
-    padded = data.collate([data[item] for item in range(3)])
-    batch = Batch(*(padded[name].flatten(0, 1) for name in Batch.__slots__))
-    vectors = encoder.encode(DIALOGUES)
-    cosines = np.diagonal(vectors) / np.linalg.norm(vectors, axis=1)
-    with torch.no_grad():
-        loss = data.loss(encoder, Train(), batch, {"targets": padded["targets"]})
-    assert loss.item() == pytest.approx((1 - cosines).mean(), abs=1e-5)
-
-
-def test_longer_dialogues_train_on_their_beginning_and_are_counted_once(encoder):
-    data = neighbours(encoder, DIALOGUES, [[0, 2], [0, 2], [0, 0]], max_length=8)
-    assert [len(data[item][0].ids) for item in range(3)] == [8, 8, 4]
-    assert data[0][0].ids.tolist() == encoder.tokens.dialogues(DIALOGUES)[2].ids[:8].tolist()
-    assert data.count_cut() == 1
-    assert neighbours(encoder, DIALOGUES, [[0, 0], [0, 1]], max_length=8).count_cut() == 0
-
-
-def test_dialogues_beyond_the_encoders_own_limit_are_counted_as_cut_too(encoder):
-    longest = [make_dialogue("longest", "a: " + "w1 " * 50, "b: " + "w2 " * 50)]
-    data = neighbours(encoder, longest, [[0, 0]], max_length=256)
-    assert len(data[0][0].ids) == encoder.max_length == 64
-    assert data.count_cut() == 1

@@ -20,10 +20,12 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.research.tables.systems import ALL
 from dial2vec.training import loop
-from dial2vec.training.data import SelfGuidedSet, training_order
+from dial2vec.training.data import training_order
 from dial2vec.training.loop import _Objective, train
 from dial2vec.training.methods import METHODS
+from dial2vec.training.methods.dial2vec import SelfGuidedSet
 from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import Given, carry_out
 
 SETTINGS = Train(
     method="dial2vec",
@@ -61,17 +63,12 @@ def samples_of(dialogues):
 def run(folder, checkpoints, *, settings=SETTINGS, fingerprint="x", hierarchy="none"):
     encoder = DialogueEncoder.from_pretrained(folder, hierarchy=hierarchy)
     dialogues = corpus(120 if settings.method == "neighbours" else 12)
-    plan = METHODS[settings.method](
-        encoder,
-        dialogues,
-        samples_of(dialogues),
-        settings=Settings(train=settings),
-        seed=1,
-        vectors=checkpoints.with_name("vectors"),
-    )
-    return encoder, train(
-        encoder, plan.data, settings=settings, seed=1, checkpoints=checkpoints, fingerprint=fingerprint
-    )
+    vectors = checkpoints.with_name("vectors")
+    given = Given(encoder, dialogues, samples_of(dialogues), Settings(seed=1, train=settings), vectors)
+    plan = METHODS[settings.method](given)
+    return encoder, carry_out(
+        plan, encoder, seed=1, checkpoints=checkpoints, adaptation=vectors / "before", fingerprint=fingerprint
+    )[1]
 
 
 def self_guided(encoder, dialogues):
@@ -117,9 +114,8 @@ def test_a_resumed_run_has_the_same_hierarchy_as_a_whole_one(tiny_folder, tmp_pa
 
 def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tiny_folder, tmp_path):
     start, dialogues = DialogueEncoder.from_pretrained(tiny_folder), corpus(120)
-    plan = METHODS["neighbours"](
-        start, dialogues, samples_of(dialogues), settings=Settings(train=NEIGHBOURS), seed=1, vectors=tmp_path / "v"
-    )
+    settings = Settings(seed=1, train=NEIGHBOURS)
+    plan = METHODS["neighbours"](Given(start, dialogues, samples_of(dialogues), settings, tmp_path / "v"))
     encoder, result = run(tiny_folder, tmp_path / "c", settings=NEIGHBOURS)
     assert (result.steps, result.items, result.items_are) == (12, 24, "dialogues")
     for name, tensor in plan.head.state_dict().items():

@@ -4,7 +4,7 @@ import numpy as np
 
 from conftest import make_dialogue
 from dial2vec.config import Encoder
-from dial2vec.sampling_clusters import cluster_dialogues
+from dial2vec.training.negatives import cluster_dialogues
 
 
 def test_dialogues_of_the_same_words_share_a_cluster_and_clusters_are_numbered_from_zero(tiny_folder, tmp_path):

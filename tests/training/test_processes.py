@@ -24,12 +24,13 @@ from dial2vec.training import loop
 from dial2vec.training.data import whole_batches
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
-from dial2vec.training.plan import carry_out
+from dial2vec.training.plan import Given, carry_out
 from dial2vec.training.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
 
 INTERRUPTED = "dial2vec"
 TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)
 SETTINGS = Settings(
+    seed=1,
     train=replace(TRAIN, checkpoint_steps=2, precision="fp32", frozen_share=0.5),
     dse=Dse(batch_size=6, max_pairs=24, min_words=1, learning_rate=1e-2, frozen_share=0.5),
     dialoguecse=DialogueCse(mlm_epochs=0, batch_size=5, max_responses=21, learning_rate=1e-2, frozen_share=0.5),
@@ -62,15 +63,16 @@ def losses_and_weights(folder, work, interrupted=""):
         samples = draw_samples(dialogues, negatives=3, passes=1, keep_role="random", min_turns=2, seed=1)
         with the_first_first():
             vectors = Path(work, "vectors", method)
-            plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=vectors)
+            plan = METHODS[method](Given(encoder, dialogues, samples, settings, vectors))
+        places = {"checkpoints": Path(work, method), "adaptation": Path(work, "before", method), "fingerprint": "x"}
         if method == interrupted:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(loop._Progress, "on_step_begin", after_three, raising=False)
                 with pytest.raises(InterruptedError):
-                    carry_out(plan, encoder, settings, checkpoints=Path(work, method), fingerprint="x")
+                    carry_out(plan, encoder, seed=1, **places)
             encoder = DialogueEncoder.from_pretrained(folder, device="cpu")
-            plan = METHODS[method](encoder, dialogues, samples, settings=settings, seed=1, vectors=vectors)
-        done = carry_out(plan, encoder, settings, checkpoints=Path(work, method), fingerprint="x")
+            plan = METHODS[method](Given(encoder, dialogues, samples, settings, vectors))
+        _, done = carry_out(plan, encoder, seed=1, **places)
         assert done.resumed_from == (2 if method == interrupted else 0)
         last = [float(weights.detach().double().abs().sum()) for weights in encoder.parameters()]
         found[method] = {"loss": [one["loss"] for one in done.history], "tokens": done.tokens, "weights": last}

@@ -35,7 +35,7 @@ from dial2vec.encoder.saving import (
     saved_settings,
 )
 from dial2vec.encoder.sharing import save_card, save_sentence_modules
-from dial2vec.encoder.tokens import Batch, TokenSequence
+from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.turns import Apart, Output, encode_windows
 from dial2vec.encoder.windows import windows_of
 
@@ -207,12 +207,19 @@ class DialogueEncoder(DialogueReader):
         :param option: the setting that names the pooling.
         :raises ModelError: when the encoder cannot.
         """
-        asked, before = reading or self.own_reading, self.tokens
-        tokens = self._tokens(
-            before.tokenizer, max_length=before.max_length, input=asked.input, last_turns=before.last_turns
-        )
-        check_pooling(asked.pooling, tokens, encoder=self._called, option=option)
-        self.tokens, self.pooling = tokens, asked.pooling
+        asked = reading or self.own_reading
+        self.tokens, self.pooling = self.tokens_as(asked, option=option), asked.pooling
+
+    def tokens_as(self, reading: Reading, *, option: str = "encoder.pooling") -> DialogueTokenizer:
+        """Return the tokenizer of another reading; the encoder stays as it is.
+
+        :param option: Setting that names the pooling.
+        :raises ModelError: if the encoder cannot read so.
+        """
+        now = self.tokens
+        tokens = self._tokens(now.tokenizer, max_length=now.max_length, input=reading.input, last_turns=now.last_turns)
+        check_pooling(reading.pooling, tokens, encoder=self._called, option=option)
+        return tokens
 
     @property
     def _called(self) -> str:

@@ -16,7 +16,7 @@ from dial2vec.errors import ModelError
 class Head(nn.Module):
     """Maps pooled vectors x to `unit(unit(unit(x) - mean) W)`, unit(v) being v / |v|.
 
-    The mean is what every dialogue of the corpus contains; W is fitted by `objectives.neighbours.fit_map`.
+    The mean is what every dialogue of the corpus contains; W is fitted by `fit_map` of method neighbours.
 
     :param mean: [d] float32.
     :param weight: [d, d] float32.

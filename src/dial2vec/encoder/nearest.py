@@ -35,12 +35,3 @@ def nearest(units: NDArray[np.float32], *, k: int, block: int = 1024) -> NDArray
         order = np.argsort(-np.take_along_axis(cosines, among, axis=1), axis=1, kind="stable")
         found[start : start + block] = np.take_along_axis(among, order, axis=1)
     return found
-
-
-def neighbourhood_size(n: int) -> int:
-    """Return how many neighbours a dialogue of a corpus of n has: a quarter of the root of n, at least 5.
-
-    Too many reach beyond the topic, too few carry the noise of single dialogues; a topic grows with its corpus, the
-    number of topics too. 200 dialogues: 5, 1,000: 8, 5,000: 18, 20,000: 35. Measured in docs/recipe.md.
-    """
-    return max(1, min(n - 1, max(5, round(n**0.5 / 4))))

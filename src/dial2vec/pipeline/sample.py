@@ -7,15 +7,13 @@ from dial2vec.dialogue import read_dialogues
 from dial2vec.files import read_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.training.negatives import draw_samples
+from dial2vec.training.negatives import cluster_dialogues, draw_samples
 
 
 def sample(artifacts: Artifacts, settings: Settings) -> str:
     """Draw the negatives of every training dialogue that can train."""
     options, clusters = settings.sample, None
     if options.among == "cluster":
-        from dial2vec.sampling_clusters import cluster_dialogues  # loads the encoder, which nothing else here needs
-
         clusters = cluster_dialogues(
             list(read_dialogues(artifacts.split("train"))),
             encoder=settings.encoder,

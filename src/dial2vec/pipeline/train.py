@@ -19,7 +19,7 @@ from dial2vec.training.loop import Trained
 from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.neighbours import fit_maps
 from dial2vec.training.negatives import Samples
-from dial2vec.training.plan import Plan, carry_out
+from dial2vec.training.plan import Given, Plan, carry_out
 from dial2vec.training.processes import meet, rank, the_first_first
 
 # The blocks of params.yaml that training depends on.
@@ -31,14 +31,17 @@ def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     meet()
     dialogues, samples = list(read_dialogues(artifacts.split("train"))), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
-    # Before the plan puts a head on the encoder: the fingerprint is that of the start.
     fingerprint = _fingerprint(artifacts, settings, encoder)
     with the_first_first():
-        plan = METHODS[settings.train.method](
-            encoder, dialogues, samples, settings=settings, seed=settings.seed, vectors=artifacts.vectors
-        )
-    before = carry_out(plan.before, encoder, settings, checkpoints=artifacts.adaptation, fingerprint=fingerprint)
-    result = carry_out(plan, encoder, settings, checkpoints=artifacts.checkpoints, fingerprint=fingerprint)
+        plan = METHODS[settings.train.method](Given(encoder, dialogues, samples, settings, artifacts.vectors))
+    before, result = carry_out(
+        plan,
+        encoder,
+        seed=settings.seed,
+        checkpoints=artifacts.checkpoints,
+        adaptation=artifacts.adaptation,
+        fingerprint=fingerprint,
+    )
     return _write(artifacts, settings, encoder, plan, before, result) if rank() == 0 else "its share"
 
 

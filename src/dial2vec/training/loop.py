@@ -63,7 +63,7 @@ class _Objective(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.settings, self.data = settings, data
-        self.beside = None if data.beside is None else data.beside.to(encoder.device)
+        self.auxiliary = None if data.auxiliary is None else data.auxiliary.to(encoder.device)
         self.read: Tensor | int = 0
         self.counts: Tensor | bool = True
         self.counting = encoder.backbone.register_forward_pre_hook(self._count, with_kwargs=True)
@@ -197,7 +197,7 @@ def train(
     seed: int,
     checkpoints: Path,
     fingerprint: str,
-    beside_rate: float | None = None,
+    auxiliary_rate: float | None = None,
     schedule: Schedule = "linear",
     names: Names | None = None,
 ) -> Trained:
@@ -208,7 +208,7 @@ def train(
     :param data: the items of the whole run, in order, with their loss.
     :param checkpoints: folder of this run's checkpoints; emptied when it belongs to another `fingerprint`.
     :param fingerprint: identifies data, settings and starting encoder.
-    :param beside_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
+    :param auxiliary_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
     :param schedule: of the learning rate, behind the warm-up.
     :param names: how the run is spoken of; None is as of block `train`.
     :raises SettingsError: when every weight is frozen.
@@ -230,8 +230,8 @@ def train(
         callbacks=[_MarkWhole(encoder), _Progress(names)],
     )
     trainer.remove_callback(PrinterCallback)
-    if objective.beside is not None and beside_rate is not None:
-        _give_a_rate_of_their_own(objective.beside, trainer.create_optimizer(), beside_rate)
+    if objective.auxiliary is not None and auxiliary_rate is not None:
+        _give_a_rate_of_their_own(objective.auxiliary, trainer.create_optimizer(), auxiliary_rate)
     result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     objective.counting.remove()
     encoder.eval()

@@ -1,4 +1,4 @@
-"""What a method prepares for the stage train."""
+"""What a training method is given, the plan that it makes, and how a plan is carried out."""
 
 from __future__ import annotations
 
@@ -8,43 +8,93 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.backbone import add_token
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.reading import Reading
 from dial2vec.training.data import TrainingSet
 from dial2vec.training.loop import Names, Schedule, Trained, train
+from dial2vec.training.negatives import Samples
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What every method makes its plan from; a plan changes none of it.
+
+    :param encoder: Starting encoder.
+    :param dialogues: Training split.
+    :param samples: Dialogues that may train, with their negatives.
+    :param settings: Settings of the project.
+    :param vectors: Folder for the vectors and variants that a plan needs.
+    """
+
+    encoder: DialogueEncoder
+    dialogues: Sequence[Dialogue]
+    samples: Samples
+    settings: Settings
+    vectors: Path
+
+    def of_two_speakers(self) -> list[Dialogue]:
+        """Return the dialogues with at least two speakers; methods on utterances choose from these."""
+        return [dialogue for dialogue in self.dialogues if dialogue.n_speakers > 1]
+
+    def drawn(self, limit: int | None, *, stream: int) -> list[Dialogue]:
+        """Return a random part of the dialogues that may train, in the order of the split.
+
+        :param limit: Number of dialogues at most; None is no limit.
+        :param stream: Number of the random stream; methods with different streams draw different dialogues.
+        """
+        places = self.samples.dialogues
+        lot = np.random.default_rng([self.settings.seed, stream]).permutation(len(places))[:limit]
+        return [self.dialogues[place] for place in places[np.sort(lot)]]
+
+    def train_as(
+        self, options: Dse | DialogueCse | DialAug | IntentAugmentation, *, max_items: int | None = None
+    ) -> Train:
+        """Return block `train` with the values of a method's own block; batches are not accumulated.
+
+        :param options: Block of the method.
+        :param max_items: Number of items per epoch at most; None is no limit.
+        """
+        return replace(
+            self.settings.train,
+            learning_rate=options.learning_rate,
+            epochs=options.epochs,
+            batch_size=options.batch_size,
+            frozen_share=options.frozen_share,
+            gradient_accumulation=1,
+            max_dialogues=max_items,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a method prepared.
+    """What a method wants `carry_out` to do.
 
-    :param data: the items of the training run; None trains nothing.
-    :param head: what is on the encoder while it trains, if anything.
-    :param maps: heads fitted on the start, by name, the most cautious first.
-    :param neighbourhood: the dialogues on which `fit_maps` fits them; empty where the method has no maps.
-    :param note: why nothing can be trained, a sentence; empty otherwise.
-    :param train: what holds for this method instead of block `train`; None is that block as it stands.
-    :param beside_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
-    :param schedule: of the learning rate, behind the warm-up.
-    :param before: what trains the encoder before `data` does (masked words); its last weights lie beneath every
-        checkpoint.
-    :param added: a token that the plan gave the encoder (`dial2vec.encoder.backbone.add_token`), if any.
-    :param reading: how the encoder reads dialogues once it is trained so; None is as before.
-    :param names: how the run is spoken of.
+    :param data: Items of the training run; None trains nothing.
+    :param train: Settings of the training run.
+    :param head: Head on the encoder during training; None is no head.
+    :param maps: Heads fitted on the starting encoder, by name, the most cautious first.
+    :param neighbourhood: Dialogues on which `fit_maps` fitted the maps; empty if there are no maps.
+    :param note: Sentence that says why nothing is trained; "" if something is.
+    :param auxiliary_rate: Learning rate of `data.auxiliary`; None is the encoder's.
+    :param schedule: Learning rate after the warm-up.
+    :param before: Plan to carry out first (masked words); its last weights are the start of this plan's training.
+    :param added: Token that the encoder lacks and gets (`dial2vec.encoder.backbone.add_token`); None adds none.
+    :param reading: How the trained encoder reads dialogues; None is as before.
+    :param names: Words for messages about the run.
     """
 
     data: TrainingSet | None
+    train: Train
     head: Head | None = None
     maps: dict[str, Head] = field(default_factory=dict)
     neighbourhood: Sequence[Dialogue] = ()
     note: str = ""
-    train: Train | None = None
-    beside_rate: float | None = None
+    auxiliary_rate: float | None = None
     schedule: Schedule = "linear"
     before: Plan | None = None
     added: str | None = None
@@ -52,55 +102,44 @@ class Plan:
     names: Names = field(default_factory=Names)
 
 
-def words_of(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
-    """Return the number of words of each dialogue, int64 [n]."""
-    return np.array([sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues], dtype=np.int64)
-
-
-def words_of_turns(dialogues: Sequence[Dialogue]) -> NDArray[np.int64]:
-    """Return the number of words of each turn, through all dialogues, int64 [turns]."""
-    return np.array([len(turn.text.split()) for dialogue in dialogues for turn in dialogue.turns], dtype=np.int64)
-
-
-def of_two_speakers(dialogues: Sequence[Dialogue]) -> list[Dialogue]:
-    """Return the dialogues that are any: what methods choose from that train on utterances, by rules of their own."""
-    return [dialogue for dialogue in dialogues if dialogue.n_speakers > 1]
-
-
-def of_block(
-    train: Train, options: Dse | DialogueCse | DialAug | IntentAugmentation, *, max_items: int | None
-) -> Train:
-    """Return block `train` with what a method's own block says instead; batches are not put together to steps."""
-    return replace(
-        train,
-        learning_rate=options.learning_rate,
-        epochs=options.epochs,
-        batch_size=options.batch_size,
-        frozen_share=options.frozen_share,
-        gradient_accumulation=1,
-        max_dialogues=max_items,
-    )
+def prepare(encoder: DialogueEncoder, plan: Plan) -> None:
+    """Give the encoder the reading, the token and the head that it trains with."""
+    if plan.reading is not None:
+        encoder.read_as(plan.reading)
+    if plan.added is not None:
+        add_token(encoder.backbone, encoder.tokens.tokenizer, plan.added)
+    if plan.data is not None:
+        encoder.head = plan.head
 
 
 def carry_out(
-    plan: Plan | None, encoder: DialogueEncoder, settings: Settings, *, checkpoints: Path, fingerprint: str
-) -> Trained:
-    """Train the encoder in place as planned, without what comes before; None, or a plan without items, trains nothing.
+    plan: Plan, encoder: DialogueEncoder, *, seed: int, checkpoints: Path, adaptation: Path, fingerprint: str
+) -> tuple[Trained, Trained]:
+    """Change the encoder as planned and train it, all in place.
 
-    :param checkpoints: folder of this part's checkpoints; where nothing is trained nothing of a former run stays.
-    :param fingerprint: as in `training.train`.
+    :param checkpoints: Folder for the checkpoints of the run; removed if nothing is trained.
+    :param adaptation: Folder for the checkpoints of `plan.before`; removed if there is no such plan.
+    :param fingerprint: Identity of data, settings and starting encoder; checkpoints with another one are not resumed.
+    :return: records of `plan.before` and of the plan itself.
     """
-    if plan is None or plan.data is None:
-        shutil.rmtree(checkpoints, ignore_errors=True)
-        return Trained.nothing()
-    return train(
-        encoder,
-        plan.data,
-        settings=plan.train or settings.train,
-        seed=settings.seed,
-        checkpoints=checkpoints,
-        fingerprint=fingerprint,
-        beside_rate=plan.beside_rate,
-        schedule=plan.schedule,
-        names=plan.names,
-    )
+    prepare(encoder, plan)
+    records = []
+    for part, folder in ((plan.before, adaptation), (plan, checkpoints)):
+        if part is None or part.data is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            records.append(Trained.nothing())
+            continue
+        records.append(
+            train(
+                encoder,
+                part.data,
+                settings=part.train,
+                seed=seed,
+                checkpoints=folder,
+                fingerprint=fingerprint,
+                auxiliary_rate=part.auxiliary_rate,
+                schedule=part.schedule,
+                names=part.names,
+            )
+        )
+    return records[0], records[1]

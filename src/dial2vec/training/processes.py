@@ -82,7 +82,7 @@ class ProcessBatches(Dataset[dict[str, Tensor]]):
 def gathered(own: Tensor) -> Tensor:
     """Return rows [b, ...] of all processes, [n b, ...]: an item's negatives are the whole batch, as with one process.
 
-    Gradients go back to the process that a row is from. Every process has as many rows (`training_data.whole_batches`).
+    Gradients go back to the process that a row is from. Every process has as many rows (`training.data.whole_batches`).
     """
     if n_processes() == 1:
         return own

@@ -7,7 +7,6 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.research.tasks.encoding import Reader, encode_distinct, reader_of_baseline, reader_of_encoder, remembering
-from dial2vec.training.utterances import utterance_tokenizer
 from research.tasks.fakes import reading
 from tiny_models import build
 
@@ -64,7 +63,7 @@ def test_turns_are_parted_as_the_encoder_was_trained_to_read_contexts(tmp_path, 
     [context] = encoder.context_tokens([("w1", "w2")])
     words = " ".join(encoder.tokens.tokenizer.convert_ids_to_tokens(context.ids))
     assert words.replace("Ġ ", "") == read
-    trained = utterance_tokenizer(encoder, max_length=encoder.max_length)
+    trained = encoder.tokens.for_utterances(max_length=encoder.max_length)
     said = trained.utterances(["w1", "w2"])
     assert trained.assemble([said[0], said[1]], [0, 0]).ids.tolist() == context.ids.tolist()
     assert np.isfinite(encoder.encode_contexts([("w1", "w2"), ("w1 " * 90, "w2")])).all()

@@ -1,11 +1,27 @@
+"""DialogueCSE and its Siamese baselines: responses in context, their losses, and the plan."""
+
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
-from dial2vec.objectives.dialoguecse import ContextAttention, dialoguecse_loss, refined_by_context
+from conftest import make_dialogue
+from dial2vec.training.auxiliary import TwoLayers
+from dial2vec.training.methods.dialoguecse import (
+    dialoguecse_loss,
+    foreign_utterances,
+    refined_by_context,
+    responses_in_context,
+    responses_with_neighbour,
+    siamese_loss,
+)
+from training.methods.tiny_runs import NUMBERED, SETTINGS, TRAIN, corpus, flat_batch, planned, run
 
 
 def loss_by_definition(contexts, context_mask, responses, response_mask, *, temperature, attention=None):
@@ -24,7 +40,7 @@ def loss_by_definition(contexts, context_mask, responses, response_mask, *, temp
             refined = torch.stack(seen)
             weights = torch.full((len(seen),), 1 / len(seen), dtype=refined.dtype)
             if attention is not None:
-                weights = torch.softmax(torch.stack([attention(row) for row in refined]), 0)
+                weights = torch.softmax(torch.cat([attention(row) for row in refined]), 0)
             guided = (weights[:, None] * refined).sum(0)
             own = response.mean(0)
             logits.append(own @ guided / (own.norm() * guided.norm()) / temperature)
@@ -49,7 +65,7 @@ def random_batch(*, b=3, c=3, s=4, k=5, n=6, d=4, seed=0):
 @pytest.mark.parametrize("temperature", [0.05, 0.1, 0.5])
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
 def test_it_equals_the_definition_with_padding_in_double_precision(temperature, aggregation):
-    attention = ContextAttention(4).double() if aggregation == "attention" else None
+    attention = TwoLayers(4, 1).double() if aggregation == "attention" else None
     batch = random_batch()
     found = dialoguecse_loss(*batch, temperature=temperature, attention=attention)
     expected = loss_by_definition(*batch, temperature=temperature, attention=attention)
@@ -67,7 +83,7 @@ def test_one_true_and_one_foreign_response_give_the_loss_by_hand():
 
 @pytest.mark.parametrize("aggregation", ["mean", "attention"])
 def test_its_gradient_is_that_of_the_definition(aggregation):
-    attention = ContextAttention(4).double() if aggregation == "attention" else None
+    attention = TwoLayers(4, 1).double() if aggregation == "attention" else None
     contexts, context_mask, responses, response_mask = random_batch(b=2, c=2, s=2, k=2, n=2)
 
     def loss(contexts, responses):
@@ -90,7 +106,164 @@ def test_it_is_finite_in_bf16_and_counts_in_fp32():
     contexts, context_mask, responses, response_mask = random_batch()
     half = [contexts.bfloat16().requires_grad_(), responses.bfloat16().requires_grad_()]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = dialoguecse_loss(half[0], context_mask, half[1], response_mask, attention=ContextAttention(4))
+        loss = dialoguecse_loss(half[0], context_mask, half[1], response_mask, attention=TwoLayers(4, 1))
     loss.backward()
     assert loss.dtype == torch.float32
     assert all(torch.isfinite(one.grad).all() for one in half)
+
+
+def siamese_by_definition(contexts, context_mask, responses, response_mask, *, temperature):
+    """Without padding: the mean of the turns' means beside the mean of each response, one at a time."""
+    total = 0.0
+    for b in range(len(responses)):
+        turns = [contexts[b, c][context_mask[b, c].bool()] for c in range(contexts.shape[1])]
+        pooled = [turn.mean(0) for turn in turns if len(turn)]
+        context = sum(pooled) / len(pooled)
+        logits = []
+        for s in range(responses.shape[1]):
+            own = responses[b, s][response_mask[b, s].bool()].mean(0)
+            logits.append(own @ context / (own.norm() * context.norm()) / temperature)
+        total = total - torch.stack(logits).log_softmax(0)[0]
+    return total / len(responses)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.1, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_siamese_loss_equals_the_definition_with_padding_and_a_missing_turn_in_double_precision(temperature, seed):
+    batch = random_batch(seed=seed)
+    expected = siamese_by_definition(*batch, temperature=temperature)
+    torch.testing.assert_close(siamese_loss(*batch, temperature=temperature), expected, rtol=1e-10, atol=1e-12)
+
+
+def test_with_one_context_turn_that_turn_is_the_context():
+    contexts, context_mask, responses, response_mask = (part[1:2] for part in random_batch(seed=4))
+    contexts, context_mask = contexts[:, :1], context_mask[:, :1]
+    own = [responses[0, s][response_mask[0, s].bool()].mean(0) for s in range(responses.shape[1])]
+    turn = contexts[0, 0][context_mask[0, 0].bool()].mean(0)
+    cosines = torch.stack([torch.cosine_similarity(turn, one, dim=0) for one in own])
+    loss = siamese_loss(contexts, context_mask, responses, response_mask, temperature=0.2)
+    torch.testing.assert_close(loss, -(cosines / 0.2).log_softmax(0)[0])
+
+
+def test_siamese_one_true_and_one_foreign_response_give_the_loss_by_hand():
+    # The true response points where the context does, the foreign one across.
+    contexts = torch.tensor([[[[2.0, 0.0]], [[4.0, 0.0]]]])
+    responses = torch.tensor([[[[3.0, 1.0], [1.0, -1.0]], [[0.0, 1.0], [0.0, 5.0]]]])
+    loss = siamese_loss(contexts, torch.ones(1, 2, 1), responses, torch.ones(1, 2, 2), temperature=0.5)
+    assert loss.item() == pytest.approx(math.log(1 + math.exp(-2)), rel=1e-6)
+
+
+def test_siamese_its_gradient_is_that_of_the_definition():
+    contexts, context_mask, responses, response_mask = random_batch(b=2, c=2, s=2, k=2, n=2)
+
+    def loss(contexts, responses):
+        return siamese_loss(contexts, context_mask, responses, response_mask)
+
+    assert torch.autograd.gradcheck(loss, (contexts.requires_grad_(), responses.requires_grad_()))
+
+
+def test_padding_enters_no_pool():
+    contexts, context_mask, responses, response_mask = random_batch()
+    expected = siamese_loss(contexts, context_mask, responses, response_mask)
+    contexts[~context_mask.bool()] = 1e3
+    responses[~response_mask.bool()] = -1e3
+    torch.testing.assert_close(siamese_loss(contexts, context_mask, responses, response_mask), expected)
+
+
+def test_siamese_it_is_finite_in_bf16_and_counts_in_fp32():
+    contexts, context_mask, responses, response_mask = random_batch()
+    half = [contexts.bfloat16().requires_grad_(), responses.bfloat16().requires_grad_()]
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        loss = siamese_loss(half[0], context_mask, half[1], response_mask)
+    loss.backward()
+    assert loss.dtype == torch.float32
+    assert all(torch.isfinite(one.grad).all() for one in half)
+
+
+def test_the_context_is_the_nearest_turns_on_both_sides():
+    rows = responses_in_context(NUMBERED, context_turns=3, min_turns=4)
+    assert rows.tolist() == [[0, -1, 1, -1], [1, 0, 2, -1], [2, 1, 3, 0], [3, 2, 4, 1], [4, 3, -1, 2]]
+    assert responses_in_context(NUMBERED, context_turns=1, min_turns=2)[-2:].tolist() == [[5, -1], [6, 5]]
+
+
+def test_the_neighbour_is_the_turn_before_and_behind_the_first_where_there_is_none():
+    found = responses_with_neighbour(NUMBERED, min_turns=2)
+    assert found.tolist() == [[0, 1], [1, 0], [2, 1], [3, 2], [4, 3], [5, 6], [6, 5]]
+    assert responses_with_neighbour([make_dialogue("x", "a: hi")]).shape == (0, 2)
+
+
+@given(st.lists(st.integers(1, 5), min_size=2, max_size=6), st.integers(0, 99))
+def test_foreign_utterances_are_of_any_other_dialogue_and_never_of_the_own(lengths, seed):
+    first = np.concatenate([[0], np.cumsum(lengths)])
+    owners = np.arange(len(lengths))
+    drawn = foreign_utterances(first, owners, count=200, seed=[seed])
+    for owner, row in zip(owners, drawn, strict=True):
+        others = set(range(first[-1])) - set(range(first[owner], first[owner + 1]))
+        assert set(row.tolist()) <= others
+        # 200 draws of at most 24: one that never comes has a probability of 25 (1 - 1/24)^200 = 0.5 %.
+        assert len(set(row.tolist())) >= 0.7 * len(others)
+    assert (foreign_utterances(first, owners[:1], count=200, seed=[seed])[0] == drawn[0]).all()
+
+
+def test_a_context_turn_that_the_dialogue_lacks_counts_for_nothing(tiny_folder):
+    encoder, found = planned(tiny_folder, "dialoguecse")
+    data = found.data
+    first = next(item for item in range(len(data)) if data.rows[data.order[item, 1]][1] == -1)
+    batch = flat_batch(data, [first])
+    assert (batch.roles[0] == -1).all()
+    hidden = encoder.eval().sequence_states(batch).detach()
+    there = (batch.roles >= 0).long()[None]
+    expected = data.loss(encoder, TRAIN, batch, {})
+    hidden[0] = 1e4
+    again = dialoguecse_loss(hidden[None, :3], there[:, :3], hidden[None, 3:], there[:, 3:], attention=data.auxiliary)
+    torch.testing.assert_close(again, expected)
+
+
+def test_the_true_response_comes_first_and_the_foreign_ones_are_of_other_dialogues(tiny_folder):
+    rows = planned(tiny_folder, "dialoguecse")[1].data.rows
+    assert rows.shape == (8 * 4, 1 + 3 + 2)
+    assert (rows[:, 4:] // 4 != rows[:, :1] // 4).all()
+    before = rows[:, 1] >= 0
+    assert (rows[before, 1] + 1 == rows[before, 0]).all()
+
+
+def guided(guidance, **options):
+    changed = replace(
+        SETTINGS["dialoguecse"].dialoguecse, guidance=guidance, aggregation="mean", mlm_epochs=0.0, **options
+    )
+    return replace(SETTINGS["dialoguecse"], dialoguecse=changed)
+
+
+@pytest.mark.parametrize(("guidance", "turns"), [("siamese_single", 1), ("siamese_multi", 3)])
+def test_a_siamese_loss_is_that_of_the_utterances_read_alone(tiny_folder, guidance, turns):
+    encoder, found = planned(tiny_folder, "dialoguecse", settings=guided(guidance))
+    data, items = found.data, [0, 1, 2, 3]
+    assert data.auxiliary is None
+    assert data.context_turns == turns
+    texts = [turn.text for dialogue in corpus() for turn in dialogue.turns]
+    rows = data.rows[data.order[items, 1]]
+    said = torch.from_numpy(encoder.encode_utterances(["w0" if n < 0 else texts[n] for n in rows.ravel()]))
+    said = said.reshape(*rows.shape, 1, -1)
+    there = torch.from_numpy(rows >= 0)[..., None]
+    context, responses = slice(1, 1 + turns), [0, *range(1 + turns, rows.shape[1])]
+    expected = siamese_loss(said[:, context], there[:, context], said[:, responses], there[:, responses])
+    loss = data.loss(encoder.eval(), TRAIN, flat_batch(data, items), {})
+    torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_siamese_pair_trains_and_its_context_is_the_turn_before(tiny_folder, tmp_path):
+    encoder, found = planned(tiny_folder, "dialoguecse", settings=guided("siamese_single", epochs=8))
+    response, neighbour = found.data.rows[:, :2].T
+    assert (neighbour == np.where(response % 4, response - 1, response + 1)).all()
+    losses = [entry["loss"] for entry in run(encoder, found, tmp_path / "c").history]
+    assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.05
+
+
+def test_a_response_without_any_turn_around_it_does_not_train(tiny_folder):
+    rows = planned(tiny_folder, "dialoguecse", settings=guided("matching", context_turns=1))[1].data.rows
+    assert len(rows) == 8 * 3
+    assert (rows[:, 1] + 1 == rows[:, 0]).all()
+
+
+def test_a_single_utterance_has_no_context():
+    assert responses_in_context([make_dialogue("x", "a: hi")]).shape == (0, 4)

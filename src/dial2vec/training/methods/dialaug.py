@@ -1,82 +1,240 @@
-"""DialAug: contexts find their responses, also damaged ones (Poddar et al. 2022)."""
+"""Method dialaug: contexts find their responses, also damaged contexts (Poddar et al. 2022)."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
 
-from dial2vec.config import Settings
+from dial2vec.config import DialAug, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.backbone import add_token
+from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import one_context
+from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.errors import ArtifactError, SettingsError
-from dial2vec.objectives.dialaug import ViewProjection
-from dial2vec.training.data import whole_batches
+from dial2vec.training.augmentation import TOKEN_WAYS
+from dial2vec.training.augmentation.token_ways import Vocabulary
+from dial2vec.training.auxiliary import TwoLayers, seeded
+from dial2vec.training.data import TrainingSet, whole_batches
 from dial2vec.training.loop import Names
-from dial2vec.training.negatives import Samples
-from dial2vec.training.pairs import contexts_with_answers
-from dial2vec.training.plan import Plan, of_block, of_two_speakers
-from dial2vec.training.responses import ResponseSet
-from dial2vec.training.utterances import seeded
+from dial2vec.training.plan import Given, Plan
+from dial2vec.training.processes import gathered
 
 ROLES = {"any": None, "first": 0, "second": 1}
+# Percentile of the lengths that is the length limit if the settings name none.
+LONG = 95
 
 
-def plan_dialaug(
-    encoder: DialogueEncoder,
-    dialogues: Sequence[Dialogue],
-    samples: Samples,
-    *,
-    settings: Settings,
-    seed: int,
-    vectors: Path,
-) -> Plan:
-    """Prepare contexts with their answers.
+def plan(given: Given) -> Plan:
+    """Prepare contexts with their responses; the trained encoder reads a dialogue as one context.
 
-    :param encoder: the start; reads dialogues as contexts from here on, and gets the token for deleted words where some
-        are deleted and it has none.
-    :param dialogues: all of two speakers may train.
-    :param samples: not used.
-    :param vectors: not used: no vectors are needed beforehand.
-    :raises ArtifactError: when there are fewer than two answers.
-    :raises ModelError: when the start token is to be pooled, and contexts have none.
-    :raises SettingsError: when the token for deleted words is one that marks turns.
+    :raises ArtifactError: if there are fewer than 2 responses.
+    :raises ModelError: if the start token is to be pooled, and contexts have none.
+    :raises SettingsError: if the token for deleted words is one that marks turns.
     """
-    options = settings.dialaug
+    encoder, settings = given.encoder, given.settings
+    options, chosen = settings.dialaug, given.of_two_speakers()
     reading = one_context(encoder.tokens.input, options.pooling)
-    encoder.read_as(reading, option="dialaug.pooling")
-    chosen = of_two_speakers(dialogues)
+    tokens = encoder.tokens_as(reading, option="dialaug.pooling")
     answers = contexts_with_answers(chosen, answering=ROLES[options.answering])
     if len(answers) < 2:
         raise ArtifactError(
             f"the {len(chosen)} dialogues of two speakers have {len(answers)} turns that answer others; expected at "
             "least two. Set dialaug.answering to any, or bring more dialogues."
         )
-    own = of_block(settings.train, options, max_items=options.max_responses)
-    train, order = whole_batches(_words_before(chosen, answers), settings=own, seed=seed)
-    deleting = options.augmentation == "deletion"
-    if deleting and options.deleted in encoder.tokens.style.marks:
-        raise SettingsError(
-            f"dialaug.deleted is {options.deleted}, which marks the turns of input {reading.input}; expected a token "
-            "of its own for deleted words. Set it to another, such as '[DEL]'."
-        )
-    added = deleting and add_token(encoder.backbone, encoder.tokens.tokenizer, options.deleted)
-    data = ResponseSet(
-        chosen,
-        answers,
-        encoder.tokens,
-        order,
-        options=options,
-        beside=seeded(ViewProjection, encoder.dimension, seed=seed),
+    own = given.train_as(options, max_items=options.max_responses)
+    train, order = whole_batches(_words_before(chosen, answers), settings=own, seed=settings.seed)
+    added = None
+    if options.augmentation == "deletion":
+        if options.deleted in tokens.style.marks:
+            raise SettingsError(
+                f"dialaug.deleted is {options.deleted}, which marks the turns of input {reading.input}; expected a "
+                "token of its own for deleted words. Set it to another, such as '[DEL]'."
+            )
+        if options.deleted not in tokens.tokenizer.get_vocab():
+            added = options.deleted
+            # The encoder's own tokenizer gets the token when the plan is carried out.
+            tokens = copy.deepcopy(tokens)
+            tokens.tokenizer.add_tokens([added], special_tokens=True)
+    head = seeded(lambda: TwoLayers(encoder.dimension, encoder.dimension), seed=settings.seed)
+    return Plan(
+        ResponseSet(chosen, answers, tokens, order, options=options, auxiliary=head),
+        train,
+        added=added,
+        reading=reading,
+        names=Names.of_block("dialaug", items="responses"),
     )
-    names = Names.of_block("dialaug", items="responses")
-    return Plan(data, train=train, added=options.deleted if added else None, reading=reading, names=names)
 
 
-def _words_before(dialogues: Sequence[Dialogue], answers: np.ndarray) -> np.ndarray:
-    """Return the number of words in front of each answer, int64 [m]."""
+def contexts_with_answers(dialogues: Sequence[Dialogue], *, answering: int | None = None) -> NDArray[np.int64]:
+    """Return every turn that answers others (Poddar et al. 2022, section 3), int64 [m, 2]: (dialogue, turn).
+
+    Its context is all turns before it.
+
+    :param answering: Role whose turns are answers, 0 for the first speaker; None is any.
+    """
+    rows = [
+        (number, place)
+        for number, dialogue in enumerate(dialogues)
+        for place, role in enumerate(dialogue.roles)
+        if place and answering in (None, role)
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+
+def _words_before(dialogues: Sequence[Dialogue], answers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the number of words before each answer, int64 [m]."""
     words = [np.cumsum([len(turn.text.split()) for turn in dialogue.turns]) for dialogue in dialogues]
     return np.array([words[place][turn - 1] for place, turn in answers], dtype=np.int64)
+
+
+class ResponseSet(TrainingSet):
+    """Items of DialAug: `[context, response]`; every step damages the context in a new way.
+
+    :param dialogues: Dialogues of at least two speakers.
+    :param answers: Result of `contexts_with_answers`, int64 [m, 2].
+    :param tokenizer: Tokenizer that reads dialogues as contexts.
+    :param order: Items of the whole run, int64 [items, 2], from `training_order`; the second column is the answer.
+    :param options: Block `dialaug`.
+    :param auxiliary: Head after which views are contrasted; discarded after training.
+
+    Attribute `longest`: longest input in tokens. A longer context is read from the first turn from which all fit; a
+    turn that is longer alone is cut before its separator. Without `options.max_length` it is the 95th percentile of the
+    contexts (or of the responses, if these are longer), at most the tokenizer's limit.
+    """
+
+    auxiliary: nn.Module
+
+    def __init__(
+        self,
+        dialogues: Sequence[Dialogue],
+        answers: NDArray[np.int64],
+        tokenizer: DialogueTokenizer,
+        order: NDArray[np.int64],
+        *,
+        options: DialAug,
+        auxiliary: nn.Module,
+    ) -> None:
+        super().__init__(tokenizer, order)
+        self.dialogues, self.answers, self.options, self.auxiliary = dialogues, answers, options, auxiliary
+        used = np.unique(answers[np.unique(order[:, 1]), 0])
+        self.words = dict(zip(used, tokenizer.turns_of([dialogues[place] for place in used]), strict=True))
+        self.vocabulary = Vocabulary.of(tokenizer.tokenizer, fixed=tokenizer.style.marks, deleted=options.deleted)
+        self.longest = min(tokenizer.max_length, options.max_length or self._usual_length())
+        self.tokenizer = tokenizer.for_utterances(max_length=self.longest)
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        place, turn = self.answers[self.order[item, 1]]
+        words, roles = self.words[place], self.dialogues[place].roles
+        begin = self.tokenizer.first_that_fits([len(ids) for ids in words[:turn]], self.longest)
+        return [
+            self.tokenizer.assemble(words[first:last], roles[first:last])
+            for first, last in ((begin, turn), (turn, turn + 1))
+        ]
+
+    def _usual_length(self) -> int:
+        """Return the 95th percentile of the lengths in tokens of the inputs that train (Poddar et al. 2022)."""
+        trained = self.answers[np.unique(self.order[:, 1])]
+        begins = {place: np.cumsum([0, *(len(turn) for turn in words)]) for place, words in self.words.items()}
+        # No more turns of a context are read than the input has.
+        firsts = np.maximum(0, trained[:, 1] - (self.tokenizer.style.last_turns or trained[:, 1].max()))
+        lengths = [
+            (
+                begins[place][turn] - begins[place][first] + self.tokenizer.n_special(turn - first),
+                begins[place][turn + 1] - begins[place][turn] + self.tokenizer.n_special(1),
+            )
+            for (place, turn), first in zip(trained, firsts, strict=True)
+        ]
+        return int(np.percentile(lengths, LONG, axis=0, method="higher").max())
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return DialAug's loss; damage is drawn from torch's own generator, which checkpoints keep."""
+        contexts, responses = (Batch(*(getattr(batch, name)[side::2] for name in Batch.__slots__)) for side in (0, 1))
+        if self.options.augmentation == "none":
+            # The context as its own view counts twice in a mean, which is the plain bi-encoder's loss.
+            plain, answers = self._vectors(encoder, contexts), self._vectors(encoder, responses)
+            return dialaug_loss(plain, plain, answers, project=self.auxiliary, contrast=0.0)
+        augment, vocabulary = TOKEN_WAYS[self.options.augmentation], self.vocabulary.to(batch.ids.device)
+        share = {} if self.options.share is None else {"share": self.options.share}
+        damaged = augment(contexts, vocabulary, generator=torch.default_generator, **share)
+        return dialaug_loss(
+            *(self._vectors(encoder, part) for part in (contexts, damaged, responses)),
+            project=self.auxiliary,
+            contrast=self.options.contrast,
+            temperature=self.options.temperature,
+        )
+
+    def _vectors(self, encoder: DialogueEncoder, batch: Batch) -> Tensor:
+        return gathered(pool(encoder.sequence_states(batch), batch.roles, batch.turns, how=self.options.pooling))
+
+
+def dialaug_loss(
+    contexts: Tensor,
+    augmented: Tensor,
+    responses: Tensor,
+    *,
+    project: nn.Module,
+    contrast: float = 0.5,
+    temperature: float = 0.07,
+) -> Tensor:
+    """Let a context find its response in the batch, also when the context was damaged (section 3).
+
+    In plain words: the context, a damaged copy of it and the response are three views of one exchange. Each must find
+    the others among the views of all other exchanges.
+
+    Requirements: contexts with their responses; an augmentation of `training.augmentation`, fresh at each step.
+    Inputs: vectors of contexts, augmented contexts and responses; equal rows are of the same exchange.
+    Relations: trains *contexts and responses* for selection by dot product; `dse_loss` trains single utterances.
+
+    `L = L_CE + 0.5 L_CL`. `L_CE` is the cross-entropy of the true response among those of the batch, by dot product,
+    mean over contexts and augmented contexts. `L_CL` is `nt_xent` of the three projected views.
+
+    :param contexts: Vectors [b, d].
+    :param augmented: Vectors of damaged contexts [b, d].
+    :param responses: Vectors [b, d].
+    :param project: Module from [.., d] to the vectors that are contrasted.
+    :param contrast: Weight of `L_CL`, at least 0; the paper's 0.5.
+    :param temperature: τ of `L_CL`. The paper does not say it; 0.07 is the default of pytorch-metric-learning's loss.
+    :return: scalar, in fp32 or the vectors' own precision if that is higher.
+
+    Example::
+
+        loss = dialaug_loss(encoder(contexts), encoder(augmented), encoder(responses), project=head)
+        loss.backward()
+    """
+    with torch.autocast(contexts.device.type, enabled=False):
+        precision = torch.promote_types(contexts.dtype, torch.float32)
+        contexts, augmented, responses = (vectors.to(precision) for vectors in (contexts, augmented, responses))
+        scores = torch.cat([contexts, augmented]) @ responses.T
+        own = torch.arange(len(responses), device=responses.device).repeat(2)
+        selection = functional.cross_entropy(scores, own)
+        if not contrast:
+            return selection
+        views = torch.stack([project(vectors) for vectors in (contexts, augmented, responses)])
+        return selection + contrast * nt_xent(views, temperature=temperature)
+
+
+def nt_xent(views: Tensor, *, temperature: float) -> Tensor:
+    """Normalised temperature-scaled cross-entropy over several views of each example (Chen et al. 2020, equation 1).
+
+    For every ordered pair of views i, j of one example `-log(e^{s_ij/τ} / (e^{s_ij/τ} + Σ_k e^{s_ik/τ}))`, k over all
+    views of all other examples; mean over pairs.
+
+    :param views: Vectors [v, b, d], v at least 2.
+    :param temperature: τ > 0.
+    """
+    n_views, n_examples, _ = views.shape
+    flat = functional.normalize(views.flatten(0, 1), dim=1)
+    logits = flat @ flat.T / temperature
+    example = torch.arange(n_examples, device=views.device).repeat(n_views)
+    same = example[:, None] == example
+    negatives = logits.masked_fill(same, float("-inf")).logsumexp(1, keepdim=True)
+    terms = torch.logaddexp(logits, negatives) - logits
+    positive = same & ~torch.eye(len(flat), dtype=torch.bool, device=views.device)
+    return terms[positive].mean()

@@ -1,85 +1,264 @@
-"""DialogueCSE: utterances learn from the turns around them (Liu et al. 2021)."""
+"""Method dialoguecse: utterances learn from the turns around them (Liu et al. 2021)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
 
-from dial2vec.config import DialogueCse, Settings
+from dial2vec.config import DialogueCse, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.reading import sentences_apart
+from dial2vec.encoder.tokens import PADDING_ROLE, Batch, TokenSequence
 from dial2vec.errors import ArtifactError
-from dial2vec.objectives.dialoguecse import ContextAttention
-from dial2vec.training.data import training_order
+from dial2vec.training.auxiliary import TwoLayers, seeded
+from dial2vec.training.data import first_turns, training_order, word_counts_of_turns
 from dial2vec.training.loop import Names
-from dial2vec.training.methods.masked import plan_masked
-from dial2vec.training.negatives import Samples
-from dial2vec.training.pairs import (
-    NONE,
-    first_turns,
-    foreign_utterances,
-    responses_in_context,
-    responses_with_neighbour,
-)
-from dial2vec.training.plan import Plan, of_block, of_two_speakers, words_of_turns
-from dial2vec.training.utterances import ContextSet, seeded, utterance_tokenizer
+from dial2vec.training.methods import masked
+from dial2vec.training.plan import Given, Plan
+from dial2vec.training.utterances import NONE, UtteranceSet
 
 
-def plan_dialoguecse(
-    encoder: DialogueEncoder,
-    dialogues: Sequence[Dialogue],
-    samples: Samples,
-    *,
-    settings: Settings,
-    seed: int,
-    vectors: Path,
-) -> Plan:
+def plan(given: Given) -> Plan:
     """Prepare responses with their context turns and foreign responses, and before that words to guess.
 
-    :param encoder: the start; reads dialogues as means of their utterances from here on.
-    :param dialogues: those train that have `dialoguecse.min_turns` turns once those of one speaker in a row are one.
-    :param samples: not used.
-    :param vectors: not used: no vectors are needed beforehand.
-    :raises ArtifactError: when fewer than two dialogues are long enough.
-    :raises ModelError: when words are to be guessed, and the encoder has no masked language model.
+    Dialogues train if they have `dialoguecse.min_turns` turns after consecutive turns of one speaker are merged. The
+    trained encoder reads a dialogue as the mean of its utterances.
+
+    :raises ArtifactError: if fewer than 2 dialogues are long enough.
+    :raises ModelError: if there are words to guess and the encoder has no masked language model.
     """
-    options = settings.dialoguecse
-    merged = [dialogue.merged() for dialogue in of_two_speakers(dialogues)]
+    encoder, settings = given.encoder, given.settings
+    options, seed = settings.dialoguecse, settings.seed
+    merged = [dialogue.merged() for dialogue in given.of_two_speakers()]
     chosen = [dialogue for dialogue in merged if len(dialogue.turns) >= options.min_turns]
     if len(chosen) < 2:
         raise ArtifactError(
             f"{len(chosen)} of the {len(merged)} dialogues of two speakers have {options.min_turns} turns once those "
             "of one speaker in a row are one; expected at least two. Lower dialoguecse.min_turns or bring more of them."
         )
-    train = of_block(settings.train, options, max_items=options.max_responses)
+    train = given.train_as(options, max_items=options.max_responses)
     first, near = first_turns(chosen), _responses(chosen, options)
     owners = np.searchsorted(first, near[:, 0], side="right") - 1
     rows = np.hstack([near, foreign_utterances(first, owners, count=options.negatives, seed=[seed, 4])])
+    order = training_order(word_counts_of_turns(chosen)[rows[:, 0]], passes=1, settings=train, seed=seed)
     weighed = options.aggregation == "attention"
-    data = ContextSet(
-        chosen,
-        rows,
-        utterance_tokenizer(encoder, max_length=options.max_length),
-        training_order(words_of_turns(chosen)[rows[:, 0]], passes=1, settings=train, seed=seed),
-        context_turns=near.shape[1] - 1,
-        temperature=options.temperature,
-        guidance=options.guidance,
-        beside=seeded(ContextAttention, encoder.dimension, seed=seed) if weighed else None,
+    attention = seeded(lambda: TwoLayers(encoder.dimension, 1), seed=seed) if weighed else None
+    return Plan(
+        ContextSet(chosen, rows, encoder.tokens, order, options=options, auxiliary=attention),
+        train,
+        before=masked.plan(replace(given, dialogues=chosen)) if options.mlm_epochs else None,
+        reading=sentences_apart(encoder.tokens.input),
+        names=Names.of_block("dialoguecse", items="responses"),
     )
-    before = plan_masked(encoder, chosen, settings=settings, seed=seed) if options.mlm_epochs else None
-    reading = sentences_apart(encoder.tokens.input)
-    encoder.read_as(reading)
-    names = Names.of_block("dialoguecse", items="responses")
-    return Plan(data, train=train, before=before, reading=reading, names=names)
 
 
 def _responses(dialogues: Sequence[Dialogue], options: DialogueCse) -> NDArray[np.int64]:
-    """Return responses with their context turns, [m, 1 + c]; a response without any teaches nothing."""
+    """Return responses with their context turns, [m, 1 + c]; a response without context teaches nothing."""
     if options.guidance == "siamese_single":
         return responses_with_neighbour(dialogues, min_turns=options.min_turns)
     near = responses_in_context(dialogues, context_turns=options.context_turns, min_turns=options.min_turns)
     return near[(near[:, 1:] != NONE).any(1)]
+
+
+class ContextSet(UtteranceSet):
+    """Items of DialogueCSE: context turns, the response, and foreign responses.
+
+    Rows are those of `responses_in_context`, followed by foreign utterances: [m, 1 + c + negatives]. With guidance
+    "matching", `auxiliary` may be the attention over the context turns.
+    """
+
+    options: DialogueCse
+
+    @property
+    def context_turns(self) -> int:
+        """Number of context turns, c."""
+        return self.rows.shape[1] - 1 - self.options.negatives
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        row = self.rows[self.order[item, 1]]
+        context, responses = row[1 : 1 + self.context_turns], [row[0], *row[1 + self.context_turns :]]
+        return [self.joined(number) for number in [*context, *responses]]
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the loss of DialogueCSE, or of its Siamese baselines."""
+        each, c = self.rows.shape[1], self.context_turns
+        hidden = encoder.sequence_states(batch).unflatten(0, (-1, each))
+        mask = (batch.roles != PADDING_ROLE).unflatten(0, (-1, each))
+        sides = (hidden[:, :c], mask[:, :c], hidden[:, c:], mask[:, c:])
+        if self.options.guidance == "matching":
+            return dialoguecse_loss(*sides, temperature=self.options.temperature, attention=self.auxiliary)
+        return siamese_loss(*sides, temperature=self.options.temperature)
+
+
+def responses_in_context(
+    dialogues: Sequence[Dialogue], *, context_turns: int = 3, min_turns: int = 4
+) -> NDArray[np.int64]:
+    """Return every utterance with its nearest turns on both sides (Liu et al. 2021, section 3), int64 [m, 1 + c].
+
+    The first column is the response, the others are its context: the turn before it, the turn after it, the second
+    turn before it, and so on, -1 if the dialogue has no such turn.
+
+    :param dialogues: Dialogues with consecutive turns of one speaker merged (`Dialogue.merged`).
+    :param context_turns: c, at least 1.
+    :param min_turns: Shortest dialogue in turns; the paper's 4.
+    """
+    steps = [(place // 2 + 1) * (1 if place % 2 else -1) for place in range(context_turns)]
+    rows = []
+    for begin, dialogue in zip(first_turns(dialogues), dialogues, strict=False):
+        n = len(dialogue.turns)
+        if n >= min_turns:
+            rows += [
+                [begin + place, *(begin + place + step if 0 <= place + step < n else NONE for step in steps)]
+                for place in range(n)
+            ]
+    return np.array(rows, dtype=np.int64).reshape(-1, 1 + context_turns)
+
+
+def responses_with_neighbour(dialogues: Sequence[Dialogue], *, min_turns: int = 4) -> NDArray[np.int64]:
+    """Return every utterance with the turn before it, the first of a dialogue with the turn after it, int64 [m, 2].
+
+    :param dialogues: Dialogues with consecutive turns of one speaker merged.
+    :param min_turns: Shortest dialogue in turns, at least 2.
+    """
+    response, before, after = responses_in_context(dialogues, context_turns=2, min_turns=min_turns).T
+    return np.column_stack([response, np.where(before == NONE, after, before)])
+
+
+def foreign_utterances(
+    first: NDArray[np.int64], owners: NDArray[np.int64], *, count: int, seed: Sequence[int]
+) -> NDArray[np.int64]:
+    """Draw utterances from other dialogues, uniformly and with replacement, int64 [m, count].
+
+    :param first: Result of `first_turns`, for at least 2 dialogues.
+    :param owners: Dialogue of each row, int64 [m]; its own utterances are not drawn.
+    :param seed: Seed of the draws, which do not depend on later rows.
+    """
+    own = first[owners + 1] - first[owners]
+    shares = np.random.default_rng(list(seed)).random((len(owners), count))
+    # Drawn among all others as if the own ones did not exist, then moved past the own ones if they come later.
+    drawn = (shares * (first[-1] - own)[:, None]).astype(np.int64)
+    return drawn + np.where(drawn >= first[owners][:, None], own[:, None], 0)
+
+
+def dialoguecse_loss(
+    contexts: Tensor,
+    context_mask: Tensor,
+    responses: Tensor,
+    response_mask: Tensor,
+    *,
+    temperature: float = 0.1,
+    attention: nn.Module | None = None,
+) -> Tensor:
+    """Let an utterance resemble its view from the context more than foreign utterances resemble theirs (section 3).
+
+    In plain words: each turn around a response picks out of the response what is related to that turn. For the true
+    response this is much like the response as a whole; for a response from elsewhere it is not.
+
+    Requirements: dialogues of at least four turns; utterances that are encoded alone; negatives from other dialogues.
+    Inputs: a response, its context turns on both sides, and other responses.
+    Relations: trains vectors of *utterances* by the turns around them; `dse_loss` takes only the next utterance.
+
+    :param contexts: Token vectors of the context turns [b, c, k, d].
+    :param context_mask: 1 for a token, 0 for padding [b, c, k]; a missing turn has no token, and at least one has.
+    :param responses: Token vectors [b, s, n, d], the true response first.
+    :param response_mask: 1 for a token, 0 for padding [b, s, n].
+    :param temperature: τ > 0; the paper's 0.1.
+    :param attention: Module from [..., d] to [..., 1], the logits by which context turns are weighed (section 3.2);
+        None takes the mean of the turns, which the paper found better.
+    :return: scalar, `-log softmax over the responses of cos(R, R̃) / τ` of the true one, mean over the batch, in fp32 or
+        the vectors' own precision if that is higher.
+
+    Example::
+
+        loss = dialoguecse_loss(contexts, context_mask, responses, response_mask)
+        loss.backward()
+    """
+    own, refined = refined_by_context(contexts, context_mask, responses, response_mask)
+    spoken = context_mask.any(2)[:, None, :]
+    with torch.autocast(responses.device.type, enabled=False):
+        if attention is None:
+            weights = spoken / spoken.sum(2, keepdim=True).clamp(min=1)
+        else:
+            weights = attention(refined).squeeze(-1).masked_fill(~spoken, float("-inf")).softmax(2)
+        guided = (weights.to(refined.dtype)[..., None] * refined).sum(2)
+        return _true_response(own, guided, temperature)
+
+
+def refined_by_context(
+    contexts: Tensor, context_mask: Tensor, responses: Tensor, response_mask: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the pooled responses [b, s, d], and each as every context turn sees it, pooled, [b, s, c, d].
+
+    `M = U R^T / sqrt(d)`, refined `M R`, mean over the tokens of U. The mean comes first, since both products are
+    linear: `mean(U) R^T R / sqrt(d)`, without a matrix of tokens against tokens. In fp32, whatever the autocast.
+
+    :param contexts: Token vectors U of the context turns [b, c, k, d].
+    :param context_mask: 1 for a token, 0 for padding [b, c, k]; a context turn without tokens gives zeros.
+    :param responses: Token vectors R [b, s, n, d].
+    :param response_mask: 1 for a token, 0 for padding [b, s, n].
+    """
+    with torch.autocast(responses.device.type, enabled=False):
+        tokens, own = _masked(responses, response_mask)
+        _, context = _masked(contexts, context_mask)
+        matched = torch.einsum("bcd,bsnd->bscn", context, tokens) / tokens.shape[-1] ** 0.5
+        return own, torch.einsum("bscn,bsnd->bscd", matched, tokens)
+
+
+def siamese_loss(
+    contexts: Tensor,
+    context_mask: Tensor,
+    responses: Tensor,
+    response_mask: Tensor,
+    *,
+    temperature: float = 0.1,
+) -> Tensor:
+    """Let an utterance resemble the turns around it more than foreign utterances do: the paper's Siamese baselines.
+
+    In plain words: every utterance is the mean of its tokens, and a context the mean of its turns. The true response
+    must be nearer to the context than responses from elsewhere.
+
+    Requirements: utterances that are encoded alone; negatives from other dialogues.
+    Inputs: those of `dialoguecse_loss`. One context turn is the paper's SiameseBERT-S, several are SiameseBERT-M.
+    Relations: in `dialoguecse_loss` the context turns see the tokens of the response, which the paper found better;
+    here context and response meet as finished vectors. `dse_loss` takes negatives from the batch instead of drawn ones.
+
+    :param contexts: Token vectors of the context turns [b, c, k, d].
+    :param context_mask: 1 for a token, 0 for padding [b, c, k]; a missing turn has no token, and at least one has.
+    :param responses: Token vectors [b, s, n, d], the true response first.
+    :param response_mask: 1 for a token, 0 for padding [b, s, n].
+    :param temperature: τ > 0; the paper's 0.1.
+    :return: scalar, `-log softmax over the responses of cos(C, R) / τ` of the true one, mean over the batch, in fp32 or
+        the vectors' own precision if that is higher.
+
+    Example::
+
+        loss = siamese_loss(contexts, context_mask, responses, response_mask)
+        loss.backward()
+    """
+    with torch.autocast(responses.device.type, enabled=False):
+        _, own = _masked(responses, response_mask)
+        spoken = context_mask.any(2).to(own.dtype)[..., None]
+        # A missing turn is zeros in the sum, and not counted.
+        context = _masked(contexts, context_mask)[1].sum(1) / spoken.sum(1).clamp(min=1)
+        return _true_response(context[:, None], own, temperature)
+
+
+def _masked(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tokens [b, u, n, d] with zeros at padding, and the mean token of each utterance [b, u, d]."""
+    precision = torch.promote_types(hidden.dtype, torch.float32)
+    present = mask.to(precision)[..., None]
+    tokens = hidden.to(precision) * present
+    return tokens, tokens.sum(2) / present.sum(2).clamp(min=1)
+
+
+def _true_response(first: Tensor, second: Tensor, temperature: float) -> Tensor:
+    """Return the cross-entropy of response 0 by the cosines of two sides [b, s, d]."""
+    logits = functional.cosine_similarity(first, second, dim=2, eps=1e-8) / temperature
+    return -functional.log_softmax(logits, dim=1)[:, 0].mean()

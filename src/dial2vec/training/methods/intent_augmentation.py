@@ -1,17 +1,21 @@
-"""Dialogues learn from variants of themselves that keep the intent, and from some that do not (methods, section 5)."""
+"""Method intent_augmentation: dialogues learn from variants that keep their intent, and from some that do not."""
 
 from __future__ import annotations
 
 import functools
 import hashlib
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
-from dial2vec.config import IntentAugmentation, Settings
+from dial2vec.config import IntentAugmentation, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.tokens import PADDING_ROLE, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.vector_cache import fingerprint_of
 from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
@@ -19,65 +23,52 @@ from dial2vec.training.augmentation import WAYS, Tools
 from dial2vec.training.augmentation.kept import kept_variants
 from dial2vec.training.augmentation.masked import load_masked
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
-from dial2vec.training.data import whole_batches
+from dial2vec.training.data import TrainingSet, whole_batches, word_counts
 from dial2vec.training.loop import Names
-from dial2vec.training.negatives import Samples
-from dial2vec.training.plan import Plan, of_block, words_of
-from dial2vec.training.variants import VariantSet
+from dial2vec.training.plan import Given, Plan
+from dial2vec.training.processes import gathered
 
 CORRUPTING = "replacement"
 
 
-def plan_intent_augmentation(
-    encoder: DialogueEncoder,
-    dialogues: Sequence[Dialogue],
-    samples: Samples,
-    *,
-    settings: Settings,
-    seed: int,
-    vectors: Path,
-) -> Plan:
+def plan(given: Given) -> Plan:
     """Make a variant of each dialogue that keeps its intent, and with a masked language model one that does not.
 
-    :param samples: says which dialogues may train; its negatives are not used.
-    :param vectors: folder in which the variants are kept, in one of their own.
-    :raises ArtifactError: when fewer than two dialogues have a variant.
+    :raises ArtifactError: if fewer than 2 dialogues have a variant.
     """
-    options = settings.intent_augmentation
-    lot = np.random.default_rng([seed, 5]).permutation(len(samples.dialogues))[: options.max_dialogues]
-    chosen = [dialogues[place] for place in samples.dialogues[np.sort(lot)]]
-    folder = vectors / "variants"
+    encoder, settings = given.encoder, given.settings
+    options, seed = settings.intent_augmentation, settings.seed
+    chosen = given.drawn(options.max_dialogues, stream=5)
+    folder = given.vectors / "variants"
     claim(folder, _fingerprint(options, encoder, chosen, seed=seed))
     tools = functools.cache(lambda: tools_for(options, encoder, chosen, seed=seed))
     make = functools.partial(kept_variants, tools=tools, seed=seed, folder=folder)
-    preserved = _preserved(chosen, options.ways, make, seed=seed)
-    kept = [place for place, variant in enumerate(preserved) if variant is not None]
-    if len(kept) < 2:
+    variants = zip(chosen, _preserved(chosen, options.ways, make, seed=seed), strict=True)
+    pairs = [(dialogue, variant) for dialogue, variant in variants if variant is not None]
+    if len(pairs) < 2:
         raise ArtifactError(
-            f"{len(kept)} of the {len(chosen)} dialogues that may train have a variant by {', '.join(options.ways)}; "
+            f"{len(pairs)} of the {len(chosen)} dialogues that may train have a variant by {', '.join(options.ways)}; "
             "expected at least two. Bring longer dialogues, or other intent_augmentation.ways."
         )
-    originals = [chosen[place] for place in kept]
-    own = of_block(settings.train, options, max_items=None)
-    train, order = whole_batches(words_of(originals), settings=own, seed=seed)
+    originals = [dialogue for dialogue, _ in pairs]
+    train, order = whole_batches(word_counts(originals), settings=given.train_as(options), seed=seed)
     data = VariantSet(
         originals,
-        [variant for variant in preserved if variant is not None],
-        make(originals, CORRUPTING) if options.masked_model else [None] * len(kept),
+        [variant for _, variant in pairs],
+        make(originals, CORRUPTING) if options.masked_model else [None] * len(pairs),
         encoder.tokens,
         order,
-        temperature=options.temperature,
-        max_length=options.max_length,
+        options=options,
     )
-    # Its loss looks at whole vectors: a head that the start was saved with is on it while it trains.
-    return Plan(data, encoder.head, train=train, names=Names.of_block("intent_augmentation"))
+    # The loss takes whole vectors: a head that the start was saved with stays on the encoder during training.
+    return Plan(data, train, encoder.head, names=Names.of_block("intent_augmentation"))
 
 
 def tools_for(options: IntentAugmentation, encoder: DialogueEncoder, train: Sequence[Dialogue], *, seed: int) -> Tools:
-    """Return what the ways of the settings need, as far as the settings name it.
+    """Return the tools that the ways of the settings need.
 
-    :param train: what is learned from: turns to lend, and their order.
-    :raises ModelError: when a model cannot be loaded.
+    :param train: Dialogues whose turns are lent, and whose order of turns is learned.
+    :raises ModelError: if a model cannot be loaded.
     """
     needs = {need for way in options.ways for need in WAYS[way].needs}
     translators = map(load_translator, options.translation_models)
@@ -92,7 +83,7 @@ def tools_for(options: IntentAugmentation, encoder: DialogueEncoder, train: Sequ
 def _fingerprint(
     options: IntentAugmentation, encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, seed: int
 ) -> str:
-    """Identify variants; models beside the encoder go by their names: changed weights need a new name."""
+    """Identify variants; models other than the encoder are known by name: changed weights need a new name."""
     models = (options.masked_model, options.translation_models)
     ids = [dialogue.dialogue_id for dialogue in dialogues]
     made_by = (fingerprint_of(encoder, dialogues, "fp32"), ids, options.ways, models, seed)
@@ -106,11 +97,83 @@ def _preserved(
     *,
     seed: int,
 ) -> list[Dialogue | None]:
-    """Return a variant of each dialogue by a way drawn for it, None where that way changes nothing."""
+    """Return a variant of each dialogue by a way drawn for it, None if that way changes nothing."""
     drawn = np.random.default_rng([seed, 6]).integers(len(ways), size=len(dialogues))
-    found: list[Dialogue | None] = [None] * len(dialogues)
+    variants: list[Dialogue | None] = [None] * len(dialogues)
     for way in dict.fromkeys(ways):
         places = [place for place, number in enumerate(drawn) if ways[number] == way]
         for place, variant in zip(places, make([dialogues[place] for place in places], way), strict=True):
-            found[place] = variant
-    return found
+            variants[place] = variant
+    return variants
+
+
+class VariantSet(TrainingSet):
+    """Items `[dialogue, preserving variant, corrupted variant]`.
+
+    :param dialogues: Dialogues that train.
+    :param preserved: Variant of each dialogue that keeps its intent.
+    :param corrupted: Variant of each dialogue that does not, None if nothing could be corrupted.
+    :param tokenizer: Tokenizer of the encoder.
+    :param order: Items of the whole run, int64 [items, 2], from `training_order`; the second column is the dialogue.
+    :param options: Block `intent_augmentation`; dialogues and variants train on their first `max_length` tokens.
+    """
+
+    def __init__(
+        self,
+        dialogues: Sequence[Dialogue],
+        preserved: Sequence[Dialogue],
+        corrupted: Sequence[Dialogue | None],
+        tokenizer: DialogueTokenizer,
+        order: NDArray[np.int64],
+        *,
+        options: IntentAugmentation,
+    ) -> None:
+        super().__init__(tokenizer, order)
+        self.options = options
+        self.dialogues = tokenizer.dialogues(dialogues)
+        self.preserved = tokenizer.dialogues(preserved)
+        known = iter(tokenizer.dialogues([variant for variant in corrupted if variant is not None]))
+        self.corrupted = [tokenizer.nothing() if variant is None else next(known) for variant in corrupted]
+
+    def __getitem__(self, item: int) -> list[TokenSequence]:
+        place, limit = self.order[item, 1], self.options.max_length
+        return [part[place].first(limit) for part in (self.dialogues, self.preserved, self.corrupted)]
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the loss of intent augmentation; a variant that does not exist is no negative."""
+        dialogues, preserved, corrupted = gathered(encoder(batch)).unflatten(0, (-1, 3)).unbind(1)
+        exists = gathered((batch.roles[2::3] != PADDING_ROLE).any(1))
+        return intent_augmentation_loss(dialogues, preserved, corrupted[exists], temperature=self.options.temperature)
+
+
+def intent_augmentation_loss(
+    dialogues: Tensor, preserved: Tensor, corrupted: Tensor, *, temperature: float = 0.05
+) -> Tensor:
+    """Bring a dialogue near to a variant with its intent, and away from the batch and from variants without it.
+
+    In plain words: turns can be reordered, shortened or lengthened without changing what a dialogue is about; replace
+    the words that carry the intent, and it is another dialogue that only looks the same.
+
+    Requirements: variants made by `dial2vec augment`.
+    Inputs: vectors of dialogues, of one preserving variant each, and of any number of corrupted ones.
+    Relations: trains vectors of *dialogues*, as `dial2vec_loss` does, with negatives that keep the dialogue's style.
+
+    `-log(e^{cos(x_i, y_i)/τ} / (Σ_j e^{cos(x_i, y_j)/τ} + Σ_h e^{cos(x_i, z_h)/τ}))`, mean over i.
+
+    :param dialogues: Vectors x [b, d].
+    :param preserved: Vectors y [b, d].
+    :param corrupted: Vectors z [h, d]; h = 0 is an ordinary in-batch softmax.
+    :param temperature: τ > 0.
+    :return: scalar, in fp32 or the vectors' own precision if that is higher.
+
+    Example::
+
+        loss = intent_augmentation_loss(encoder(dialogues), encoder(preserved), encoder(corrupted))
+        loss.backward()
+    """
+    with torch.autocast(dialogues.device.type, enabled=False):
+        precision = torch.promote_types(dialogues.dtype, torch.float32)
+        anchors = functional.normalize(dialogues.to(precision), dim=1)
+        others = functional.normalize(torch.cat([preserved, corrupted]).to(precision), dim=1)
+        logits = anchors @ others.T / temperature
+        return functional.cross_entropy(logits, torch.arange(len(anchors), device=anchors.device))

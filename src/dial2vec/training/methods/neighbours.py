@@ -1,4 +1,7 @@
-"""Neighbourhood learning: maps fitted in closed form, and training to the same targets (docs/recipe.md)."""
+"""Method neighbours: each dialogue is pulled towards its nearest dialogues, and nothing is pushed apart.
+
+Maps are fitted to these targets in closed form, and the encoder trains towards the same targets (docs/recipe.md).
+"""
 
 from __future__ import annotations
 
@@ -9,69 +12,96 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
 
-from dial2vec.config import Settings, Train
+from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.nearest import neighbourhood_size
+from dial2vec.encoder.nearest import nearest
+from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.vector_cache import kept_vectors
-from dial2vec.objectives.neighbours import centred, fit_map, neighbour_targets
-from dial2vec.training.data import NeighbourSet, training_order
-from dial2vec.training.negatives import Samples
-from dial2vec.training.plan import Plan, words_of
+from dial2vec.training.data import TrainingSet, training_order, word_counts
+from dial2vec.training.plan import Given, Plan
 
-# Fewer dialogues have no neighbourhood to learn from: five neighbours would be a twentieth of the corpus or more.
+# Fewer dialogues have no neighbourhood to learn from: five neighbours would be at least a twentieth of the corpus.
 LEAST_DIALOGUES = 100
-# The map falls back to the identity where the corpus is too small to say: 0.8 d / n in units of the mean eigenvalue
-# (n = 200, d = 384: 1.5; n = 1,000 and more: 0.3, below which dialogues of unseen topics pay for the known ones).
-# The cautious map is held back ten times as much.
+# The map falls back to the identity if the corpus is too small: 0.8 d / n in units of the mean eigenvalue (n = 200,
+# d = 384: 1.5; n = 1,000 and more: 0.3, below which dialogues of unseen topics pay for the known ones). The cautious
+# map has ten times the ridge.
 LEAST_RIDGE, RIDGE_PER_DIMENSION, CAUTION = 0.3, 0.8, 10.0
 CAUTIOUS, MAP = "cautious map", "map"
+# Share of a dialogue's own vector in its target, and the number of times that the neighbours' targets are averaged.
+OWN_SHARE = 0.2
+ROUNDS = 2
 
 
-def plan_neighbours(
-    encoder: DialogueEncoder,
-    dialogues: Sequence[Dialogue],
-    samples: Samples,
-    *,
-    settings: Settings,
-    seed: int,
-    vectors: Path,
-) -> Plan:
-    """Find each dialogue's neighbours by the start's vectors, fit the maps, and prepare training to the same targets.
-
-    :param encoder: the start; gets the head beneath which it trains.
-    :param vectors: folder in which the start's vectors are kept.
-    """
-    options = settings.train
-    lot = np.random.default_rng([seed, 0]).permutation(len(samples.dialogues))[: options.neighbourhood]
-    chosen = [dialogues[place] for place in samples.dialogues[np.sort(lot)]]
+def plan(given: Given) -> Plan:
+    """Find each dialogue's neighbours by the start's vectors, fit the maps, and prepare training to the targets."""
+    encoder, settings = given.encoder, given.settings
+    chosen = given.drawn(settings.train.neighbourhood, stream=0)
     if len(chosen) < LEAST_DIALOGUES:
         return Plan(
             None,
+            settings.train,
             note=f"The start was kept: learning from neighbours needs at least {LEAST_DIALOGUES} training dialogues "
             f"with two speakers and sample.min_turns turns, and there are {len(chosen)}.",
         )
-    fitted = fit_maps(encoder, chosen, settings=options, vectors=vectors)
-    encoder.head = fitted.centring
-    data = NeighbourSet(
-        encoder.tokens.dialogues(chosen),
-        fitted.targets,
-        encoder.tokens,
-        training_order(words_of(chosen), passes=1, settings=options, seed=seed),
-        max_length=options.max_length,
-    )
-    return Plan(data, fitted.centring, fitted.maps, chosen)
+    fitted = fit_maps(encoder, chosen, settings=settings.train, vectors=given.vectors)
+    order = training_order(word_counts(chosen), passes=1, settings=settings.train, seed=settings.seed)
+    sequences = encoder.tokens.dialogues(chosen)
+    data = NeighbourSet(sequences, fitted.targets, encoder.tokens, order, max_length=settings.train.max_length)
+    return Plan(data, settings.train, fitted.centring, fitted.maps, chosen)
+
+
+class NeighbourSet(TrainingSet):
+    """Items of neighbourhood learning: a tokenised dialogue, and the target that it is pulled to.
+
+    :param sequences: Tokenised dialogues that may train.
+    :param targets: Targets of the dialogues, unit rows [m, d] float32.
+    :param tokenizer: Tokenizer that pads the sequences.
+    :param order: Items of the whole run, int64 [items, 2], from `training_order`; the second column is the dialogue.
+    :param max_length: Longest sequence in tokens; longer dialogues train on their beginning.
+    """
+
+    def __init__(
+        self,
+        sequences: Sequence[TokenSequence],
+        targets: NDArray[np.float32],
+        tokenizer: DialogueTokenizer,
+        order: NDArray[np.int64],
+        *,
+        max_length: int,
+    ) -> None:
+        super().__init__(tokenizer, order)
+        self.sequences, self.targets, self.max_length = sequences, targets, max_length
+
+    def __getitem__(self, item: int) -> tuple[TokenSequence, NDArray[np.float32]]:
+        place = self.order[item, 1]
+        return self.sequences[place].first(self.max_length), self.targets[place]
+
+    def collate(self, items: list[tuple[TokenSequence, NDArray[np.float32]]]) -> dict[str, Tensor]:
+        """Pad items to their longest sequence, int64 [items, 1, n], and add `targets`, float32 [items, d]."""
+        targets = torch.from_numpy(np.stack([target for _, target in items]))
+        return super().collate([[sequence] for sequence, _ in items]) | {"targets": targets}
+
+    def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
+        """Return the neighbourhood loss."""
+        return neighbour_loss(encoder(batch), extra["targets"])
+
+    def count_cut(self) -> int:
+        """Return the number of dialogues that train without their end."""
+        return sum(self.sequences[place].first(self.max_length).cut > 0 for place in np.unique(self.order[:, 1]))
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """What the neighbourhoods of one encoder give.
 
-    :param centring: the head that removes what all dialogues share, and maps nothing.
-    :param maps: centred linear maps to the targets, by name, the most cautious first.
-    :param targets: unit rows [n, d] float32, where each dialogue is pulled to.
+    :param centring: Head that removes what all dialogues share, and maps nothing.
+    :param maps: Centred linear maps to the targets, by name, the most cautious first.
+    :param targets: Unit rows [n, d] float32; each dialogue is pulled to its row.
     """
 
     centring: Head
@@ -82,8 +112,8 @@ class Fitted:
 def fit_maps(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, settings: Train, vectors: Path) -> Fitted:
     """Encode the dialogues without a head, and fit the maps that bring them to the targets of their neighbours.
 
-    :param dialogues: at least two.
-    :param vectors: folder in which the encoder's vectors are kept.
+    :param dialogues: Dialogues to encode, at least 2.
+    :param vectors: Folder that keeps the encoder's vectors.
     """
     with encoder.without_head():
         pooled = kept_vectors(encoder, dialogues, folder=vectors, precision=settings.precision)
@@ -100,3 +130,96 @@ def fit_maps(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, setting
         for name, strength in ((CAUTIOUS, CAUTION * ridge), (MAP, ridge))
     }
     return Fitted(head(np.eye(d, dtype=np.float32)), maps, targets)
+
+
+def neighbourhood_size(n: int) -> int:
+    """Return the number of neighbours per dialogue in a corpus of n: a quarter of the root of n, at least 5.
+
+    Too many reach beyond the topic; too few carry the noise of single dialogues. Topics grow with the corpus, and so
+    does their number. 200 dialogues: 5, 1,000: 8, 5,000: 18, 20,000: 35. Measured in docs/recipe.md.
+    """
+    return max(1, min(n - 1, max(5, round(n**0.5 / 4))))
+
+
+def centred(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return unit vectors about the mean direction of the corpus, [n, d], and that mean [d].
+
+    :param vectors: Pooled vectors [n, d] float32.
+    """
+    units = _units(vectors)
+    mean = units.mean(axis=0)
+    return _units(units - mean), mean
+
+
+def neighbour_targets(units: NDArray[np.float32], *, k: int) -> NDArray[np.float32]:
+    """Return the target of each dialogue: mostly the mean of its neighbours, taken twice. Unit rows [n, d].
+
+    `T_0 = Z`, `T_r = unit(0.2 Z + 0.8 mean of T_{r-1} over the k nearest others)`, two rounds. The second round adds
+    the neighbours' own neighbours, with less weight: a short random walk on the neighbourhood graph.
+
+    :param units: Centred unit vectors Z [n, d] float32.
+    :param k: Neighbours of each dialogue, 1 to n - 1.
+    """
+    among = nearest(units, k=k)
+    targets = units
+    for _ in range(ROUNDS):
+        average = targets[among[:, 0]].copy()
+        for place in range(1, k):
+            average += targets[among[:, place]]
+        targets = _units(OWN_SHARE * units + (1 - OWN_SHARE) / k * average)
+    return targets
+
+
+def fit_map(
+    units: NDArray[np.float32], targets: NDArray[np.float32], *, ridge: float, identity: float
+) -> NDArray[np.float32]:
+    """Return the linear map [d, d] that brings dialogues nearest to their targets, in closed form.
+
+    Minimises `|Z W - T|^2 / n + λ |W - c I|^2`, so `W = (G + λ I)^-1 (Z^T T / n + λ c I)` with `G = Z^T Z / n`
+    and λ = ridge x mean eigenvalue of G. In directions about which the corpus says nothing, W falls back to c times
+    the identity: c = 0 forgets such directions, c = 1 leaves them as they were.
+
+    :param units: Z [n, d] float32, centred unit rows.
+    :param targets: T [n, d] float32.
+    :param ridge: Strength > 0, in units of the mean eigenvalue.
+    :param identity: c, 0 to 1.
+    """
+    n, d = units.shape
+    z = units.astype(np.float64)
+    gram = z.T @ z / n
+    # If all vectors are zero there is no eigenvalue to measure by, and any strength gives c times the identity.
+    strength = max(ridge * np.trace(gram) / d, 1e-12)
+    right = z.T @ targets.astype(np.float64) / n + strength * identity * np.eye(d)
+    fitted: NDArray[np.float32] = np.linalg.solve(gram + strength * np.eye(d), right).astype(np.float32)
+    return fitted
+
+
+def neighbour_loss(vectors: Tensor, targets: Tensor) -> Tensor:
+    """Pull each dialogue towards the average of its neighbourhood.
+
+    In plain words: dialogues that are already near each other belong together a little more than the encoder says.
+    Nothing is pushed away, so dialogues of one topic are never driven apart for being different dialogues.
+
+    Requirements: a start whose nearest neighbours mostly share a topic; a few hundred dialogues.
+    Inputs: dialogues with targets from `neighbour_targets`; no negatives.
+    Relations: `fit_map` reaches the same targets by a matrix, in seconds; training the encoder goes further, because
+    the encoder also learns which words of a dialogue matter. `dial2vec_loss` tells a dialogue from copies with one
+    side replaced; that helps weak encoders, and drives topics of strong ones apart.
+
+    :param vectors: Vectors of the encoder [b, d], of any length.
+    :param targets: Unit rows [b, d].
+    :return: scalar fp32, mean of 1 - cosine, in [0, 2].
+
+    Example::
+
+        units, mean = centred(start_vectors)
+        loss = neighbour_loss(encoder(batch), torch.from_numpy(neighbour_targets(units, k=10))[rows])
+        loss.backward()
+    """
+    return (1 - functional.cosine_similarity(vectors.float(), targets.float(), dim=1)).mean()
+
+
+def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
+    return units

@@ -1,4 +1,4 @@
-"""Words to be guessed: the head on the encoder's own weights, the masks, and that training goes on after a kill."""
+"""Words to guess: the head on the encoder's own weights, the masks, and resuming after a kill."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from transformers import BertConfig, BertForMaskedLM
 from dial2vec.config import DialogueCse, Settings, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
-from dial2vec.training.loop import train
-from dial2vec.training.masked import masked_head
 from dial2vec.training.methods import masked
-from dial2vec.training.methods.masked import plan_masked
+from dial2vec.training.methods.masked import masked_head
+from dial2vec.training.plan import Given
 from tiny_models import build
-
-from .test_utterances import corpus, flat_batch
+from training.methods.tiny_runs import corpus, flat_batch, run
 
 SETTINGS = Settings(
     train=Train(frozen_share=0.5, log_steps=1, checkpoint_steps=1, precision="fp32", warmup_share=0.0),
@@ -34,14 +32,10 @@ def quick(monkeypatch):
     monkeypatch.setattr(masked, "LEARNING_RATE", 1e-2)
 
 
-def plan(folder, *, seed=1, **options):
+def planned(folder, *, seed=1, **options):
     encoder = DialogueEncoder.from_pretrained(folder)
     settings = replace(SETTINGS, dialoguecse=replace(SETTINGS.dialoguecse, **options))
-    return encoder, plan_masked(encoder, corpus(), settings=settings, seed=seed)
-
-
-def run(encoder, found, folder):
-    return train(encoder, found.data, settings=found.train, seed=1, checkpoints=folder, fingerprint="x")
+    return encoder, masked.plan(Given(encoder, corpus(), None, replace(settings, seed=seed), None))
 
 
 def test_only_the_heads_own_weights_train_beside_and_its_decoder_is_the_encoders_table(tiny_folder):
@@ -107,7 +101,7 @@ def test_roberta_gets_a_head_too(tmp_path):
 
 
 def test_a_guess_among_45_equally_likely_tokens_costs_log_45_and_no_guess_nothing(tiny_folder):
-    encoder, found = plan(tiny_folder)
+    encoder, found = planned(tiny_folder)
     torch.nn.init.zeros_(encoder.backbone.get_input_embeddings().weight)
     batch = flat_batch(found.data, range(8))
     torch.manual_seed(0)
@@ -121,7 +115,7 @@ def test_a_guess_among_45_equally_likely_tokens_costs_log_45_and_no_guess_nothin
 
 
 def test_masks_hide_words_only_and_no_more_than_they_should(tiny_folder, monkeypatch):
-    encoder, found = plan(tiny_folder)
+    encoder, found = planned(tiny_folder)
     batch = flat_batch(found.data, range(32))
     seen = {}
 
@@ -129,7 +123,7 @@ def test_masks_hide_words_only_and_no_more_than_they_should(tiny_folder, monkeyp
         seen["ids"] = ids
         return torch.zeros(*ids.shape, 45, requires_grad=True)
 
-    monkeypatch.setattr(found.data.beside, "forward", watch)
+    monkeypatch.setattr(found.data.auxiliary, "forward", watch)
     torch.manual_seed(0)
     n_changed = n_words = 0
     for _ in range(50):
@@ -144,17 +138,17 @@ def test_masks_hide_words_only_and_no_more_than_they_should(tiny_folder, monkeyp
 
 @pytest.mark.parametrize(("epochs", "most", "expected"), [(0.5, None, 16), (1.5, None, 48), (0.5, 10, 5), (0.01, 5, 1)])
 def test_of_an_epoch_that_is_not_whole_a_random_part_is_read(tiny_folder, epochs, most, expected):
-    order = plan(tiny_folder, mlm_epochs=epochs, mlm_max_utterances=most)[1].data.order[:, 1]
+    order = planned(tiny_folder, mlm_epochs=epochs, mlm_max_utterances=most)[1].data.order[:, 1]
     assert len(order) == expected
     assert len(np.unique(order)) == min(expected, most or 32)
-    again, other = (plan(tiny_folder, mlm_epochs=epochs, mlm_max_utterances=most, seed=s)[1].data for s in (1, 2))
+    again, other = (planned(tiny_folder, mlm_epochs=epochs, mlm_max_utterances=most, seed=s)[1].data for s in (1, 2))
     assert np.array_equal(again.order[:, 1], order)
     assert not np.array_equal(other.order[:, 1], order)
 
 
 def test_guessing_gets_better_and_every_layer_trains(tiny_folder, tmp_path, quick):
     start = DialogueEncoder.from_pretrained(tiny_folder)
-    encoder, found = plan(tiny_folder, mlm_epochs=12.0)
+    encoder, found = planned(tiny_folder, mlm_epochs=12.0)
     losses = [entry["loss"] for entry in run(encoder, found, tmp_path / "c").history]
     assert np.mean(losses[-6:]) < np.mean(losses[:6]) - 0.1
     before = dict(start.backbone.named_parameters())
@@ -165,15 +159,15 @@ def test_guessing_gets_better_and_every_layer_trains(tiny_folder, tmp_path, quic
 
 def test_many_steps_leave_few_checkpoints(tiny_folder, quick, monkeypatch):
     monkeypatch.setattr(masked, "MOST_CHECKPOINTS", 2)
-    _, found = plan(tiny_folder, mlm_epochs=5.0)
+    _, found = planned(tiny_folder, mlm_epochs=5.0)
     # 5 x 32 utterances in batches of 8 are 20 steps.
     assert found.train.checkpoint_steps == 10
 
 
 def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path, quick, monkeypatch):
-    encoder, found = plan(tiny_folder)
+    encoder, found = planned(tiny_folder)
     run(encoder, found, tmp_path / "whole")
-    cut, interrupted = plan(tiny_folder)
+    cut, interrupted = planned(tiny_folder)
     steps, loss = [], interrupted.data.loss
 
     def killed(*given):
@@ -185,6 +179,6 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path
     monkeypatch.setattr(interrupted.data, "loss", killed)
     with pytest.raises(KeyboardInterrupt):
         run(cut, interrupted, tmp_path / "cut")
-    again, rest = plan(tiny_folder)
+    again, rest = planned(tiny_folder)
     assert run(again, rest, tmp_path / "cut").resumed_from == 3
     assert all(torch.equal(again.state_dict()[name], value) for name, value in encoder.state_dict().items())
