@@ -278,7 +278,7 @@ def test_weight_decay_spares_biases_and_norms_also_where_two_rates_hold():
     trainer = loop.Trainer(
         model=module, args=loop._arguments(replace(SETTINGS, weight_decay=0.1), 1, Path("unused"), "constant")
     )
-    loop._give_a_rate_of_their_own(module["beside"], trainer.create_optimizer(), 0.5)
+    loop._set_rate(module["beside"], trainer.create_optimizer(), 0.5)
     found = {
         id(weights): (group["lr"], group["weight_decay"])
         for group in trainer.optimizer.param_groups

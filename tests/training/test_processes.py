@@ -22,10 +22,11 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import SettingsError
 from dial2vec.training import loop
 from dial2vec.training.data import whole_batches
+from dial2vec.training.loop import ProcessBatches
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, carry_out
-from dial2vec.training.processes import ProcessBatches, by_the_first, gathered, meet, rank, the_first_first
+from dial2vec.training.processes import by_the_first, gathered, meet, rank, the_first_first
 
 INTERRUPTED = "dial2vec"
 TRAIN = Train(max_dialogues=21, batch_size=5, gradient_accumulation=1, learning_rate=1e-2, log_steps=1, epochs=1)

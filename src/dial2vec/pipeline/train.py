@@ -1,4 +1,4 @@
-"""Stage train: dialogues to candidates, the encoders among which stage `select` chooses."""
+"""Stage train: dialogues to candidates, from which stage `select` chooses."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from dial2vec.training.negatives import Samples
 from dial2vec.training.plan import Given, Plan, carry_out
 from dial2vec.training.processes import meet, rank, the_first_first
 
-# The blocks of params.yaml that training depends on.
+# Blocks of params.yaml on which training depends.
 TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augmentation")
 
 
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
-    """Train the starting encoder by `train.method`; resumes a run of the same data and settings that was killed."""
+    """Train the starting encoder by `train.method`; a killed run with the same data and settings is resumed."""
     meet()
     dialogues, samples = list(read_dialogues(artifacts.split("train"))), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
@@ -50,7 +50,7 @@ def _write(
 ) -> str:
     maps = {0: plan.maps}
     if plan.neighbourhood and result.steps:
-        # Training moved the dialogues, so the last checkpoint has neighbourhoods and maps of its own.
+        # Training changed the vectors, so the last checkpoint has its own neighbourhoods and maps.
         folder = artifacts.vectors / "trained"
         maps[result.steps] = fit_maps(encoder, plan.neighbourhood, settings=settings.train, vectors=folder).maps
     count = write_candidates(

@@ -1,1 +1,1 @@
-"""What every method trains on, the loop that does it, and what it leaves behind."""
+"""Training: the items of every method, the loop that trains on them, and the candidates that it writes."""

@@ -1,4 +1,4 @@
-"""What training leaves for the choice: the start, the heads fitted on it, the weights of every checkpoint."""
+"""Candidates for the choice: the start, the heads fitted on it, and the weights of every checkpoint."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TRAINED_HEAD, BENEATH = "head.safetensors", "beneath.safetensors"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One encoder that may be chosen: the start, with these changes.
+    """One encoder that may be chosen: the start with these changes.
 
-    :param name: for people: "start", "map", "checkpoint of step 30".
-    :param step: optimiser steps behind it; 0 for the start and for heads fitted on it.
-    :param weights: file of the weights that training changed, None where it changed none.
-    :param head: file of the head, None for none.
-    :param beneath: file of weights that were changed before those of `weights`, None for none.
-    :param added: a token that the start lacks.
-    :param reading: how it reads dialogues, None for as the start does.
+    :param name: Name for people: "start", "map", "checkpoint of step 30".
+    :param step: Optimiser steps so far; 0 for the start and for heads fitted on it.
+    :param weights: File of the weights that training changed; None if it changed none.
+    :param head: File of the head; None for no head.
+    :param beneath: File of weights to load before those of `weights`; None if there are none.
+    :param added: Token that the start lacks; None if there is none.
+    :param reading: Way of reading dialogues; None is the start's.
     """
 
     name: str
@@ -47,7 +47,7 @@ START = Candidate("start", 0)
 
 
 def save_weights(encoder: DialogueEncoder, path: Path) -> None:
-    """Write the weights that training may change (those that are not frozen), atomically."""
+    """Write the weights that are not frozen, atomically."""
     weights = {name: value.detach().cpu() for name, value in encoder.named_parameters() if value.requires_grad}
     with atomic_path(path) as temporary:
         save_file(weights, temporary)
@@ -63,15 +63,14 @@ def write_candidates(
     added: str | None = None,
     reading: Reading | None = None,
 ) -> int:
-    """Write all candidates of a training run, the start first, and return how many.
+    """Write all candidates of a training run, the start first, and return their number.
 
-    :param checkpoints: folder with the `weights-<step>.safetensors` of the run.
-    :param head: what was on the encoder while it trained, None for nothing.
-    :param maps: heads fitted on the vectors of a step, by step and name, the most cautious first; those of step 0 are
-        the start's.
-    :param beneath: file with the weights from which the checkpoints were trained on, None where that was the start.
-    :param added: a token that the encoder got before it trained, None for none.
-    :param reading: how the checkpoints read dialogues, None for as the start does.
+    :param checkpoints: Folder with the `weights-<step>.safetensors` of the run.
+    :param head: Head on the encoder during training; None for no head.
+    :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the start.
+    :param beneath: File with the weights that the run started from; None if it started from the start.
+    :param added: Token that the encoder got before training; None if there is none.
+    :param reading: Way in which the checkpoints read dialogues; None is the start's.
     """
     maps = maps or {}
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
@@ -81,7 +80,7 @@ def write_candidates(
             head.save(temporary / TRAINED_HEAD)
         if beneath is not None:
             shutil.copyfile(beneath, temporary / BENEATH)
-        listed = [START]
+        candidates = [START]
         for step in [0, *steps]:
             trained = START
             if step:
@@ -96,30 +95,29 @@ def write_candidates(
                     added=added,
                     reading=reading,
                 )
-                listed.append(trained)
+                candidates.append(trained)
             for name, fitted in maps.get(step, {}).items():
                 file = f"{name.replace(' ', '-')}-{step}.safetensors"
                 fitted.save(temporary / file)
-                listed.append(replace(trained, name=f"{name} of step {step}" if step else name, head=file))
-        write_json(temporary / INDEX, [asdict(candidate) for candidate in listed])
-    return len(listed)
+                candidates.append(replace(trained, name=f"{name} of step {step}" if step else name, head=file))
+        write_json(temporary / INDEX, [asdict(candidate) for candidate in candidates])
+    return len(candidates)
 
 
 def read_candidates(folder: Path) -> list[Candidate]:
     """Return the candidates of a training run in order of their step, the start first."""
     entries = read_json(folder / INDEX)
-    read = [Reading(**entry["reading"]) if entry.get("reading") else None for entry in entries]
-    return [Candidate(**entry | {"reading": reading}) for entry, reading in zip(entries, read, strict=True)]
+    readings = [Reading(**entry["reading"]) if entry.get("reading") else None for entry in entries]
+    return [Candidate(**entry | {"reading": reading}) for entry, reading in zip(entries, readings, strict=True)]
 
 
 def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
     """Turn a freshly loaded start into one of its candidates, and return it.
 
-    It reads as the candidate does, which without a reading is as the start. A head that the start was saved with is
-    left on no weights that were trained without one.
+    A head that the start was saved with is removed if the candidate's weights were trained without one.
 
-    :raises ArtifactError: when the weights of the candidate are missing, damaged or do not fit the encoder.
-    :raises ModelError: likewise for its head, or when the encoder cannot read so.
+    :raises ArtifactError: if the weights of the candidate are missing, damaged or do not fit the encoder.
+    :raises ModelError: if its head is missing or damaged, or the encoder cannot read dialogues in its way.
     """
     encoder.read_as(candidate.reading)
     if candidate.added is not None:
@@ -131,7 +129,7 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
         try:
             unknown = encoder.load_state_dict(load_file(path), strict=False).unexpected_keys
         except (OSError, SafetensorError, RuntimeError) as error:
-            # PyTorch lists what does not fit line by line.
+            # PyTorch lists mismatches line by line.
             reason = " ".join(str(error).split())
             raise ArtifactError(f"{path} cannot be loaded ({reason}). Delete {folder} and run `make run`.") from error
         if unknown:

@@ -51,7 +51,7 @@ class TrainingSet(Dataset[Any]):
         """Return the loss of a batch, a scalar.
 
         :param batch: Sequences of all items in one list.
-        :param extra: What `collate` returns besides the sequences.
+        :param extra: Other tensors that `collate` returned.
         """
         raise NotImplementedError
 
@@ -140,6 +140,6 @@ def whole_batches(words: NDArray[np.int64], *, settings: Train, seed: int) -> tu
     if fitting.batch_size % n_processes():
         raise SettingsError(
             f"{n_processes()} processes cannot share a batch of {fitting.batch_size} items evenly, which method "
-            f"{settings.method} has to. Make its batch_size a multiple of `processes`, or set processes: 1."
+            f"{settings.method} needs. Make its batch_size a multiple of `processes`, or set processes: 1."
         )
     return fitting, training_order(words, passes=1, settings=fitting, seed=seed, whole=True)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 from tqdm.auto import tqdm
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments, set_seed
 
@@ -26,10 +26,10 @@ from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim
 from dial2vec.training.candidates import save_weights
 from dial2vec.training.data import TrainingSet
-from dial2vec.training.processes import ProcessBatches, by_the_first, gathered, meet, n_processes, rank
+from dial2vec.training.processes import by_the_first, gathered, meet, n_processes, rank
 
 WHOLE = "WHOLE"
-# Each candidate is all trained weights on disk, and encodes dev for the choice.
+# Each candidate stores all trained weights, and encodes dev for the choice.
 MOST_CANDIDATES = 40
 Schedule = Literal["linear", "constant"]
 CHECKPOINT_FILES = ("model.safetensors", "optimizer.pt", "scheduler.pt", "trainer_state.json", "training_args.bin")
@@ -39,11 +39,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """How a training run is spoken of.
+    """Words for messages about a training run.
 
-    :param block: of params.yaml, that its settings are from.
-    :param items: what it trains on, in the plural.
-    :param remedy: what to do when it diverges, without a full stop.
+    :param block: Block of params.yaml with its settings.
+    :param items: Name of its items, in the plural.
+    :param remedy: Advice if the run diverges, without a full stop.
     """
 
     block: str = "train"
@@ -52,12 +52,12 @@ class Names:
 
     @classmethod
     def of_block(cls, block: str, *, items: str = "dialogues") -> Names:
-        """Return the names of a run whose rate and temperature are a block's."""
+        """Return the words for a run with rate and temperature in a block."""
         return cls(block, items, f"Lower {block}.learning_rate or raise {block}.temperature in params.yaml")
 
 
 class _Objective(nn.Module):
-    """What the Trainer trains: the encoder with its loss."""
+    """The encoder with its loss, as the Trainer wants it."""
 
     def __init__(self, encoder: DialogueEncoder, settings: Train, data: TrainingSet) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class _Objective(nn.Module):
         self.read = self.read + named["attention_mask"].sum() * self.counts
 
     def tokens_read(self) -> float:
-        """Return the tokens that all processes read, padding left out."""
+        """Return the number of tokens that all processes read, without padding."""
         return float(gathered(torch.as_tensor(self.read, device=self.encoder.device).reshape(1)).sum())
 
     def forward(
@@ -90,8 +90,30 @@ class _Objective(nn.Module):
             return {"loss": self.data.loss(self.encoder, self.settings, batch, extra) * share}
 
 
+class ProcessBatches(Dataset[dict[str, Tensor]]):
+    """The batches of a training run; each process reads every n-th item of a batch.
+
+    A short batch can leave a process without an item; that process takes the first item, with weight 0. `share` in a
+    batch is the factor of its loss: with it, the mean over the processes is the mean over the whole batch.
+
+    :param batch_size: Items of a whole batch, all processes together.
+    """
+
+    def __init__(self, data: TrainingSet, *, batch_size: int, n_processes: int, rank: int) -> None:
+        self.data, self.batch_size, self.n_processes, self.rank = data, batch_size, n_processes, rank
+
+    def __len__(self) -> int:
+        return -(-len(self.data) // self.batch_size)
+
+    def __getitem__(self, step: int) -> dict[str, Tensor]:
+        items = range(step * self.batch_size, min((step + 1) * self.batch_size, len(self.data)))
+        own = items[self.rank :: self.n_processes]
+        share = torch.tensor(len(own) * self.n_processes / len(items))
+        return self.data.collate([self.data[item] for item in own or items[:1]]) | {"share": share}
+
+
 class _Trainer(Trainer):
-    """The Trainer, whose processes share each batch: a step is as large with several of them as with one."""
+    """A Trainer whose processes share each batch: a step has the same size with any number of processes."""
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         if n_processes() == 1:
@@ -102,25 +124,25 @@ class _Trainer(Trainer):
             n_processes=n_processes(),
             rank=rank(),
         )
-        # Batches of one, which are batches already: without a batch size the Trainer cannot skip what is done.
+        # An item is a whole batch already; without a batch size the Trainer cannot skip finished steps.
         return DataLoader(data, batch_size=1, collate_fn=itemgetter(0), pin_memory=self.args.dataloader_pin_memory)
 
 
 class _MarkWhole(TrainerCallback):
-    """Keeps the weights of every checkpoint as a candidate, and writes a mark last into the checkpoint.
+    """Keeps the weights of every checkpoint as a candidate, then marks the checkpoint as whole.
 
-    A checkpoint without the mark was being written when the process was killed.
+    A checkpoint without the mark was not finished when the process was killed.
     """
 
     def __init__(self, encoder: DialogueEncoder) -> None:
         self.encoder = encoder
 
     def on_step_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
-        # A checkpoint does not keep the losses since the last log, so a resumed run would log another mean.
+        # A checkpoint does not keep the losses since the last log; a resumed run would log another mean.
         control.should_log |= state.global_step % args.save_steps == 0
 
     def on_save(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
-        # Every process has put what is its own into the checkpoint.
+        # All processes have written their parts of the checkpoint.
         meet()
         if not state.is_world_process_zero:
             return
@@ -130,14 +152,14 @@ class _MarkWhole(TrainerCallback):
 
 
 class _Progress(TrainerCallback):
-    """A bar with loss and learning rate on a terminal; a line per logged step in a log file."""
+    """Shows a bar with loss and learning rate on a terminal; writes a line per logged step to a log file."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
 
     def on_train_begin(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
         if rank() > 0:
-            # Other items, other dropout. A run that is resumed takes up its own draws behind this.
+            # Other items, other dropout. A resumed run restores its own random state later.
             torch.manual_seed(args.seed + rank())
         self.bar = tqdm(
             total=state.max_steps, initial=state.global_step, unit="step", disable=rank() > 0 or not sys.stderr.isatty()
@@ -162,16 +184,16 @@ class _Progress(TrainerCallback):
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a training run leaves behind.
+    """Record of a training run.
 
-    :param history: one entry per logged step: "step", "loss", "learning_rate", "grad_norm".
-    :param steps: optimiser steps.
-    :param items: different items that were trained on.
-    :param items_are: what they are: "dialogues", "pairs".
-    :param cut: those among them of which something was longer than the training's limit and was left out.
-    :param resumed_from: step of the checkpoint that this process began with, 0 for a fresh start.
-    :param seconds: wall-clock seconds of this process's part.
-    :param tokens: that the encoder read per step, padding left out; mean over this process's steps.
+    :param history: One entry per logged step: "step", "loss", "learning_rate", "grad_norm".
+    :param steps: Optimiser steps.
+    :param items: Number of different items.
+    :param items_are: Name of the items: "dialogues", "pairs".
+    :param cut: Number of items with a part that was cut at the length limit.
+    :param resumed_from: Step of the checkpoint that this process started from, 0 for a fresh start.
+    :param seconds: Wall-clock seconds of this process's part.
+    :param tokens: Tokens per step, without padding; mean over this process's steps.
     """
 
     history: list[dict[str, float]]
@@ -185,7 +207,7 @@ class Trained:
 
     @classmethod
     def nothing(cls) -> Trained:
-        """Return what a run without items leaves."""
+        """Return the record of a run without items."""
         return cls([], steps=0, items=0, items_are="dialogues", cut=0, resumed_from=0, seconds=0.0, tokens=0.0)
 
 
@@ -205,14 +227,14 @@ def train(
 
     Each checkpoint's weights stay as `weights-<step>.safetensors` in `checkpoints`, from the first to the last step.
 
-    :param data: the items of the whole run, in order, with their loss.
-    :param checkpoints: folder of this run's checkpoints; emptied when it belongs to another `fingerprint`.
-    :param fingerprint: identifies data, settings and starting encoder.
-    :param auxiliary_rate: learning rate of what `data` trains beside the encoder; None is the encoder's.
-    :param schedule: of the learning rate, behind the warm-up.
-    :param names: how the run is spoken of; None is as of block `train`.
-    :raises SettingsError: when every weight is frozen.
-    :raises Dial2vecError: when loss or weights are no longer finite.
+    :param data: Items of the whole run, in order, with their loss.
+    :param checkpoints: Folder of this run's checkpoints; emptied if it belongs to another `fingerprint`.
+    :param fingerprint: Identity of data, settings and starting encoder.
+    :param auxiliary_rate: Learning rate of `data.auxiliary`; None is the encoder's.
+    :param schedule: Learning rate after the warm-up.
+    :param names: Words for messages about the run; None is those for block `train`.
+    :raises SettingsError: if every weight is frozen.
+    :raises Dial2vecError: if loss or weights are no longer finite.
     """
     names = names or Names()
     start = by_the_first(lambda: last_whole_checkpoint(checkpoints, fingerprint))
@@ -231,7 +253,7 @@ def train(
     )
     trainer.remove_callback(PrinterCallback)
     if objective.auxiliary is not None and auxiliary_rate is not None:
-        _give_a_rate_of_their_own(objective.auxiliary, trainer.create_optimizer(), auxiliary_rate)
+        _set_rate(objective.auxiliary, trainer.create_optimizer(), auxiliary_rate)
     result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     objective.counting.remove()
     encoder.eval()
@@ -269,12 +291,12 @@ def _history(trainer: Trainer) -> list[dict[str, float]]:
     ]
 
 
-def _diverged(found: str, names: Names) -> Dial2vecError:
-    return Dial2vecError(f"{found}. {names.remedy}.")
+def _diverged(reason: str, names: Names) -> Dial2vecError:
+    return Dial2vecError(f"{reason}. {names.remedy}.")
 
 
-def _give_a_rate_of_their_own(module: nn.Module, optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Move a module's weights out of the Trainer's groups into like ones (with decay, without) of another rate."""
+def _set_rate(module: nn.Module, optimizer: torch.optim.Optimizer, rate: float) -> None:
+    """Give a module's weights a learning rate of their own: move them to new groups, with and without decay."""
     own = {id(weights) for weights in module.parameters()}
     for group in list(optimizer.param_groups):
         moved = [weights for weights in group["params"] if id(weights) in own]
@@ -284,20 +306,20 @@ def _give_a_rate_of_their_own(module: nn.Module, optimizer: torch.optim.Optimize
 
 
 def _with_few_candidates(settings: Train, n_items: int) -> Train:
-    """Return the settings with as many steps between checkpoints as leave no more than `MOST_CANDIDATES` of them."""
+    """Return the settings with enough steps between checkpoints for at most `MOST_CANDIDATES` of them."""
     steps = math.ceil(math.ceil(n_items / settings.batch_size) / settings.gradient_accumulation)
-    least = math.ceil(steps / MOST_CANDIDATES)
-    if settings.checkpoint_steps >= least:
+    interval = math.ceil(steps / MOST_CANDIDATES)
+    if settings.checkpoint_steps >= interval:
         return settings
-    log.info("a checkpoint every %d steps, not %d: at most %d", least, settings.checkpoint_steps, MOST_CANDIDATES)
-    return replace(settings, checkpoint_steps=least)
+    log.info("a checkpoint every %d steps, not %d: at most %d", interval, settings.checkpoint_steps, MOST_CANDIDATES)
+    return replace(settings, checkpoint_steps=interval)
 
 
 def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule) -> TrainingArguments:
     arguments = TrainingArguments(
         output_dir=str(checkpoints),
         seed=seed,
-        # All epochs are laid out in the training set already, in order.
+        # The training set already contains all epochs, in order.
         num_train_epochs=1,
         train_sampling_strategy="sequential",
         per_device_train_batch_size=settings.batch_size,
@@ -307,7 +329,7 @@ def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule
         lr_scheduler_type="linear" if schedule == "linear" else "constant_with_warmup",
         weight_decay=settings.weight_decay,
         max_grad_norm=settings.max_gradient_norm,
-        # A loss that is no number must be seen, not replaced by the mean of those before.
+        # A loss that is NaN must be seen, not replaced by the mean of earlier ones.
         logging_nan_inf_filter=False,
         logging_steps=settings.log_steps,
         logging_first_step=True,
@@ -318,22 +340,22 @@ def _arguments(settings: Train, seed: int, checkpoints: Path, schedule: Schedule
         dataloader_pin_memory=torch.cuda.is_available(),
         disable_tqdm=True,
         report_to=[],
-        # Several processes without a GPU have to be told so.
+        # Several processes do not find out by themselves that there is no GPU.
         use_cpu=n_processes() > 1 and not torch.cuda.is_available(),
     )
-    # One GPU: several would make each step that many times as large. Asking first lets the Trainer set up its device.
+    # One GPU per process: more would multiply the size of each step. Reading n_gpu first sets up the device.
     if arguments.n_gpu > 1:
         arguments._n_gpu = 1
     return arguments
 
 
 def last_whole_checkpoint(folder: Path, fingerprint: str) -> Path | None:
-    """Return the newest checkpoint that was written to its end and belongs to this run; delete all others."""
+    """Return the newest whole checkpoint of this run; delete all others."""
     if not claim(folder, fingerprint):
         return None
-    found = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
-    whole = next((path for path in found if _is_whole(path)), None)
-    for path in found:
+    newest_first = sorted(folder.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]), reverse=True)
+    whole = next((path for path in newest_first if _is_whole(path)), None)
+    for path in newest_first:
         if path != whole:
             shutil.rmtree(path)
     if whole:

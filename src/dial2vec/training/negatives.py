@@ -19,11 +19,11 @@ from dial2vec.files import atomic_path
 
 KeepRole = Literal["random", "first", "second"]
 
-# On average, which is enough to draw from: 50 dialogues lend some 300 turns of each role.
+# Mean size of a cluster: 50 dialogues have about 300 turns of each role, enough to draw from.
 DIALOGUES_PER_CLUSTER = 50
-# In a smaller cluster a dialogue would mostly be drawn from itself.
-LEAST_DIALOGUES = 10
-# More of them would take longer than the square of the corpus allows.
+# In a smaller cluster most draws would be from the dialogue itself.
+SMALLEST_CLUSTER = 10
+# With more, the time of k-means would grow with the square of the corpus.
 MOST_CLUSTERS = 1000
 
 
@@ -32,12 +32,12 @@ class Samples:
     """Which dialogues train, and their negatives.
 
     Turns are numbered through the whole training split, first dialogue first. A negative lists, for each turn of
-    its dialogue, the number of the turn whose text stands there: its own number where the role is kept.
+    its dialogue, the number of the turn that replaces it; a turn of the kept role has its own number.
 
-    :param dialogues: int32 [m], places in the training split of the dialogues that train.
+    :param dialogues: Places in the training split of the dialogues that train, int32 [m].
     :param first_turn: int64 [m + 1]; dialogue i's turns are columns `first_turn[i]:first_turn[i + 1]` of `negatives`.
-    :param negatives: int32 [passes, N - 1, columns].
-    :param kept: int16 [passes, N - 1, m], the role that was kept.
+    :param negatives: Turn numbers, int32 [passes, N - 1, columns].
+    :param kept: Role that was kept, int16 [passes, N - 1, m].
     """
 
     dialogues: NDArray[np.int32]
@@ -54,9 +54,9 @@ class Samples:
 
     @classmethod
     def load(cls, path: Path) -> Samples:
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
-        :raises ArtifactError: when the file is missing or half-written.
+        :raises ArtifactError: if the file is missing or half-written.
         """
         try:
             with np.load(path) as file:
@@ -81,18 +81,19 @@ def draw_samples(
 ) -> Samples:
     """Draw the negatives of every dialogue that can train.
 
-    A dialogue can train when it has at least `min_turns` turns and two speakers. For a negative, one role keeps its
-    turns and each turn of every other role is replaced by a turn drawn uniformly from all turns of that role in the
+    A dialogue can train if it has at least `min_turns` turns and two speakers. In a negative, one role keeps its
+    turns. Each turn of every other role is replaced by a turn drawn uniformly from all turns of that role in the
     whole training split, or in the dialogue's own cluster.
 
-    :param train: the training split; read once, and of each dialogue only who speaks when is kept.
+    :param train: Training split; read once, and only the speakers of its turns are kept in memory.
     :param negatives: N - 1, negatives per dialogue and pass (the paper: 9).
-    :param passes: how often each dialogue is used per epoch, each time with fresh negatives (the release: 10).
+    :param passes: Uses of each dialogue per epoch, each with new negatives (the release: 10).
     :param keep_role: "random" draws the kept role per negative (the paper), "first" and "second" fix it
         (the release keeps one fixed role throughout).
-    :param seed: each pass draws from its own stream, so pass 0 is the same whatever `passes` is.
-    :param clusters: int64 [n], the cluster of each dialogue of the training split, from 0 on; None draws from all.
-        Negatives of the own cluster share topic and style with the dialogue, so that neither tells them apart.
+    :param min_turns: Shortest dialogue in turns.
+    :param seed: Seed; each pass draws from its own stream, so pass 0 does not depend on `passes`.
+    :param clusters: Cluster of each dialogue of the training split, int64 [n], from 0; None draws from all dialogues.
+        Negatives from the own cluster share topic and style with the dialogue, so neither gives them away.
     """
     lengths, speakers, roles = _who_speaks(train)
     first = np.concatenate([[0], np.cumsum(lengths)])
@@ -123,21 +124,21 @@ def _who_speaks(train: Iterable[Dialogue]) -> tuple[NDArray[np.int64], NDArray[n
     """Return turns and speakers per dialogue, int64 [n], and the role of every turn, int16."""
     lengths, speakers, roles = array("q"), array("q"), array("h")
     for dialogue in train:
-        said = dialogue.roles
-        lengths.append(len(said))
-        speakers.append(max(said) + 1)
-        roles.extend(said)
+        own = dialogue.roles
+        lengths.append(len(own))
+        speakers.append(max(own) + 1)
+        roles.extend(own)
     return np.array(lengths, dtype=np.int64), np.array(speakers, dtype=np.int64), np.array(roles, dtype=np.int16)
 
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The turns of each role that may stand in for one another: all of them, or those of one cluster.
+    """The turns of each role that can replace one another: all of them, or those of one cluster.
 
-    :param n_roles: number of roles.
-    :param turns: of each role, its turns, sorted by cluster.
-    :param cluster: cluster of every turn of the training split; None when there is one pool per role.
-    :param first: of each role, where each cluster begins in `turns`, and where the last one ends.
+    :param n_roles: Number of roles.
+    :param turns: Turns of each role, sorted by cluster.
+    :param cluster: Cluster of every turn of the training split; None if there is one pool per role.
+    :param first: Start of each cluster in `turns`, and end of the last one, for each role.
     """
 
     n_roles: int
@@ -149,20 +150,20 @@ class Pools:
     def of(cls, roles: NDArray[np.int16], cluster: NDArray[np.int64] | None) -> Pools:
         """Sort the turns into pools.
 
-        :param roles: of every turn of the training split.
-        :param cluster: of every turn likewise.
+        :param roles: Role of every turn of the training split.
+        :param cluster: Cluster of every turn; None is one pool per role.
         """
         n_roles = int(roles.max(initial=-1)) + 1
         turns = [np.flatnonzero(roles == role) for role in range(n_roles)]
         first = []
         if cluster is not None:
-            turns = [found[np.argsort(cluster[found], kind="stable")] for found in turns]
+            turns = [own[np.argsort(cluster[own], kind="stable")] for own in turns]
             bounds = np.arange(int(cluster.max(initial=-1)) + 2)
-            first = [np.searchsorted(cluster[found], bounds) for found in turns]
-        return cls(n_roles, [found.astype(np.int32) for found in turns], cluster, first)
+            first = [np.searchsorted(cluster[own], bounds) for own in turns]
+        return cls(n_roles, [own.astype(np.int32) for own in turns], cluster, first)
 
     def draw(self, turns: NDArray[np.int64], role: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Draw a stand-in for each of some turns of one role, uniformly from its pool."""
+        """Draw a replacement for each of some turns of one role, uniformly from its pool."""
         if self.cluster is None:
             return self.turns[role][rng.integers(0, len(self.turns[role]), size=len(turns))]
         clusters, first = self.cluster[turns], self.first[role]
@@ -172,11 +173,12 @@ class Pools:
 def cluster_dialogues(
     dialogues: Sequence[Dialogue], *, encoder: Encoder, seed: int, vectors: Path
 ) -> NDArray[np.int64]:
-    """Return the cluster of each dialogue, int64 [n], from 0 on: k-means by cosine, about 50 dialogues in each, and
-    10 at least where the corpus has them.
+    """Return the cluster of each dialogue, int64 [n], from 0: k-means by cosine with about 50 dialogues per cluster.
 
-    :param encoder: settings of the starting encoder.
-    :param vectors: folder in which the start's vectors are kept.
+    No cluster has fewer than 10 dialogues, unless the corpus has.
+
+    :param encoder: Settings of the starting encoder.
+    :param vectors: Folder that keeps the start's vectors.
     """
     # Imported here: drawing negatives from all dialogues needs no encoder.
     from sklearn.cluster import MiniBatchKMeans
@@ -190,9 +192,9 @@ def cluster_dialogues(
     n_clusters = min(max(1, len(dialogues) // DIALOGUES_PER_CLUSTER), MOST_CLUSTERS)
     fitted = MiniBatchKMeans(n_clusters, random_state=seed, n_init=3, batch_size=4096).fit(units)
     sizes = np.bincount(fitted.labels_, minlength=n_clusters)
-    # The dialogues of a small cluster go to the nearest one that is large enough.
-    large = np.flatnonzero(sizes >= min(LEAST_DIALOGUES, len(dialogues)))
+    # The dialogues of a small cluster move to the nearest large cluster.
+    large = np.flatnonzero(sizes >= min(SMALLEST_CLUSTER, len(dialogues)))
     moved = np.flatnonzero(~np.isin(fitted.labels_, large)) if len(large) else np.zeros(0, dtype=np.int64)
-    found = fitted.labels_.astype(np.int64)
-    found[moved] = large[(units[moved] @ fitted.cluster_centers_[large].T).argmax(axis=1)]
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    clusters = fitted.labels_.astype(np.int64)
+    clusters[moved] = large[(units[moved] @ fitted.cluster_centers_[large].T).argmax(axis=1)]
+    return np.unique(clusters, return_inverse=True)[1].astype(np.int64)

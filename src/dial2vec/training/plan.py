@@ -84,7 +84,7 @@ class Plan:
     :param schedule: Learning rate after the warm-up.
     :param before: Plan to carry out first (masked words); its last weights are the start of this plan's training.
     :param added: Token that the encoder lacks and gets (`dial2vec.encoder.backbone.add_token`); None adds none.
-    :param reading: How the trained encoder reads dialogues; None is as before.
+    :param reading: Way in which the trained encoder reads dialogues; None is as before.
     :param names: Words for messages about the run.
     """
 

@@ -1,4 +1,4 @@
-"""Training by several processes, one per GPU: each reads a share of every batch, and the loss is that of the whole."""
+"""Training by several processes, one per GPU: each reads a share of every batch, the loss is the whole batch's."""
 
 from __future__ import annotations
 
@@ -6,49 +6,45 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from accelerate import PartialState
 from torch import Tensor, distributed
-from torch.utils.data import Dataset
-
-if TYPE_CHECKING:
-    from dial2vec.training.data import TrainingSet
 
 T = TypeVar("T")
-# How long the others wait for the first process, which encodes the training dialogues meanwhile.
+# The other processes wait so long for the first one, which encodes the training dialogues meanwhile.
 PATIENCE = timedelta(days=1)
 
 
 def meet() -> None:
-    """Wait for all processes; the first time this brings them together."""
+    """Wait for all processes; the first call connects them."""
     if n_processes() > 1:
         PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE).wait_for_everyone()
 
 
 def n_processes() -> int:
-    """Return how many processes `torchrun` started; 1 without it."""
+    """Return the number of processes that `torchrun` started; 1 without it."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 
 def rank() -> int:
-    """Return the number of this process, 0 for the one that writes."""
+    """Return the number of this process; process 0 writes the files."""
     return int(os.environ.get("RANK", "0"))
 
 
 def by_the_first(work: Callable[[], T]) -> T:
-    """Return what the first process got by `work`, in every process; only the first does it."""
+    """Let only the first process do `work`, and return its result in every process."""
     if n_processes() == 1:
         return work()
-    found: list[Any] = [work() if rank() == 0 else None]
-    distributed.broadcast_object_list(found)
-    return found[0]
+    result: list[Any] = [work() if rank() == 0 else None]
+    distributed.broadcast_object_list(result)
+    return result[0]
 
 
 @contextmanager
 def the_first_first() -> Iterator[None]:
-    """Let the first process go through a `with` alone; the others follow and find what it kept."""
+    """Let the first process run a `with` block alone; the others follow, and read what it stored."""
     if rank() > 0:
         meet()
     yield
@@ -56,33 +52,10 @@ def the_first_first() -> Iterator[None]:
         meet()
 
 
-class ProcessBatches(Dataset[dict[str, Tensor]]):
-    """The batches of a training run, of which each process reads every n-th item.
-
-    A batch that is too short for all leaves some processes without an item; they take its first one, which then
-    counts for nothing with them. `share` in a batch is what its loss is to be multiplied by, so that the mean over the
-    processes is the mean over the whole batch.
-
-    :param batch_size: items of a whole batch, of all processes together.
-    """
-
-    def __init__(self, data: TrainingSet, *, batch_size: int, n_processes: int, rank: int) -> None:
-        self.data, self.batch_size, self.n_processes, self.rank = data, batch_size, n_processes, rank
-
-    def __len__(self) -> int:
-        return -(-len(self.data) // self.batch_size)
-
-    def __getitem__(self, step: int) -> dict[str, Tensor]:
-        items = range(step * self.batch_size, min((step + 1) * self.batch_size, len(self.data)))
-        own = items[self.rank :: self.n_processes]
-        share = torch.tensor(len(own) * self.n_processes / len(items))
-        return self.data.collate([self.data[item] for item in own or items[:1]]) | {"share": share}
-
-
 def gathered(own: Tensor) -> Tensor:
-    """Return rows [b, ...] of all processes, [n b, ...]: an item's negatives are the whole batch, as with one process.
+    """Return the rows [b, ...] of all n processes, [n b, ...]; negatives come from the whole batch, as with 1 process.
 
-    Gradients go back to the process that a row is from. Every process has as many rows (`training.data.whole_batches`).
+    The gradient of a row returns to its process. Every process has equally many rows (`training.data.whole_batches`).
     """
     if n_processes() == 1:
         return own
@@ -91,9 +64,10 @@ def gathered(own: Tensor) -> Tensor:
 
 
 class _Gathered(torch.autograd.Function):
-    """Each process computes the same loss from all rows, so a row has a gradient in each, and their sum is its own.
+    """Gather rows, and add up their gradients over the processes.
 
-    That sum is n times the gradient of the loss, and the mean over processes that follows divides by n.
+    Each of n processes computes the same loss from all rows, so the sum is n times the gradient of the loss. The mean
+    over processes that follows divides by n.
     """
 
     @staticmethod

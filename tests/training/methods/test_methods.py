@@ -12,7 +12,7 @@ from conftest import make_dialogue
 from dial2vec.config import Train
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.training.methods import METHODS
-from training.methods.tiny_runs import SETTINGS, VARIANTS, corpus, planned, run
+from training.methods.tiny_runs import SETTINGS, VARIANTS, corpus, planned, run, train_with_a_kill
 
 
 def test_every_method_that_the_settings_allow_can_be_planned():
@@ -36,20 +36,8 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(tiny_folder, tmp_path
     options = {"settings": (SETTINGS | {"intent_augmentation": VARIANTS})[method], "vectors": tmp_path / "vectors"}
     encoder, found = planned(tiny_folder, method, **options)
     run(encoder, found, tmp_path / "whole")
-    cut, interrupted = planned(tiny_folder, method, **options)
-    steps, loss = [], interrupted.data.loss
-
-    def killed(*given):
-        steps.append(1)
-        if len(steps) > 3:
-            raise KeyboardInterrupt
-        return loss(*given)
-
-    monkeypatch.setattr(interrupted.data, "loss", killed)
-    with pytest.raises(KeyboardInterrupt):
-        run(cut, interrupted, tmp_path / "cut")
-    again, rest = planned(tiny_folder, method, **options)
-    assert run(again, rest, tmp_path / "cut").resumed_from == 2
+    again, rest = train_with_a_kill(lambda: planned(tiny_folder, method, **options), tmp_path / "cut", monkeypatch)
+    assert rest.resumed_from == 2
     assert all(torch.equal(again.state_dict()[name], value) for name, value in encoder.state_dict().items())
 
 
@@ -96,7 +84,7 @@ def test_a_monologue_does_not_train(tiny_folder):
 def test_too_little_to_learn_from_is_an_error_that_names_the_setting(tiny_folder):
     short = [make_dialogue(f"d{i}", "a: w1", "b: w2") for i in range(3)]
     options = replace(SETTINGS["dse"], dse=replace(SETTINGS["dse"].dse, min_words=9))
-    with pytest.raises(ArtifactError, match=r"3 dialogues .+ have 0 pairs .+ 9 words and more.+Lower dse\.min_words"):
+    with pytest.raises(ArtifactError, match=r"3 dialogues .+ have 0 pairs .+ at least 9 words.+Lower dse\.min_words"):
         planned(tiny_folder, "dse", settings=options, dialogues=short)
     with pytest.raises(ArtifactError, match=r"0 of the 3 dialogues .+ have 4 turns .+Lower dialoguecse\.min_turns"):
         planned(tiny_folder, "dialoguecse", dialogues=short)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from conftest import make_dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.encoder import DialogueEncoder
@@ -83,3 +85,24 @@ def run(encoder, plan, folder):
 def flat_batch(data, items):
     collated = data.collate([data[item] for item in items])
     return Batch(*(collated[name].flatten(0, 1) for name in Batch.__slots__))
+
+
+def train_with_a_kill(plan_again, folder, monkeypatch):
+    """Kill a run after three steps and train it to its end; return the encoder, and the record of the second part.
+
+    :param plan_again: Function that returns a new encoder with its plan.
+    """
+    encoder, plan = plan_again()
+    steps, loss = [], plan.data.loss
+
+    def killed(*arguments):
+        steps.append(1)
+        if len(steps) > 3:
+            raise KeyboardInterrupt
+        return loss(*arguments)
+
+    monkeypatch.setattr(plan.data, "loss", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(encoder, plan, folder)
+    encoder, plan = plan_again()
+    return encoder, run(encoder, plan, folder)

@@ -40,8 +40,9 @@ def plan(given: Given) -> Plan:
     chosen = [dialogue for dialogue in merged if len(dialogue.turns) >= options.min_turns]
     if len(chosen) < 2:
         raise ArtifactError(
-            f"{len(chosen)} of the {len(merged)} dialogues of two speakers have {options.min_turns} turns once those "
-            "of one speaker in a row are one; expected at least two. Lower dialoguecse.min_turns or bring more of them."
+            f"{len(chosen)} of the {len(merged)} dialogues of two speakers have {options.min_turns} turns after "
+            "consecutive turns of one speaker are merged; expected at least 2. Lower dialoguecse.min_turns or bring more "
+            "dialogues."
         )
     train = given.train_as(options, max_items=options.max_responses)
     first, near = first_turns(chosen), _responses(chosen, options)

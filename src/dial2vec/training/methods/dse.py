@@ -45,8 +45,8 @@ def plan(given: Given) -> Plan:
     pairs = consecutive_pairs(chosen, variant=options.pairs, min_words=options.min_words)
     if len(pairs) < 2:
         raise ArtifactError(
-            f"the {len(chosen)} dialogues of two speakers have {len(pairs)} pairs of consecutive utterances with "
-            f"{options.min_words} words and more; expected at least two. Lower dse.min_words or bring more dialogues."
+            f"the {len(chosen)} dialogues of two speakers have {len(pairs)} pairs of consecutive utterances of at "
+            f"least {options.min_words} words; expected at least 2 pairs. Lower dse.min_words or bring more dialogues."
         )
     # The paper's rate is constant from the first step on.
     own = replace(given.train_as(options, max_items=options.max_pairs), warmup_share=0.0)
@@ -105,7 +105,7 @@ def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05) -> Ten
     """Bring each utterance near to the next one and away from the batch, most of all from near ones (section 3).
 
     In plain words: what is said next is the best hint at what was meant. Among the other utterances of the batch,
-    similar ones count for more than those that are far away in any case.
+    similar ones count for more than utterances that are far away in any case.
 
     Requirements: pairs from `consecutive_pairs`; large batches.
     Inputs: pairs; no labels. Variant "dropout" takes the same utterances twice.

@@ -136,9 +136,9 @@ def masked_head(encoder: DialogueEncoder, *, seed: int) -> MaskedHead:
 
     backbone, name = encoder.backbone, encoder.name or "the encoder"
     if type(backbone.config) not in MODEL_FOR_MASKED_LM_MAPPING:
-        raise _no_masks(f"{name} is a {type(backbone).__name__}, of which no masked language")
+        raise _no_masks(f"{name} is a {type(backbone).__name__}, which has no masked language model")
     if encoder.tokens.tokenizer.mask_token_id is None:
-        raise _no_masks(f"the tokenizer of {name} has no mask, without which no masked language")
+        raise _no_masks(f"the tokenizer of {name} has no mask, which a masked language model needs")
 
     def load() -> Any:
         if backbone.name_or_path:
@@ -152,4 +152,4 @@ def masked_head(encoder: DialogueEncoder, *, seed: int) -> MaskedHead:
 
 
 def _no_masks(reason: str) -> ModelError:
-    return ModelError(f"{reason} model can be made. Set dialoguecse.mlm_epochs to 0, or take an encoder such as bert.")
+    return ModelError(f"{reason}. Set dialoguecse.mlm_epochs to 0, or take an encoder such as bert.")
