@@ -41,8 +41,8 @@ def plan(given: Given) -> Plan:
     if len(chosen) < 2:
         raise ArtifactError(
             f"{len(chosen)} of the {len(merged)} dialogues of two speakers have {options.min_turns} turns after "
-            "consecutive turns of one speaker are merged; expected at least 2. Lower dialoguecse.min_turns or bring more "
-            "dialogues."
+            "consecutive turns of one speaker are merged; expected at least 2. Lower dialoguecse.min_turns, or bring "
+            "more dialogues."
         )
     train = given.train_as(options, max_items=options.max_responses)
     first, near = first_turns(chosen), _responses(chosen, options)

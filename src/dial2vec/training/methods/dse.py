@@ -27,7 +27,7 @@ from dial2vec.training.plan import Given, Plan
 from dial2vec.training.processes import gathered
 from dial2vec.training.utterances import NONE, UtteranceSet
 
-Variant = Literal["1-1", "2-1", "3-1", "123-1", "dropout"]
+PairVariant = Literal["1-1", "2-1", "3-1", "123-1", "dropout"]
 # Numbers of utterances in a row that make a query, for each variant.
 JOINED: dict[str, tuple[int, ...]] = {"1-1": (1,), "2-1": (2,), "3-1": (3,), "123-1": (1, 2, 3)}
 LONGEST_QUERY = 3
@@ -77,7 +77,7 @@ class PairSet(UtteranceSet):
         return dse_loss(first, second, temperature=self.options.temperature)
 
 
-def consecutive_pairs(dialogues: Sequence[Dialogue], *, variant: Variant, min_words: int = 4) -> NDArray[np.int64]:
+def consecutive_pairs(dialogues: Sequence[Dialogue], *, variant: PairVariant, min_words: int = 4) -> NDArray[np.int64]:
     """Return queries with the next utterance (Zhou et al. 2022, section 3.1), int64 [m, 4].
 
     The first three columns are the query's utterances in their order, -1 if there are fewer; the last is the next
