@@ -9,9 +9,13 @@ import pytest
 import torch
 
 from conftest import make_dialogue
-from dial2vec.config import Train
+from dial2vec.config import DialAug, Dse, Settings, Train
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.head import Head
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.training.methods import METHODS
+from dial2vec.training.negatives import draw_samples
+from dial2vec.training.plan import Given
 from training.methods.tiny_runs import SETTINGS, VARIANTS, corpus, planned, run, train_with_a_kill
 
 
@@ -19,6 +23,24 @@ def test_every_method_that_the_settings_allow_can_be_planned():
     from typing import get_args, get_type_hints
 
     assert set(METHODS) == set(get_args(get_type_hints(Train)["method"]))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_making_a_plan_leaves_the_encoder_as_it_was(tiny_folder, tmp_path, method):
+    encoder, dialogues = DialogueEncoder.from_pretrained(tiny_folder), corpus(120)
+    encoder.head = Head(torch.zeros(16), 2 * torch.eye(16))
+    samples = draw_samples(dialogues, negatives=1, passes=1, keep_role="random", min_turns=2, seed=1)
+    settings = Settings(dialaug=DialAug(augmentation="deletion", deleted="[DEL]"), dse=Dse(min_words=1))
+
+    def state():
+        return encoder.tokens, len(encoder.tokens.tokenizer), encoder.pooling, encoder.head
+
+    weights, before = {name: value.clone() for name, value in encoder.state_dict().items()}, state()
+    plan = METHODS[method](Given(encoder, dialogues, samples, settings, tmp_path))
+    assert plan.data is not None
+    assert state() == before
+    assert weights.keys() == encoder.state_dict().keys()
+    assert all(torch.equal(weights[name], value) for name, value in encoder.state_dict().items())
 
 
 @pytest.mark.parametrize("method", SETTINGS)
