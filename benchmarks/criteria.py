@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from label_free import lexical_neighbours, measure_all
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
@@ -33,7 +34,7 @@ from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
-from dial2vec.evaluation.selection.criteria import Views, lexical_neighbours, measure_all
+from dial2vec.evaluation.selection.criteria import Views
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
 from dial2vec.pipeline.select import views

@@ -1,3 +1,6 @@
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -9,19 +12,17 @@ from sklearn.metrics import roc_auc_score
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.selection import criteria
-from dial2vec.evaluation.selection.criteria import (
-    CHOOSING,
-    Views,
+from dial2vec.evaluation.selection.criteria import CHOOSING, Views, cross_side, measure, n_clusters, n_neighbours
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+
+from label_free import (
     cohesion,
-    cross_side,
     effective_rank,
     lexical,
     lexical_neighbours,
     lidar,
-    measure,
     measure_all,
-    n_clusters,
-    n_neighbours,
     own_other_side,
     side_overlap,
     silhouette,
