@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.encoder.nearest import nearest
+from dial2vec.encoder.nearest import nearest, unit_rows
 from dial2vec.errors import Dial2vecError
 
 
@@ -67,3 +67,14 @@ def test_a_zero_row_is_as_near_to_all_and_no_row_is_its_own_neighbour():
 def test_more_neighbours_than_others_are_refused(k):
     with pytest.raises(Dial2vecError, match=rf"found k = {k} for 4 vectors; expected 1 to 3: a vector is no neighbour"):
         nearest(np.eye(4, dtype=np.float32), k=k)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_rows_get_length_one_whatever_their_type_and_zeros_stay_zeros(kind):
+    units = unit_rows(np.array([[3, 4], [0, 0], [-2, 0]], dtype=kind))
+    assert units.dtype == kind
+    assert units == pytest.approx(np.array([[0.6, 0.8], [0, 0], [-1, 0]]))
+
+
+def test_a_row_that_is_no_number_does_not_become_zeros():
+    assert np.isnan(unit_rows(np.array([[np.nan, 1]], dtype=np.float32))).all()

@@ -23,6 +23,7 @@ from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.vector_cache import model_fingerprint
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_errors
@@ -193,8 +194,7 @@ def _units(vectors: Path) -> Iterator[NDArray[np.float32]]:
         for batch in file.iter_batches(batch_size=10_000, columns=["embedding"]):
             column = batch.column("embedding")
             block = column.flatten().to_numpy().reshape(len(column), -1)
-            lengths = np.linalg.norm(block, axis=1, keepdims=True)
-            yield (block / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+            yield unit_rows(block).astype(np.float32)
 
 
 def _append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[np.float32]]) -> int:

@@ -1,11 +1,22 @@
-"""Exact nearest neighbours by cosine, in blocks."""
+"""Vectors of length 1, and exact nearest neighbours by cosine, in blocks."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError
+
+Float = TypeVar("Float", bound=np.floating)
+
+
+def unit_rows(vectors: NDArray[Float]) -> NDArray[Float]:
+    """Return the rows at length 1, [n, d] of the same type; a zero row stays zero, NaN stays NaN."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    units: NDArray[Float] = vectors / np.where(lengths == 0, lengths.dtype.type(1), lengths)
+    return units
 
 
 def nearest(units: NDArray[np.float32], *, k: int, block: int = 1024) -> NDArray[np.int32]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.pooling import Pooling
 
 
@@ -65,10 +66,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         """
         check_is_fitted(self)
         vectors = self.encoder_.encode(_dialogues(dialogues), batch_size=self.batch_size)
-        if not self.normalize:
-            return vectors
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+        return unit_rows(vectors) if self.normalize else vectors
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.evaluation.blocks import over_blocks
 
 
 def normalised(vectors: np.ndarray) -> np.ndarray:
     """Return [n, d] float64 rows of length 1; a zero row stays zero."""
-    rows = np.asarray(vectors, dtype=np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    units: np.ndarray = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
-    return units
+    return unit_rows(np.asarray(vectors, dtype=np.float64))
 
 
 def alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> float:

@@ -13,8 +13,8 @@ from dial2vec.collection import Collection
 from dial2vec.collection.adding import _rows
 from dial2vec.collection.clustering import cluster, clustering, clusters, read_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
-from dial2vec.collection.clustering.partition import unit_rows
 from dial2vec.collection.collection import Addition, Manifest, rows_file
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 
 D = 12
@@ -38,7 +38,7 @@ class Maker:
         begin = len(self.topics)
         self.topics += topics
         rng = np.random.default_rng(begin)
-        vectors = unit_rows(np.eye(D)[list(topics)] + spread * rng.normal(size=(len(topics), D)))
+        vectors = unit_rows(np.eye(D)[list(topics)] + spread * rng.normal(size=(len(topics), D))).astype(np.float32)
         dialogues = [
             self.dialogue(f"d{begin + at}", "ann: yeah okay", f"bob: topic{'abcdefgh'[topic]} word{'abcdefgh'[topic]}")
             for at, topic in enumerate(topics)
@@ -105,7 +105,7 @@ def test_a_few_strange_dialogues_are_no_cluster(make):
 def test_a_cluster_that_falls_into_two_is_told(make):
     cluster(make.add(*[0] * 60, *[1] * 60, spread=0.12), k=2)
     # What comes lies nearer to cluster 0 than to 1, and is a group beside it.
-    maker_vectors = unit_rows(np.eye(D)[[0] * 60] * 0.8 + np.eye(D)[[3] * 60] * 0.6)
+    maker_vectors = unit_rows(np.eye(D)[[0] * 60] * 0.8 + np.eye(D)[[3] * 60] * 0.6).astype(np.float32)
     collection = make.add(*[0] * 60, spread=0.02)
     raw = np.fromfile(make.folder / "vectors.f32", dtype=np.float32).reshape(-1, D)
     raw[120:] = maker_vectors

@@ -7,22 +7,23 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from dial2vec.collection.clustering import partition
-from dial2vec.collection.clustering.partition import assign, centres_of, dense_centres, unit_rows
+from dial2vec.collection.clustering.partition import assign, centres_of, dense_centres
 from dial2vec.collection.clustering.stability import Stability, chosen, jaccards, matched, proposed, stability, tried
+from dial2vec.encoder.nearest import unit_rows
 
 
 def groups_of(n: int, k: int, *, spread: float, d: int = 12, seed: int = 0):
     rng = np.random.default_rng(seed)
     centres = np.eye(d)[:k]
     true = np.arange(n) % k
-    return unit_rows(centres[true] + spread * rng.normal(size=(n, d))), true.astype(np.int32)
+    return unit_rows(centres[true] + spread * rng.normal(size=(n, d))).astype(np.float32), true.astype(np.int32)
 
 
 @given(n=st.integers(1, 20), k=st.integers(1, 5), block=st.integers(1, 7), seed=st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
 def test_assignment_is_the_nearest_centre_of_each_and_how_far_the_second_is(n, k, block, seed):
     rng = np.random.default_rng(seed)
-    units, centres = unit_rows(rng.normal(size=(n, 4))), unit_rows(rng.normal(size=(k, 4)))
+    units, centres = (unit_rows(rng.normal(size=(rows, 4))).astype(np.float32) for rows in (n, k))
     whole, partition.BLOCK = partition.BLOCK, block
     try:
         found = assign(units, centres)
@@ -48,7 +49,7 @@ def test_separate_groups_are_found_whatever_the_number_of_threads():
 
 def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
     units, true = groups_of(300, 3, spread=0.08)
-    noise = unit_rows(np.random.default_rng(1).normal(size=(30, 12)))
+    noise = unit_rows(np.random.default_rng(1).normal(size=(30, 12))).astype(np.float32)
     centres, outside = dense_centres(np.concatenate([units, noise]), least=20, seed=1)
     assert len(centres) == 3
     assert 0 < outside < 0.2
@@ -56,7 +57,7 @@ def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
 
 
 def test_where_nothing_is_dense_there_is_no_region():
-    units = unit_rows(np.random.default_rng(1).normal(size=(40, 12)))
+    units = unit_rows(np.random.default_rng(1).normal(size=(40, 12))).astype(np.float32)
     centres, outside = dense_centres(units, least=30, seed=1)
     assert (centres.shape, outside) == ((0, 12), 1.0)
 

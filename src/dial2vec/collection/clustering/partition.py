@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dial2vec.encoder.nearest import unit_rows
+
 Vectors = NDArray[np.float32]
 Groups = NDArray[np.int32]
 
@@ -82,7 +84,7 @@ def dense_centres(units: Vectors, *, least: int, seed: int, one: bool = False) -
         few = PCA(min(DENSE_DIMENSIONS, *sample.shape), random_state=seed).fit_transform(sample)
         found = HDBSCAN(min_cluster_size=least, allow_single_cluster=one, copy=True).fit_predict(few)
     means = [sample[found == number].mean(axis=0) for number in range(found.max() + 1)]
-    return unit_rows(np.array(means).reshape(-1, sample.shape[1])), float((found < 0).mean())
+    return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1])), float((found < 0).mean())
 
 
 def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
@@ -90,9 +92,3 @@ def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
-
-
-def unit_rows(vectors: NDArray[np.float64] | Vectors) -> Vectors:
-    """Return vectors at length 1; zeros stay."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)

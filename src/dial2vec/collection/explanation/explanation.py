@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import shares
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.turns import read_turns, vectors_of
 from dial2vec.encoder.windows import windows_of
 
@@ -74,7 +75,7 @@ def match(turns: NDArray[np.float32], roles: NDArray[np.int64], *, most: int = M
     sides = np.flatnonzero(roles == 0), np.flatnonzero(roles > 0)
     if not all(map(len, sides)):
         return None
-    units = turns / np.maximum(np.linalg.norm(turns, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    units = unit_rows(turns)
     rows, columns = (np.array_split(side, min(most, len(side))) for side in sides)
     # The mean of the cosines of all pairs of two blocks is the product of the blocks' mean unit vectors.
     means = [np.array([units[block].mean(0) for block in blocks]) for blocks in (rows, columns)]

@@ -18,6 +18,7 @@ from sklearn.cluster import AgglomerativeClustering
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.ordering import Ordering
@@ -39,8 +40,7 @@ def turn_vectors(
     texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
     row = {text: place for place, text in enumerate(texts)}
     alone = [Dialogue(str(place), (Turn("speaker", text),)) for place, text in enumerate(texts)]
-    found = encoder.encode(alone, batch_size=batch_size)
-    units = found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-12)
+    units = unit_rows(encoder.encode(alone, batch_size=batch_size))
     return [units[[row[turn.text] for turn in dialogue.turns]] for dialogue in dialogues]
 
 

@@ -19,7 +19,7 @@ from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.nearest import nearest
+from dial2vec.encoder.nearest import nearest, unit_rows
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.training.data import TrainingSet, training_order, word_counts
@@ -146,9 +146,9 @@ def centred(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[
 
     :param vectors: Pooled vectors [n, d] float32.
     """
-    units = _units(vectors)
+    units = unit_rows(vectors)
     mean = units.mean(axis=0)
-    return _units(units - mean), mean
+    return unit_rows(units - mean), mean
 
 
 def neighbour_targets(units: NDArray[np.float32], *, k: int) -> NDArray[np.float32]:
@@ -166,7 +166,7 @@ def neighbour_targets(units: NDArray[np.float32], *, k: int) -> NDArray[np.float
         average = targets[among[:, 0]].copy()
         for place in range(1, k):
             average += targets[among[:, place]]
-        targets = _units(OWN_SHARE * units + (1 - OWN_SHARE) / k * average)
+        targets = unit_rows(OWN_SHARE * units + (1 - OWN_SHARE) / k * average)
     return targets
 
 
@@ -217,9 +217,3 @@ def neighbour_loss(vectors: Tensor, targets: Tensor) -> Tensor:
         loss.backward()
     """
     return (1 - functional.cosine_similarity(vectors.float(), targets.float(), dim=1)).mean()
-
-
-def _units(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-12)
-    return units
