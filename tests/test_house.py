@@ -55,10 +55,7 @@ def closure(name: str) -> set[str]:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
-            # A model is sought in the registry only for an address "models:/..."; no stage gives one.
-            todo += (
-                imported_modules(module) - PLUMBING - ({"registry.tracking"} if module == "encoder.backbone" else set())
-            )
+            todo += imported_modules(module) - PLUMBING
             # MLflow is given this file by its path.
             todo += ["registry.registered_model"] if module == "registry.tracking" else []
     return seen

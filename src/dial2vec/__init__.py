@@ -14,7 +14,7 @@ __all__ = ["Dialogue", "DialogueEncoder", "DialogueVectorizer", "Turn"]
 
 
 def __getattr__(name: str) -> Any:
-    # torch is imported when the encoder is first asked for, so that the shell command starts at once.
+    # torch is imported with the encoder only, so that the shell command starts at once.
     if name == "DialogueEncoder":
         from dial2vec.encoder import DialogueEncoder
 
@@ -24,3 +24,15 @@ def __getattr__(name: str) -> Any:
 
         return DialogueVectorizer
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")
+
+
+def registered_folder(address: str) -> str:
+    """Return the encoder folder of a registry address such as "models:/dial2vec-demo@champion".
+
+    It stands here because the front of the package may name any room, and the encoder must not name the registry.
+
+    :raises ModelError: if the address names nothing that is registered.
+    """
+    from dial2vec.registry.tracking import local_model
+
+    return str(local_model(address, root=None))

@@ -44,3 +44,10 @@ def test_a_row_to_spare_is_taken_before_the_table_grows(tiny_folder):
     assert add_token(encoder.backbone, encoder.tokens.tokenizer, "[DEL]")
     assert table.weight.shape == (50, 16)
     torch.testing.assert_close(table.weight[45], mean)
+
+
+def test_a_registry_address_is_loaded_from_the_folder_that_the_registry_names(tiny_folder, monkeypatch):
+    asked = []
+    monkeypatch.setattr("dial2vec.registry.tracking.local_model", lambda uri, root: asked.append(uri) or tiny_folder)
+    assert DialogueEncoder.from_pretrained("models:/dial2vec-calls@champion").dimension == 16
+    assert asked == ["models:/dial2vec-calls@champion"]

@@ -59,9 +59,10 @@ def resolve(name: str | Path) -> str:
     if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
         name = SHORT_NAMES[name].source
     if name.startswith("models:/"):
-        from dial2vec.registry.tracking import local_model
+        # The registry stands above this room; only the front of the package may name it.
+        from dial2vec import registered_folder
 
-        return str(local_model(name, root=None))
+        return registered_folder(name)
     if name in PACKAGED:
         package = importlib.util.find_spec(PACKAGED[name])
         if package is not None and package.submodule_search_locations:
