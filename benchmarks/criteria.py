@@ -191,7 +191,7 @@ def trained(
         from safetensors.torch import load_file
 
         for path in sorted(checkpoints_folder.glob("weights-*"), key=lambda path: int(path.stem.split("-")[1])):
-            encoder.load_state_dict(load_file(path), strict=False)
+            encoder.network.load_state_dict(load_file(path), strict=False)
             yield run, f"step {path.stem.split('-')[1]}", views(encoder, dev)
 
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.turns import ReadTurns, read_turns
+from dial2vec.encoder.turns import ReadTurns
 from dial2vec.encoder.windows import Windows, windows_of
 from dial2vec.evaluation.scores import score
 from dial2vec.pipeline.artifacts import find_root
@@ -95,7 +95,7 @@ def measure_ways(encoder: DialogueEncoder, joined: Sequence[Dialogue]) -> list[d
         for first in range(0, len(windows), AT_ONCE):
             some = windows[first : first + AT_ONCE]
             alone = [part for one in some for part in apart(one)]
-            read = iter(read_turns(encoder, alone))
+            read = iter(encoder.read_turns(alone))
             for one in some:
                 parts = [next(read) for _ in one.sequences]
                 for way, pool in WAYS.items():

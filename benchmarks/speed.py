@@ -38,7 +38,7 @@ from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers, resolve
-from dial2vec.encoder.precision import has_bf16
+from dial2vec.encoder.network import has_bf16
 from dial2vec.encoder.tokens import Batch
 from dial2vec.files import write_json
 from dial2vec.pipeline.artifacts import find_root
@@ -106,7 +106,7 @@ def operations(encoder: DialogueEncoder, lengths: Sequence[int], *, trained: flo
 def training(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, n: int, repeats: int) -> Found:
     """Time a step of dial2vec on n dialogues with nine negatives each, ours and as published, and one of the recipe."""
     kind, few, many = encoder.device.type, self_guided(encoder, dialogues, n=n), recipe_batch(encoder, dialogues, n=n)
-    encoder.freeze_bottom(RECIPE.frozen_share)
+    encoder.network.freeze_bottom(RECIPE.frozen_share)
     encoder.eval()
     with torch.inference_mode():
         losses = [float(loss(encoder, few)) for loss in (our_loss, published_loss)]
@@ -115,7 +115,7 @@ def training(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, n: int,
     optimizer = torch.optim.AdamW([one for one in encoder.parameters() if one.requires_grad], lr=0.0, fused=True)
 
     def step(loss: Loss, batch: Batch, precision: Any, *, attention_dropout: bool = False) -> None:
-        encoder.attention_dropout = attention_dropout
+        encoder.network.attention_dropout = attention_dropout
         encoder.train()
         optimizer.zero_grad()
         with encoder.autocast(precision):

@@ -254,7 +254,7 @@ def small(tiny_folder, monkeypatch):
 def test_speed_gives_every_figure_that_the_device_has(small, monkeypatch, ends):
     encoder, talks = small
     monkeypatch.setattr(speed, "kinds", lambda device: {("bf16" if end else "fp32"): end for end in ends})
-    monkeypatch.setattr("dial2vec.encoder.precision.has_bf16", lambda device: len(ends) > 1)
+    monkeypatch.setattr("dial2vec.encoder.network.has_bf16", lambda device: len(ends) > 1)
     trained = speed.training(encoder, talks, n=2, repeats=1)
     encoded = speed.encoding(encoder, "tiny", talks, repeats=1)
     for end in ends:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import logging
 
 import numpy as np
@@ -31,19 +30,6 @@ def some_dialogues():
         )
         for i in range(6)
     ]
-
-
-@pytest.mark.parametrize(("key", "found"), [(True, "separators"), (False, "text"), (None, "separators")])
-def test_models_saved_before_inputs_had_names_read_as_they_did(tiny_folder, tmp_path, dialogue, key, found):
-    DialogueEncoder.from_pretrained(tiny_folder).save_pretrained(tmp_path / "m")
-    settings = json.loads((tmp_path / "m" / "dialogue_encoder.json").read_text())
-    del settings["input"], settings["last_turns"]
-    # The oldest models lack the key: when they were saved, separators were no choice.
-    settings |= {} if key is None else {"separators": key}
-    (tmp_path / "m" / "dialogue_encoder.json").write_text(json.dumps(settings))
-    encoder = DialogueEncoder.from_pretrained(tmp_path / "m")
-    assert encoder.tokens.input == found
-    assert len(encoder.tokens.dialogues([dialogue("d", "a: w1 w2", "b: w3")])[0].ids) == 4 + (found == "separators")
 
 
 def test_an_encoder_that_was_never_saved_reads_text_unless_told_otherwise(tiny_folder, tmp_path):
@@ -168,7 +154,7 @@ def test_a_side_that_says_nothing_gives_zeros(tiny_folder, headed):
 
 
 def test_bf16_without_instructions_for_it_is_a_sentence_about_the_setting(encoder, monkeypatch):
-    monkeypatch.setattr("dial2vec.encoder.precision.has_bf16", lambda device: False)
+    monkeypatch.setattr("dial2vec.encoder.network.has_bf16", lambda device: False)
     with pytest.raises(SettingsError, match=r"precision is bf16, but this machine's cpu has no.*Set it to auto"):
         encoder.autocast("bf16")
 
@@ -178,13 +164,13 @@ def test_bf16_without_instructions_for_it_is_a_sentence_about_the_setting(encode
     [("auto", True, True), ("auto", False, False), ("fp32", True, False), ("fp32", False, False), ("bf16", True, True)],
 )
 def test_auto_is_bf16_only_where_there_are_instructions_for_it(encoder, monkeypatch, precision, has_bf16, computed):
-    monkeypatch.setattr("dial2vec.encoder.precision.has_bf16", lambda device: has_bf16)
+    monkeypatch.setattr("dial2vec.encoder.network.has_bf16", lambda device: has_bf16)
     with encoder.autocast(precision):
         assert torch.is_autocast_enabled("cpu") == computed
 
 
 def test_vectors_are_float32_in_every_precision(encoder, monkeypatch):
-    monkeypatch.setattr("dial2vec.encoder.precision.has_bf16", lambda device: True)
+    monkeypatch.setattr("dial2vec.encoder.network.has_bf16", lambda device: True)
     with encoder.autocast("bf16"):
         vectors = encoder.encode(some_dialogues())
     assert vectors.dtype == np.float32
@@ -195,7 +181,7 @@ def test_zero_tables_leave_the_start_unchanged_and_are_saved(tiny_folder, tmp_pa
     plain = DialogueEncoder.from_pretrained(tiny_folder)
     tabled = DialogueEncoder.from_pretrained(tiny_folder, turn_embeddings=True, role_embeddings=True)
     np.testing.assert_allclose(tabled.encode(some_dialogues()), plain.encode(some_dialogues()), atol=1e-6)
-    torch.nn.init.normal_(tabled.role_table.weight, generator=torch.Generator().manual_seed(0))
+    torch.nn.init.normal_(tabled.network.role_table.weight, generator=torch.Generator().manual_seed(0))
     tabled.save_pretrained(tmp_path / "saved")
     again = DialogueEncoder.from_pretrained(tmp_path / "saved")
     np.testing.assert_array_equal(again.encode(some_dialogues()), tabled.encode(some_dialogues()))
@@ -239,7 +225,7 @@ def test_saving_over_an_old_model_replaces_all_of_it(encoder, tmp_path):
 @pytest.mark.parametrize(("share", "frozen"), [(0.0, 0), (0.5, 2), (0.25, 1), (1.0, 4)])
 def test_freezing_goes_by_share_of_the_layers(tiny_folder, share, frozen):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    assert encoder.freeze_bottom(share) == frozen
+    assert encoder.network.freeze_bottom(share) == frozen
     trainable = [any(p.requires_grad for p in layer.parameters()) for layer in encoder.backbone.encoder.layer]
     assert trainable == [False] * frozen + [True] * (4 - frozen)
     assert encoder.backbone.embeddings.word_embeddings.weight.requires_grad == (share == 0)
@@ -248,14 +234,14 @@ def test_freezing_goes_by_share_of_the_layers(tiny_folder, share, frozen):
 def test_an_encoder_without_a_list_of_layers_trains_whole_or_says_what_to_set(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     encoder.backbone.encoder = torch.nn.Identity()
-    assert encoder.freeze_bottom(0.0) == 0
+    assert encoder.network.freeze_bottom(0.0) == 0
     with pytest.raises(Dial2vecError, match=r"no list of layers.*Set frozen_share to 0"):
-        encoder.freeze_bottom(0.5)
+        encoder.network.freeze_bottom(0.5)
 
 
 def test_frozen_layers_have_no_dropout_while_training(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    encoder.freeze_bottom(0.5)
+    encoder.network.freeze_bottom(0.5)
     encoder.train()
     assert [layer.training for layer in encoder.backbone.encoder.layer] == [False, False, True, True]
 

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.turns import read_turns
+from dial2vec.encoder.reading import Reading
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import long
@@ -38,9 +38,9 @@ def test_ways_over_all_tokens_are_the_encoders_and_shared_turns_are_read_twice(t
     joined = long.join(SHORT, kind="one topic", most=3, seed=1)
     poolings = {"role, over all tokens": "role", "mean, over all tokens": "mean", "turns, over all turns": "turns"}
     for dialogue, windows in zip(joined, long.full(encoder, joined), strict=True):
-        parts = read_turns(encoder, long.apart(windows))
+        parts = encoder.read_turns(long.apart(windows))
         for way, pooling in poolings.items():
-            encoder.pooling = pooling
+            encoder.read_as(Reading("text", pooling))
             np.testing.assert_allclose(long.WAYS[way](parts), encoder.encode(dialogue), atol=1e-5)
     for windows in long.overlapping(encoder, joined):
         turns = [sorted(set(places.tolist())) for places in windows.turns]

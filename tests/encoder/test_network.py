@@ -26,7 +26,7 @@ inputs = pytest.mark.parametrize("input", ["text", "closed", "turns"])
 def moved(encoder, seed=0):
     """The same encoder with a hierarchy in which no weight is zero, as after training."""
     generator = torch.Generator().manual_seed(seed)
-    for weight in encoder.hierarchy.parameters():
+    for weight in encoder.network.hierarchy.parameters():
         weight.data = 0.3 * torch.randn(weight.shape, generator=generator)
     return encoder
 
@@ -39,8 +39,8 @@ def moved(encoder, seed=0):
 def test_an_untrained_hierarchy_leaves_every_vector_as_it_was(tiny_folder, name, input, pooling):
     plain = DialogueEncoder.from_pretrained(tiny_folder, input=input, pooling=pooling)
     start = DialogueEncoder.start(Encoder(name=tiny_folder, input=input, pooling=pooling, hierarchy=name))
-    assert isinstance(start.hierarchy, HIERARCHIES[name])
-    assert plain.hierarchy is None
+    assert isinstance(start.network.hierarchy, HIERARCHIES[name])
+    assert plain.network.hierarchy is None
     np.testing.assert_array_equal(start.encode(DIALOGUES), plain.encode(DIALOGUES))
     np.testing.assert_array_equal(start.encode_sides(DIALOGUES), plain.encode_sides(DIALOGUES))
     np.testing.assert_array_equal(start.encode_speakers(DIALOGUES[2]), plain.encode_speakers(DIALOGUES[2]))
@@ -62,7 +62,7 @@ def test_token_vectors_are_those_of_the_encoder_read_by_the_hierarchy(tiny_folde
     encoder = moved(DialogueEncoder.from_pretrained(tiny_folder, input=input, hierarchy=name))
     batch = encoder.tokens.pad(encoder.tokens.dialogues(DIALOGUES))
     with torch.no_grad():
-        expected = encoder.hierarchy(plain.hidden_states(batch), batch.turns, batch.attention)
+        expected = encoder.network.hierarchy(plain.hidden_states(batch), batch.turns, batch.attention)
         torch.testing.assert_close(encoder.hidden_states(batch), expected, rtol=0, atol=0)
 
 
@@ -87,23 +87,23 @@ def test_with_turns_read_alone_the_hierarchy_is_all_that_joins_them(tiny_folder,
             return encoder.hidden_states(batch)[0, first]
 
     assert not torch.allclose(first_turn(DIALOGUES[0]), first_turn(other), atol=1e-3)
-    encoder.hierarchy = None
+    encoder.network.hierarchy = None
     torch.testing.assert_close(first_turn(DIALOGUES[0]), first_turn(other))
 
 
 @names
 def test_freezing_every_layer_leaves_the_hierarchy_to_train(tiny_folder, name):
     encoder = DialogueEncoder.from_pretrained(tiny_folder, hierarchy=name)
-    encoder.freeze_bottom(1.0)
+    encoder.network.freeze_bottom(1.0)
     encoder.train()
-    assert encoder.hierarchy.training
+    assert encoder.network.hierarchy.training
     trainable = {weights for weights, value in encoder.named_parameters() if value.requires_grad}
-    assert trainable == {f"hierarchy.{weights}" for weights, _ in encoder.hierarchy.named_parameters()}
+    assert trainable == {f"network.hierarchy.{weights}" for weights, _ in encoder.network.hierarchy.named_parameters()}
 
 
 def test_it_goes_where_the_encoder_goes(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder, hierarchy="hssa")
-    assert {weights.device for weights in encoder.to("meta").hierarchy.parameters()} == {torch.device("meta")}
+    assert {weights.device for weights in encoder.to("meta").network.hierarchy.parameters()} == {torch.device("meta")}
 
 
 def test_a_wrong_name_is_refused(tiny_folder):
@@ -150,7 +150,7 @@ def test_padding_costs_nothing(tiny_folder, monkeypatch):
 @pytest.mark.parametrize(("wanted", "moves"), [(True, True), (False, False)])
 def test_attention_leaves_out_weights_only_where_it_is_told_to(tiny_folder, wanted, moves):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    encoder.attention_dropout = wanted
+    encoder.network.attention_dropout = wanted
     for module in encoder.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.5 if module in attention_parts(encoder) else 0.0
@@ -166,7 +166,7 @@ def test_attention_leaves_out_weights_only_where_it_is_told_to(tiny_folder, want
 @pytest.mark.parametrize("attention_dropout", [True, False])
 def test_what_attention_feeds_keeps_its_dropout(tiny_folder, attention_dropout):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    encoder.attention_dropout = attention_dropout
+    encoder.network.attention_dropout = attention_dropout
     for module in attention_parts(encoder):
         module.p = 0.0
     for module in encoder.modules():

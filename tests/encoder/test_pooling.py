@@ -98,4 +98,4 @@ def test_the_pooling_is_saved_and_an_encoder_without_separators_is_refused(tiny_
     np.testing.assert_array_equal(again.encode(THREE), encoder.encode(THREE))
     encoder.tokens.tokenizer.sep_token = None
     with pytest.raises(ModelError, match=r"tokenizer of BertModel has no separator; expected .* Set encoder\.pooling"):
-        DialogueEncoder(encoder.backbone, encoder.tokens.tokenizer, pooling="separators")
+        DialogueEncoder(encoder.backbone, encoder.tokens.tokenizer, encoder.options)

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -28,7 +26,7 @@ def test_a_hierarchy_is_loaded_with_its_weights(tiny_folder, tmp_path, name):
     first = moved(DialogueEncoder.from_pretrained(tiny_folder, hierarchy=name, input="closed"))
     first.save_pretrained(tmp_path / "saved")
     again = DialogueEncoder.from_pretrained(tmp_path / "saved")
-    assert (again.hierarchy.heads, again.hierarchy.training) == (2, False)
+    assert (again.network.hierarchy.heads, again.network.hierarchy.training) == (2, False)
     np.testing.assert_array_equal(again.encode(DIALOGUES), first.encode(DIALOGUES))
     asked = DialogueEncoder.from_pretrained(tmp_path / "saved", hierarchy=name)
     np.testing.assert_array_equal(asked.encode(DIALOGUES), first.encode(DIALOGUES))
@@ -42,16 +40,7 @@ def test_another_hierarchy_than_was_saved_is_untrained_and_none_leaves_it_out(sa
         np.testing.assert_array_equal(other.encode(DIALOGUES), plain)
     other.save_pretrained(folder)
     assert not (folder / HIERARCHY).exists()
-    assert DialogueEncoder.from_pretrained(folder).hierarchy is None
-
-
-def test_models_saved_before_there_were_hierarchies_have_none(tiny_folder, tmp_path):
-    DialogueEncoder.from_pretrained(tiny_folder).save_pretrained(tmp_path / "saved")
-    path = tmp_path / "saved" / "dialogue_encoder.json"
-    settings = json.loads(path.read_text())
-    assert settings.pop("hierarchy") == "none"
-    path.write_text(json.dumps(settings))
-    assert DialogueEncoder.from_pretrained(tmp_path / "saved").hierarchy is None
+    assert DialogueEncoder.from_pretrained(folder).network.hierarchy is None
 
 
 @pytest.mark.parametrize("damage", ["missing", "cut"])
@@ -89,8 +78,8 @@ def test_a_saved_encoder_whose_tables_are_lost_is_not_loaded_without_them(tiny_f
 
 def test_tables_that_are_asked_for_beside_saved_ones_begin_at_zero(tiny_folder, tmp_path):
     first = DialogueEncoder.from_pretrained(tiny_folder, turn_embeddings=True)
-    torch.nn.init.normal_(first.turn_table.weight, generator=torch.Generator().manual_seed(0))
+    torch.nn.init.normal_(first.network.turn_table.weight, generator=torch.Generator().manual_seed(0))
     first.save_pretrained(tmp_path / "saved")
     again = DialogueEncoder.from_pretrained(tmp_path / "saved", role_embeddings=True)
-    assert torch.equal(again.turn_table.weight, first.turn_table.weight)
-    assert not again.role_table.weight.any()
+    assert torch.equal(again.network.turn_table.weight, first.network.turn_table.weight)
+    assert not again.network.role_table.weight.any()

@@ -110,7 +110,7 @@ def test_vectors_are_finite_and_no_other_in_a_batch(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_encoder_is_loaded_with_its_input_and_its_vectors(name, tmp_path):
     first = DialogueEncoder.from_pretrained(name, turn_embeddings=True)
-    torch.nn.init.normal_(first.turn_table.weight, generator=torch.Generator().manual_seed(0))
+    torch.nn.init.normal_(first.network.turn_table.weight, generator=torch.Generator().manual_seed(0))
     first.save_pretrained(tmp_path / "saved")
     again = DialogueEncoder.from_pretrained(tmp_path / "saved")
     assert (again.tokens.input, again.name) == (backbone.SHORT_NAMES[name].input, name)
@@ -131,7 +131,7 @@ def test_an_untrained_hierarchy_with_the_encoders_heads_leaves_its_vectors_as_th
     plain = DialogueEncoder.from_pretrained(name).encode(some_dialogues())
     for hierarchy in ("hssa", "biden"):
         encoder = DialogueEncoder.from_pretrained(name, hierarchy=hierarchy)
-        assert (encoder.hierarchy.width, encoder.hierarchy.heads) == (16, 2)
+        assert (encoder.network.hierarchy.width, encoder.network.hierarchy.heads) == (16, 2)
         np.testing.assert_array_equal(encoder.encode(some_dialogues()), plain)
 
 
@@ -152,7 +152,7 @@ def test_a_hierarchy_has_as_many_heads_as_the_encoder_where_they_divide_its_widt
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_frozen_are_the_input_embeddings_and_the_bottom_layers(name):
     encoder = DialogueEncoder.from_pretrained(name)
-    assert encoder.freeze_bottom(0.5) == 2
+    assert encoder.network.freeze_bottom(0.5) == 2
     moving = {weights for weights, value in encoder.backbone.named_parameters() if value.requires_grad}
     assert moving
     assert not any("embed" in weights for weights in moving)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from conftest import make_dialogue
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.turns import read_turns
 from dial2vec.encoder.windows import windows_of
 from dial2vec.errors import CorpusError, Dial2vecError
 from tiny_models import build
@@ -89,7 +88,7 @@ def test_windows_meet_between_turns_and_a_turn_longer_than_one_is_split_evenly(e
 @given(dialogue=dialogues(longest=8))
 def test_in_one_window_the_weighted_sum_is_what_pooling_gives(encoders, pooling, dialogue):
     encoder = encoders[pooling]
-    [read] = read_turns(encoder, windows_of(encoder.tokens, [dialogue]))
+    [read] = encoder.read_turns(windows_of(encoder.tokens, [dialogue]))
     [whole] = encoder.tokens.dialogues([dialogue])
     if whole.cut == 0:
         np.testing.assert_allclose(read.of_dialogue(), encoder.encode_tokens([whole])[0], atol=1e-5)
@@ -163,7 +162,7 @@ def test_the_papers_encoders_read_the_whole_of_a_long_dialogue_or_their_last_tur
     assert (len(windows.sequences) == 1) == (name == "plato")
     read = np.unique(np.concatenate(windows.turns))
     assert read.tolist() == list(range(60)) if name != "plato" else list(range(45, 60))
-    [turns] = read_turns(encoder, [windows])
+    [turns] = encoder.read_turns([windows])
     assert np.isfinite(turns.of_dialogue()).all()
 
 

@@ -83,9 +83,9 @@ def test_a_candidate_has_the_hierarchy_and_the_tables_that_training_left(tiny_fo
     np.testing.assert_array_equal(began.encode(corpus()), start(tiny_folder).encode(corpus()))
     found = become(DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy), last, tmp_path / "candidates")
     np.testing.assert_array_equal(found.encode(corpus()), encoder.encode(corpus()))
-    for name, weights in encoder.hierarchy.named_parameters():
-        assert torch.equal(dict(found.hierarchy.named_parameters())[name], weights), name
-    found.hierarchy = None
+    for name, weights in encoder.network.hierarchy.named_parameters():
+        assert torch.equal(dict(found.network.hierarchy.named_parameters())[name], weights), name
+    found.network.hierarchy = None
     assert not np.allclose(found.encode(corpus()), encoder.encode(corpus()), atol=1e-4)
     found.save_pretrained(tmp_path / "saved")
     with pytest.raises(ArtifactError, match=r"weights that the encoder lacks \(hierarchy\."):
@@ -181,10 +181,10 @@ def test_weights_beneath_are_loaded_first_and_their_loss_is_one_sentence(trained
     save_file({name: torch.full((16,), 7.0) for name in names}, tmp_path / "beneath.safetensors")
     write_candidates(tmp_path / "c", checkpoints=trained[1], beneath=tmp_path / "beneath.safetensors")
     last = read_candidates(tmp_path / "c")[-1]
-    found = become(start(tiny_folder), last, tmp_path / "c").state_dict()
+    found = become(start(tiny_folder), last, tmp_path / "c").network.state_dict()
     # The frozen bottom is from beneath, the top from the checkpoint.
     assert torch.equal(found[names[0]], torch.full((16,), 7.0))
-    assert torch.equal(found[names[1]], trained[0].state_dict()[names[1]])
+    assert torch.equal(found[names[1]], trained[0].network.state_dict()[names[1]])
     (tmp_path / "c" / "beneath.safetensors").unlink()
     with pytest.raises(ArtifactError, match=r"beneath\.safetensors cannot be loaded"):
         become(start(tiny_folder), last, tmp_path / "c")

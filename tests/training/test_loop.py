@@ -97,8 +97,9 @@ def test_training_moves_the_hierarchy_alone_where_every_layer_is_frozen(tiny_fol
     alone = replace(settings, frozen_share=1.0)
     before = DialogueEncoder.from_pretrained(tiny_folder, hierarchy=hierarchy)
     encoder, _ = run(tiny_folder, tmp_path / "c", settings=alone, hierarchy=hierarchy)
-    for name, weights in encoder.named_parameters():
-        assert torch.equal(weights, dict(before.named_parameters())[name]) == (not name.startswith("hierarchy")), name
+    for name, weights in encoder.network.named_parameters():
+        same = torch.equal(weights, dict(before.network.named_parameters())[name])
+        assert same == (not name.startswith("hierarchy")), name
 
 
 @pytest.mark.parametrize("hierarchy", ["hssa", "biden"])
@@ -109,7 +110,7 @@ def test_a_resumed_run_has_the_same_hierarchy_as_a_whole_one(tiny_folder, tmp_pa
     assert result.resumed_from == 9
     assert result.history == expected.history
     for name, weights in whole.named_parameters():
-        assert torch.equal(dict(encoder.named_parameters())[name], weights), name
+        assert torch.equal(dict(encoder.network.named_parameters())[name], weights), name
 
 
 def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tiny_folder, tmp_path):
@@ -128,7 +129,7 @@ def test_every_checkpoint_leaves_its_weights_and_the_last_are_the_encoders(tiny_
         f"weights-{step}" for step in (12, 3, 6, 9)
     ]
     last = load_file(tmp_path / "c" / "weights-12.safetensors")
-    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
+    trained = {name: value for name, value in encoder.network.named_parameters() if value.requires_grad}
     assert last.keys() == trained.keys()
     assert all(torch.equal(last[name], value) for name, value in trained.items())
 
@@ -174,7 +175,7 @@ def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_f
     assert result.resumed_from == 6
     assert result.history == expected.history
     for key, weights in whole.state_dict().items():
-        torch.testing.assert_close(encoder.state_dict()[key], weights, msg=key)
+        torch.testing.assert_close(encoder.network.state_dict()[key], weights, msg=key)
     for path in (tmp_path / "whole" / "c").glob("weights-*"):
         for key, weights in load_file(path).items():
             torch.testing.assert_close(load_file(killed / path.name)[key], weights, msg=f"{path.name}: {key}")
@@ -310,7 +311,7 @@ def test_several_gpus_do_not_make_the_steps_larger(monkeypatch, tmp_path):
 def test_bf16_without_instructions_for_it_is_a_sentence_not_a_slow_training(
     tiny_folder, tmp_path, monkeypatch, settings
 ):
-    monkeypatch.setattr("dial2vec.encoder.precision.has_bf16", lambda device: False)
+    monkeypatch.setattr("dial2vec.encoder.network.has_bf16", lambda device: False)
     with pytest.raises(SettingsError, match="precision is bf16, but this machine's cpu has no instructions for it"):
         run(tiny_folder, tmp_path / "c", settings=replace(settings, precision="bf16"))
 

@@ -150,7 +150,7 @@ def _load_model(folder: str) -> Any:
     return model
 
 
-def save(backbone: Any, folder: Path) -> None:
+def save_backbone(backbone: Any, folder: Path) -> None:
     """Write the encoder into a folder that `load_backbone` loads."""
     # An encoder that was taken out of a model cannot be given the names back that its parameters had there.
     alone = backbone.config.model_type in ENCODERS_OF

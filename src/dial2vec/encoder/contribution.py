@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.turns import ReadTurns, read_turns
+from dial2vec.encoder.turns import ReadTurns
 from dial2vec.encoder.windows import windows_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def turn_shares(
         sum to the cosine with it. None is the dialogue's own vector: they sum to 1.
     :param batch_size: largest number of windows read at a time.
     """
-    [read] = read_turns(encoder, windows_of(encoder.tokens, [dialogue]), batch_size=batch_size)
+    [read] = encoder.read_turns(windows_of(encoder.tokens, [dialogue]), batch_size=batch_size)
     return shares(encoder, read, towards=towards)
 
 

@@ -5,98 +5,57 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from tqdm.auto import tqdm
 
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.backbone import load_backbone, own_input, resolve
-from dial2vec.encoder.backbone import save as save_backbone
+from dial2vec.encoder.backbone import load_backbone, own_input, resolve, save_backbone
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.hub import push
-from dial2vec.encoder.network import DialogueReader, check_name
+from dial2vec.encoder.inputs import check_name
+from dial2vec.encoder.network import Network, Precision, resolved
 from dial2vec.encoder.pooling import Pooling, pool
-from dial2vec.encoder.reading import Reading, check_pooling
-from dial2vec.encoder.saving import (
-    chosen,
-    fill_tables,
-    model_folder,
-    save_parts,
-    saved_head,
-    saved_hierarchy,
-    saved_input,
-    saved_settings,
-)
-from dial2vec.encoder.sharing import save_card, save_sentence_modules
+from dial2vec.encoder.reading import EncoderOptions, Reading, check_pooling
+from dial2vec.encoder.saving import fill_network, model_folder, options_for, save_parts, saved_head, saved_settings
+from dial2vec.encoder.sharing import save_card, save_sentence_modules, upload
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
-from dial2vec.encoder.turns import Apart, Output, encode_windows
-from dial2vec.encoder.windows import windows_of
+from dial2vec.encoder.turns import Apart, Output, ReadTurns, read_turns
+from dial2vec.encoder.windows import Windows, windows_of
 
 # Dialogues that are tokenised at a time.
 BLOCK = 8192
+# Dialogues whose turns' sums are in memory at a time: an hour's, of 2,000 turns and 384 numbers, have 6 MiB.
+AT_ONCE = 32
 
 log = logging.getLogger(__name__)
 
 
-class DialogueEncoder(DialogueReader):
+class DialogueEncoder(nn.Module):
     """An encoder that reads a whole dialogue and pools its tokens by speaker.
 
-    :param backbone: any Hugging Face encoder that returns `last_hidden_state` [b, n, d], or a `PlatoModel`.
-    :param tokenizer: its fast tokenizer.
-    :param name: what it was loaded from, for reports.
-    :param max_length: longest input in tokens; lowered to the encoder's own limit.
-    :param input: how a dialogue looks to the encoder, a name of `dial2vec.encoder.inputs.STYLES`.
-    :param last_turns: only so many turns, counted from the end, are read; None is the input's own number.
-    :param pooling: "role" (sum of the speakers' means, the paper's default), "mean" (all tokens), "turns" (mean of
-        the turns' means), "cls" (the first token) or "separators" (mean of the separators).
-    :param hierarchy: "none", or a name of `dial2vec.encoder.hierarchical.HIERARCHIES`: what reads the turns of a
-        dialogue as turns, on top of the backbone. Untrained it leaves every vector as it was.
-    :param turn_embeddings: add a table for the turn index to the input, zero at the start.
-    :param role_embeddings: add a table for the role to the input, zero at the start. Zero tables leave every
-        vector of the starting encoder as it was.
+    :param backbone: Hugging Face encoder that returns `last_hidden_state` [b, n, d], or a `PlatoModel`.
+    :param tokenizer: fast tokenizer of the backbone.
+    :param options: see `dial2vec.encoder.reading.EncoderOptions`.
+    :param name: name or folder that the encoder was loaded from, for reports.
+    :raises ModelError: if the backbone cannot read so, or has no tokens for the pooling.
 
-    :raises ModelError: when the encoder cannot read so, or has no tokens that are pooled so.
-
-    Attribute `head`: None, or the linear map that training fitted on the pooled vectors. Attribute `own_reading`: how
-    it was told to read when it was made.
+    Attributes: `network`, all weights but the head's; `head`, the linear map that training fitted on the pooled
+    vectors, or None; `own_reading`, the reading before any `read_as`.
     """
 
-    def __init__(
-        self,
-        backbone: Any,
-        tokenizer: Any,
-        *,
-        name: str = "",
-        max_length: int = 512,
-        input: str = "text",
-        last_turns: int | None = None,
-        pooling: Pooling = "role",
-        hierarchy: str = "none",
-        turn_embeddings: bool = False,
-        role_embeddings: bool = False,
-    ) -> None:
-        check_name("pooling", pooling, get_args(Pooling))
-        super().__init__(
-            backbone,
-            tokenizer,
-            max_length=max_length,
-            input=input,
-            last_turns=last_turns,
-            hierarchy=hierarchy,
-            turn_embeddings=turn_embeddings,
-            role_embeddings=role_embeddings,
-        )
+    def __init__(self, backbone: Any, tokenizer: Any, options: EncoderOptions, *, name: str = "") -> None:
+        super().__init__()
+        self.network = Network(backbone, tokenizer, options)
         self.name = name
-        check_pooling(pooling, self.tokens, encoder=self._called, option="encoder.pooling")
-        self.pooling = pooling
-        self.own_reading = Reading(input, pooling)
+        self.options = self.own_reading = options
+        self.read_as(None)
         self.head: Head | None = None
 
     @classmethod
@@ -113,78 +72,57 @@ class DialogueEncoder(DialogueReader):
         role_embeddings: bool | None = None,
         device: str | None = None,
     ) -> DialogueEncoder:
-        """Load an encoder.
+        """Load an encoder. An option that is not given is as saved, else the default of `EncoderOptions`.
 
         :param name: a folder made by `save_pretrained`, a registry address such as
             "models:/dial2vec-demo@champion", any Hugging Face folder or name, "all-MiniLM-L6-v2" (packaged), or a
             short name of the paper's encoders, such as "tod-bert" (docs/encoders.md).
-        :param max_length: tokens; None keeps what the folder was saved with, else 512.
-        :param input: a name of `dial2vec.encoder.inputs.STYLES`; "auto" keeps what was saved, else is what the paper
-            gives the encoder of a short name, else "text".
-        :param last_turns: None keeps what was saved where `input` is "auto", else is the input's own number.
-        :param pooling: None keeps what was saved, else "role".
-        :param hierarchy: None keeps what was saved, with its weights, else "none"; another than was saved is untrained.
-        :param turn_embeddings: None keeps what was saved, else False.
-        :param role_embeddings: likewise.
-        :param device: "cpu", "cuda", ...; None takes a GPU where there is one.
-        :raises ModelError: when nothing that can be loaded is there.
+        :param max_length: longest input in tokens.
+        :param input: name of `dial2vec.encoder.inputs.STYLES`; "auto" is as saved, else the paper's input for the
+            encoder of a short name, else "text".
+        :param last_turns: number of last turns to read; None is as saved with input "auto", else the input's own.
+        :param pooling: "role", "mean", "turns", "cls" or "separators".
+        :param hierarchy: "none", "hssa" or "biden"; other than the saved one it is untrained.
+        :param turn_embeddings: whether to add a table for the turn index.
+        :param role_embeddings: whether to add a table for the role.
+        :param device: "cpu", "cuda", ...; None takes a GPU if there is one.
+        :raises ModelError: if the name cannot be loaded or an option is not valid.
         """
         folder = resolve(name)
-        saved = saved_settings(folder)
+        settings = saved_settings(folder)
         asked = {
             "max_length": max_length,
+            "input": None if input == "auto" else input,
+            "last_turns": last_turns,
             "pooling": pooling,
             "hierarchy": hierarchy,
             "turn_embeddings": turn_embeddings,
             "role_embeddings": role_embeddings,
         }
-        backbone, tokenizer = load_backbone(folder)
-        encoder = cls(
-            backbone,
-            tokenizer,
-            name=saved.get("name", str(name)),
-            input=(saved_input(saved) or own_input(name, folder)) if input == "auto" else input,
-            last_turns=saved.get("last_turns") if last_turns is None and input == "auto" else last_turns,
-            **chosen(saved, asked),
-        )
-        fill_tables(folder, saved, encoder.tables)
-        encoder.hierarchy = saved_hierarchy(folder, saved, encoder.hierarchy)
-        encoder.head = saved_head(folder, saved, encoder.dimension)
+        options = options_for(settings, asked, own_input=own_input(name, folder))
+        encoder = cls(*load_backbone(folder), options, name=settings.get("name", str(name)))
+        fill_network(encoder.network, folder, settings)
+        encoder.head = saved_head(folder, settings, encoder.dimension)
         return encoder.to(device or ("cuda" if torch.cuda.is_available() else "cpu")).eval()
 
     @classmethod
     def start(cls, settings: Settings) -> DialogueEncoder:
         """Load the starting encoder that block `encoder` of `params.yaml` names."""
-        return cls.from_pretrained(
-            settings.name,
-            max_length=settings.max_length,
-            input=settings.input,
-            last_turns=settings.last_turns,
-            pooling=settings.pooling,
-            hierarchy=settings.hierarchy,
-            turn_embeddings=settings.turn_embeddings,
-            role_embeddings=settings.role_embeddings,
-        )
+        options = asdict(settings)
+        return cls.from_pretrained(options.pop("name"), **options)
 
     def save_pretrained(self, path: str | Path) -> None:
-        """Write a folder that `from_pretrained` loads, and `AutoModel` too where it was loaded by that; atomic.
+        """Write a folder that `from_pretrained` loads, and `AutoModel` too if the backbone came from there; atomic.
 
-        `SentenceTransformer` loads it as well, where its own modules can say what the encoder does with a text
-        (docs/ecosystem.md). A model that was saved there before is replaced as a whole.
+        `SentenceTransformer` loads the folder as well if its own modules can express the encoder (docs/ecosystem.md).
+        A model that was saved there before is replaced as a whole.
 
-        :raises ModelError: when the folder holds anything else.
+        :raises ModelError: if the folder holds other files than a model.
         """
         with model_folder(path) as folder:
             save_backbone(self.backbone, folder)
             self.tokens.tokenizer.save_pretrained(folder)
-            settings = {
-                "name": self.name,
-                "max_length": self.max_length,
-                "input": self.tokens.input,
-                "last_turns": self.tokens.last_turns,
-                "pooling": self.pooling,
-            }
-            save_parts(folder, settings, tables=self.tables, hierarchy=self.hierarchy, head=self.head)
+            save_parts(folder, self.options, self.network, self.head, name=self.name, max_length=self.max_length)
             save_sentence_modules(self, folder)
             save_card(self, folder)
 
@@ -193,44 +131,89 @@ class DialogueEncoder(DialogueReader):
     ) -> str:
         """Push the folder that `save_pretrained` writes to a hub, with its card; return the address of the commit.
 
-        :param repo_id: "owner/name"; made where it is not there.
-        :param private: of a new repository. What was trained on private conversations may tell of them.
-        :param token: None takes that of `hf auth login`.
-        :param message: of the commit.
-        :raises ModelError: when the hub cannot be reached or refuses.
+        :param repo_id: "owner/name"; created if it does not exist.
+        :param private: whether a new repository is private. A model can reveal private conversations it was trained on.
+        :param token: access token; None takes that of `hf auth login`.
+        :param message: message of the commit.
+        :raises ModelError: if the hub cannot be reached or refuses.
         """
-        return push(self, repo_id, private=private, token=token, message=message)
+        return upload(self, repo_id, private=private, token=token, message=message)
 
     def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
-        """Read dialogues in another way from now on; None is the encoder's own reading.
+        """Change how dialogues are read from now on.
 
-        :param option: the setting that names the pooling.
-        :raises ModelError: when the encoder cannot.
-        """
-        asked = reading or self.own_reading
-        self.tokens, self.pooling = self.tokens_as(asked, option=option), asked.pooling
-
-    def tokens_as(self, reading: Reading, *, option: str = "encoder.pooling") -> DialogueTokenizer:
-        """Return the tokenizer of another reading; the encoder stays as it is.
-
-        :param option: Setting that names the pooling.
+        :param reading: new reading; None is the encoder's own.
+        :param option: setting that names the pooling, for errors.
         :raises ModelError: if the encoder cannot read so.
         """
-        now = self.tokens
-        tokens = self._tokens(now.tokenizer, max_length=now.max_length, input=reading.input, last_turns=now.last_turns)
-        check_pooling(reading.pooling, tokens, encoder=self._called, option=option)
+        asked = reading or self.own_reading
+        self.network.tokens = self.tokens_as(asked, option=option)
+        self.options = replace(self.options, input=asked.input, pooling=asked.pooling)
+
+    def tokens_as(self, reading: Reading, *, option: str = "encoder.pooling") -> DialogueTokenizer:
+        """Return the tokenizer of another reading; the encoder stays as it is. Options and errors: `read_as`."""
+        options = replace(self.options, input=reading.input, pooling=reading.pooling)
+        tokens = self.network.tokens_for(options, self.tokens.tokenizer)
+        check_pooling(options.pooling, tokens, encoder=self.name or type(self.backbone).__name__, option=option)
         return tokens
 
     @property
-    def _called(self) -> str:
-        return self.name or type(self.backbone).__name__
+    def backbone(self) -> Any:
+        """The Hugging Face encoder, or a `PlatoModel`."""
+        return self.network.backbone
+
+    @property
+    def tokens(self) -> DialogueTokenizer:
+        """The tokenizer of dialogues."""
+        return self.network.tokens
+
+    @property
+    def pooling(self) -> Pooling:
+        """Name of the pooling."""
+        return self.options.pooling
+
+    @property
+    def dimension(self) -> int:
+        """Length d of a vector."""
+        return self.network.dimension
+
+    @property
+    def max_length(self) -> int:
+        """Longest input in tokens."""
+        return self.tokens.max_length
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        return self.network.device
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether dialogues of any length are read whole; False only if the input is one of the last turns."""
+        return self.tokens.style.last_turns is None
+
+    def count_long(self, dialogues: Sequence[Dialogue]) -> int:
+        """Return how many of the dialogues are longer than the encoder reads at once (`dial2vec.encoder.windows`)."""
+        return sum(windows.long for windows in windows_of(self.tokens, dialogues))
+
+    def hidden_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of a padded batch of dialogues."""
+        return self.network(batch)
+
+    def sequence_states(self, batch: Batch) -> Tensor:
+        """Return the token vectors [b, n, d] of rows that are one sequence each (`Network.sequence_states`)."""
+        return self.network.sequence_states(batch)
+
+    def autocast(self, precision: Precision) -> torch.autocast:
+        """Return the context in which the encoder computes with the given precision on its device."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=resolved(precision, self.device.type) == "bf16")
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return one vector per dialogue of the batch, [b, d] float32; of length 1 where there is a head."""
+        """Return one vector per dialogue of the batch, [b, d] float32; of length 1 if there is a head."""
         return self.through_head(self.pooled(self.hidden_states(batch), batch))
 
     def pooled(self, hidden: Tensor, batch: Batch) -> Tensor:
-        """Return one vector per dialogue of its token vectors [b, n, d], [b, d] float32, without the head."""
+        """Pool the token vectors [b, n, d] of dialogues: one vector each, [b, d] float32, without the head."""
         separator = self.tokens.separator
         separators = None if separator is None else batch.ids == separator
         return pool(hidden, batch.roles, batch.turns, how=self.pooling, separators=separators)
@@ -276,18 +259,17 @@ class DialogueEncoder(DialogueReader):
         batch_size: int = 32,
         progress: bool = False,
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
-        """Encode each dialogue once, and the whole of it: one that is too long for the encoder is read in windows.
+        """Encode each dialogue once and whole; a dialogue that is too long for the encoder is read in windows.
 
-        What is pooled over windows, and how: `dial2vec.encoder.windows`. Without a head these sums hold: with pooling
-        "role" the speakers' vectors sum to the dialogue's, with "turns" its vector is the mean of the turns', with
-        "mean" that weighted by their tokens. A head maps the vector of each turn, speaker and dialogue by itself, to
-        length 1.
+        `dial2vec.encoder.windows` says how windows are pooled. Without a head these sums hold: with pooling "role"
+        the speakers' vectors sum to the dialogue's; with "turns" the dialogue's vector is the mean of the turns'
+        vectors, with "mean" the mean weighted by their tokens. A head maps each vector by itself, to length 1.
 
         :param dialogues: one dialogue, or any sequence of them.
-        :param output: "dialogue" is a vector for each; "turns" one for each turn, the mean of its tokens (zeros where
-            it has none); "speakers" one for each speaker, the mean of all they say, in the order of first speaking.
+        :param output: "dialogue" gives one vector per dialogue; "turns" one per turn, the mean of its tokens (zeros if
+            it has none); "speakers" one per speaker, the mean of all their tokens, in the order of first speaking.
         :param batch_size: largest number of dialogues or windows encoded at a time; no effect beyond rounding.
-        :param progress: show a progress bar, where standard error is a terminal.
+        :param progress: show a progress bar if standard error is a terminal.
         :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
             [speakers, d]. For one dialogue its row or its matrix.
         """
@@ -297,17 +279,60 @@ class DialogueEncoder(DialogueReader):
         vectors = np.zeros((len(dialogues) if output == "dialogue" else 0, self.dimension), dtype=np.float32)
         apart: list[NDArray[np.float32]] = []
         with tqdm(total=len(dialogues), unit="dialogue", disable=None if progress else True, leave=False) as bar:
-            # Tokens take more memory than the dialogues themselves.
+            # In blocks: tokens take more memory than the dialogues themselves.
             for first in range(0, len(dialogues), BLOCK):
                 windows = windows_of(self.tokens, dialogues[first : first + BLOCK])
-                if cut := sum(one.cut > 0 for one in windows):
+                if cut := sum(dialogue.cut > 0 for dialogue in windows):
                     log.warning("%d dialogues are longer than %d tokens and were cut", cut, self.max_length)
-                found = encode_windows(self, windows, output=output, batch_size=batch_size, done=bar.update)
+                block = self.encode_windows(windows, output=output, batch_size=batch_size, done=bar.update)
                 if output == "dialogue":
-                    vectors[first : first + len(found)] = found
+                    vectors[first : first + len(block)] = block
                 else:
-                    apart += found
+                    apart += block
         return vectors if output == "dialogue" else apart
+
+    def encode_windows(
+        self,
+        dialogues: Sequence[Windows],
+        *,
+        output: Output = "dialogue",
+        batch_size: int = 32,
+        done: Callable[[int], object] | None = None,
+    ) -> list[NDArray[np.float32]]:
+        """Encode dialogues that `dial2vec.encoder.windows.windows_of` cut into windows; otherwise like `encode`.
+
+        :param done: called with the number of dialogues encoded since the last call.
+        """
+        encoded: dict[int, NDArray[np.float32]] = {}
+        if output == "dialogue":
+            short = [place for place, windows in enumerate(dialogues) if len(windows.sequences) == 1]
+            sequences = [dialogues[place].sequences[0] for place in short]
+            encoded |= zip(short, self.encode_tokens(sequences, batch_size=batch_size, done=done), strict=True)
+        rest = [place for place in range(len(dialogues)) if place not in encoded]
+        for first in range(0, len(rest), AT_ONCE):
+            places = rest[first : first + AT_ONCE]
+            reads = self.read_turns([dialogues[place] for place in places], batch_size=batch_size)
+            encoded |= {place: self.vectors_of(read, output) for place, read in zip(places, reads, strict=True)}
+            if done is not None:
+                done(len(places))
+        return [encoded[place] for place in range(len(dialogues))]
+
+    def read_turns(self, dialogues: Sequence[Windows], *, batch_size: int = 32) -> list[ReadTurns]:
+        """Read dialogues turn by turn, without the head (`dial2vec.encoder.turns.read_turns`)."""
+        return read_turns(self.network, dialogues, pooling=self.pooling, batch_size=batch_size)
+
+    def vectors_of(self, read: ReadTurns, output: Output) -> NDArray[np.float32]:
+        """Return the vectors of a dialogue that was read, mapped by the head if there is one.
+
+        Zeros, of a turn or a speaker without tokens, stay zeros.
+        """
+        if output == "dialogue":
+            pooled = read.of_dialogue()
+        else:
+            pooled = read.of_turns() if output == "turns" else read.of_speakers()
+        with torch.inference_mode():
+            mapped = self.through_head(torch.from_numpy(pooled).to(self.device)).cpu().numpy()
+        return np.where(pooled.any(-1, keepdims=True), mapped, np.float32(0))
 
     def encode_tokens(
         self,
@@ -320,15 +345,15 @@ class DialogueEncoder(DialogueReader):
         """Encode dialogues that `self.tokens` has tokenised; otherwise like `encode`.
 
         :param done: called after each batch with its number of dialogues.
-        :param embed: what to make of a batch, [b, ...]; None is the vector of the dialogue.
+        :param embed: function that embeds a batch, [b, ...]; None is the encoder itself.
         """
         vectors = np.zeros((0, self.dimension), dtype=np.float32)
-        with self.evaluating():
-            for rows, batch in self.batches(sequences, batch_size):
-                found = (embed or self)(batch).cpu().numpy()
+        with self.network.evaluating():
+            for rows, batch in self.network.batches(sequences, batch_size):
+                embedded = (embed or self)(batch).cpu().numpy()
                 if not len(vectors):
-                    vectors = np.zeros((len(sequences), *found.shape[1:]), dtype=np.float32)
-                vectors[rows] = found
+                    vectors = np.zeros((len(sequences), *embedded.shape[1:]), dtype=np.float32)
+                vectors[rows] = embedded
                 if done is not None:
                     done(len(rows))
         return vectors
@@ -338,41 +363,22 @@ class DialogueEncoder(DialogueReader):
     ) -> NDArray[np.float32]:
         """Encode utterances, each alone: the mean of its tokens (with pooling "cls" the first), float32 [n, d].
 
-        Head and hierarchy are left out: they read dialogues. Around each stand the encoder's own start and separator,
-        or what its input puts around a turn (`dial2vec.encoder.inputs.joined_input`).
+        Head and hierarchy are left out: they read dialogues. Each utterance has the encoder's own start and separator
+        around it, or the tokens that its input puts around a turn (`dial2vec.encoder.inputs.joined_input`).
 
-        :param roles: who says each, 0 for who speaks first in the dialogue; it counts where the input or a table tells
-            roles apart. None is 0 for all, as in a dialogue of one turn.
+        :param roles: role of each speaker, 0 for the first speaker of the dialogue; it matters if the input or a table
+            tells roles apart. None is 0 for all.
         """
-        tokens = self.tokens.for_utterances()
-        words = tokens.utterances(texts)
-        spoken_by = [0] * len(words) if roles is None else roles
-        sequences = [
-            tokens.assemble([words[place]], [role]) for place, role in zip(range(len(words)), spoken_by, strict=True)
-        ]
-        return self.encode_tokens(sequences, batch_size=batch_size, embed=self._alone)
+        return self.encode_tokens(self.tokens.utterances_alone(texts, roles), batch_size=batch_size, embed=self._alone)
 
     def encode_contexts(self, contexts: Sequence[Sequence[str]], *, batch_size: int = 32) -> NDArray[np.float32]:
-        """Encode contexts as utterances are, with a separator behind each turn, float32 [n, d].
+        """Encode contexts as utterances are, with a separator after each turn, float32 [n, d].
 
-        Of a context that does not fit the last turns are read that do: they are what is being answered.
+        If a context does not fit, its last turns that fit are read: they are what is being answered.
 
-        :param contexts: texts of the turns of each, at least one.
+        :param contexts: turns' texts of each context, at least one.
         """
-        return self.encode_tokens(self.context_tokens(contexts), batch_size=batch_size, embed=self._alone)
-
-    def context_tokens(self, contexts: Sequence[Sequence[str]]) -> list[TokenSequence]:
-        """Return what `encode_contexts` reads; in `cut` the tokens of turns that were left out in front count, too."""
-        tokens = self.tokens.for_utterances()
-        words = tokens.utterances(text for context in contexts for text in context)
-        sequences, first = [], 0
-        for context in contexts:
-            turns = [words[first + place] for place in range(len(context))]
-            begin = tokens.first_that_fits([len(turn) for turn in turns], self.max_length)
-            read = tokens.assemble(turns[begin:], [0] * (len(turns) - begin))
-            sequences.append(replace(read, cut=read.cut + sum(map(len, turns[:begin]))))
-            first += len(context)
-        return sequences
+        return self.encode_tokens(self.tokens.contexts(contexts), batch_size=batch_size, embed=self._alone)
 
     def _alone(self, batch: Batch) -> Tensor:
         how: Pooling = "cls" if self.pooling == "cls" else "mean"
@@ -381,8 +387,8 @@ class DialogueEncoder(DialogueReader):
     def encode_sides(self, dialogues: Sequence[Dialogue], *, batch_size: int = 32) -> NDArray[np.float32]:
         """Encode each side of a dialogue as if the other had said nothing, float32 [n, 2, d].
 
-        The first side is the first speaker's, the second that of all others. Nothing leaks from one to the other,
-        as it does through attention when both are encoded together. A side without turns gives zeros.
+        The first side is the first speaker's, the second that of all others. Encoded together, each would change the
+        other through attention. A side without turns gives zeros.
         """
         sides = [dialogue.side(number) for dialogue in dialogues for number in (0, 1)]
         spoken = [place for place, side in enumerate(sides) if side.turns]
@@ -393,7 +399,7 @@ class DialogueEncoder(DialogueReader):
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
         """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak.
 
-        Without a head their sum is the role-pooled vector of the dialogue; with one each is mapped by it, so that
-        speakers and dialogues can be compared.
+        Without a head their sum is the role-pooled vector of the dialogue. A head maps each vector, so that speakers
+        and dialogues can be compared.
         """
         return self.encode(dialogue, output="speakers")

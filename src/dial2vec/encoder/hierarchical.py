@@ -18,8 +18,9 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
+from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.tokens import MAX_TURNS
-from dial2vec.errors import ModelError, did_you_mean
+from dial2vec.errors import ModelError
 from dial2vec.files import atomic_path
 
 
@@ -193,10 +194,7 @@ def new_hierarchy(name: str, width: int, *, heads: int, dropout: float = 0.1) ->
     :param heads: attention heads; they divide d.
     :raises ModelError: for an unknown name, and for heads that do not divide d.
     """
-    if name not in HIERARCHIES:
-        raise ModelError(
-            f"hierarchy is {name!r}.{did_you_mean(str(name), HIERARCHIES)} Valid: {', '.join(HIERARCHIES)}."
-        )
+    check_name("hierarchy", name, HIERARCHIES)
     # The caller's own draws go on afterwards as if nothing had been.
     with torch.random.fork_rng():
         torch.manual_seed(0)

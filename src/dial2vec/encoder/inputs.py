@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from dial2vec.errors import ModelError, did_you_mean
@@ -80,13 +81,18 @@ def input_style(name: str, last_turns: int | None = None) -> InputStyle:
     :param last_turns: takes the place of the style's own number of turns; None keeps that.
     :raises ModelError: for an unknown name, and for a number below 1.
     """
-    if name not in STYLES:
-        raise ModelError(f"input is {name!r}.{did_you_mean(str(name), STYLES)} Valid: {', '.join(STYLES)}.")
+    check_name("input", name, STYLES)
     if last_turns is None:
         return STYLES[name]
     if last_turns < 1:
         raise ModelError(f"last_turns is {last_turns}; expected at least 1, or None for the input's own number.")
     return replace(STYLES[name], last_turns=last_turns)
+
+
+def check_name(option: str, name: object, valid: Collection[str]) -> None:
+    """Raise a ModelError if the name is not one of the option's valid names."""
+    if name not in valid:
+        raise ModelError(f"{option} is {name!r}.{did_you_mean(str(name), valid)} Valid: {', '.join(valid)}.")
 
 
 def joined_input(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Dialogues to token vectors: the backbone with the tables in front of it and the hierarchy behind."""
+"""The network: dialogues' tokens to token vectors. A backbone, tables before it and a hierarchy on top of it."""
 
 from __future__ import annotations
 
@@ -13,56 +13,50 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
-from dial2vec.encoder.hierarchical import HIERARCHIES, Hierarchy, new_hierarchy
+from dial2vec.encoder.hierarchical import Hierarchy, new_hierarchy
 from dial2vec.encoder.inputs import input_style
-from dial2vec.encoder.precision import Precision, resolved
+from dial2vec.encoder.reading import EncoderOptions
 from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
-from dial2vec.encoder.windows import windows_of
-from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
+from dial2vec.errors import Dial2vecError, SettingsError
 
-MIN_LENGTH = 8
-# Tokens that are read at a time on a CPU, padding included: ten times as many took 1.7 times as long (docs/log.md).
+Precision = Literal["auto", "fp32", "bf16"]
+# Tokens that a CPU reads at a time, padding included: ten times as many took 1.7 times as long (docs/log.md).
 CPU_TOKENS = 1536
 
 
-class DialogueReader(nn.Module):
-    """What `dial2vec.encoder.DialogueEncoder` is without pooling and head; its parameters are described there."""
+class Network(nn.Module):
+    """All weights of a `DialogueEncoder` but the head's, and the tokenizer that feeds them.
 
-    def __init__(
-        self,
-        backbone: Any,
-        tokenizer: Any,
-        *,
-        max_length: int,
-        input: str,
-        last_turns: int | None,
-        hierarchy: str,
-        turn_embeddings: bool,
-        role_embeddings: bool,
-    ) -> None:
+    :param backbone: Hugging Face encoder that returns `last_hidden_state` [b, n, d], or a `PlatoModel`.
+    :param tokenizer: fast tokenizer of the backbone.
+    :param options: all options but the pooling are used.
+    :raises ModelError: if the backbone cannot read the input.
+
+    Attribute `attention_dropout`: whether attention drops weights in training.
+    """
+
+    def __init__(self, backbone: Any, tokenizer: Any, options: EncoderOptions) -> None:
         super().__init__()
-        check_name("hierarchy", hierarchy, ("none", *HIERARCHIES))
-        if not isinstance(max_length, int) or max_length < MIN_LENGTH:
-            raise ModelError(f"max_length is {max_length!r}; expected a whole number of tokens, at least {MIN_LENGTH}.")
         self.backbone = backbone
-        self.tokens = self._tokens(tokenizer, max_length=max_length, input=input, last_turns=last_turns)
-        self.turn_table = _zero_table(MAX_TURNS, backbone) if turn_embeddings else None
-        self.role_table = _zero_table(MAX_ROLES, backbone) if role_embeddings else None
+        self.tokens = self.tokens_for(options, tokenizer)
+        self.turn_table = _zero_table(MAX_TURNS, backbone) if options.turn_embeddings else None
+        self.role_table = _zero_table(MAX_ROLES, backbone) if options.role_embeddings else None
         self.hierarchy: Hierarchy | None = None
-        if hierarchy != "none":
-            self.hierarchy = new_hierarchy(hierarchy, self.dimension, heads=attention_heads(backbone))
+        if options.hierarchy != "none":
+            self.hierarchy = new_hierarchy(options.hierarchy, self.dimension, heads=attention_heads(backbone))
         self._frozen: list[nn.Module] = []
         self.attention_dropout = True
 
-    def _tokens(self, tokenizer: Any, *, max_length: int, input: str, last_turns: int | None) -> DialogueTokenizer:
-        longest, longest_turn = limits(self.backbone, tokenizer, input_style(input, last_turns), name=input)
+    def tokens_for(self, options: EncoderOptions, tokenizer: Any) -> DialogueTokenizer:
+        """Return the tokenizer of dialogues for these options, within the limits of the backbone."""
+        style = input_style(options.input, options.last_turns)
+        longest, longest_turn = limits(self.backbone, tokenizer, style, name=options.input)
         return DialogueTokenizer(
             tokenizer,
-            max_length=min(max_length, longest),
-            input=input,
-            last_turns=last_turns,
+            max_length=min(options.max_length, longest),
+            input=options.input,
+            last_turns=options.last_turns,
             max_turn=longest_turn,
         )
 
@@ -72,21 +66,16 @@ class DialogueReader(nn.Module):
         return int(self.backbone.config.hidden_size)
 
     @property
-    def max_length(self) -> int:
-        """Longest input in tokens."""
-        return self.tokens.max_length
-
-    @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return next(self.backbone.parameters()).device
 
     @property
     def tables(self) -> dict[str, nn.Embedding | None]:
-        """The tables that are added to the input, None for one that is not."""
+        """The tables that are added to the input, "turn" and "role"; None for one that is not."""
         return {"turn": self.turn_table, "role": self.role_table}
 
-    def hidden_states(self, batch: Batch) -> Tensor:
+    def forward(self, batch: Batch) -> Tensor:
         """Return the token vectors [b, n, d] of a padded batch of dialogues."""
         if self.tokens.style.apart:
             turns = batch.turns_apart()
@@ -125,23 +114,6 @@ class DialogueReader(nn.Module):
         if self.role_table is not None:
             embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
         return self.backbone(inputs_embeds=embedded, **inputs).last_hidden_state
-
-    def autocast(self, precision: Precision) -> torch.autocast:
-        """Return the context in which the encoder computes with the given precision on its device."""
-        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.resolved(precision) == "bf16")
-
-    def resolved(self, precision: Precision) -> Literal["fp32", "bf16"]:
-        """Return what the encoder computes with on its device (`dial2vec.encoder.precision.resolved`)."""
-        return resolved(precision, self.device.type)
-
-    @property
-    def reads_whole(self) -> bool:
-        """Whether dialogues of any length are read whole: always but with an input of the last turns only."""
-        return self.tokens.style.last_turns is None
-
-    def count_long(self, dialogues: Sequence[Dialogue]) -> int:
-        """Return how many of the dialogues are longer than the encoder reads at once (`dial2vec.encoder.windows`)."""
-        return sum(windows.long for windows in windows_of(self.tokens, dialogues))
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -203,10 +175,27 @@ class DialogueReader(nn.Module):
         return self
 
 
-def check_name(option: str, name: object, valid: Sequence[str]) -> None:
-    """Refuse a name of an option that is none of the valid ones, by a ModelError."""
-    if name not in valid:
-        raise ModelError(f"{option} is {name!r}.{did_you_mean(str(name), valid)} Valid: {', '.join(valid)}.")
+def resolved(precision: Precision, device: str) -> Literal["fp32", "bf16"]:
+    """Return the precision that a kind of device computes with.
+
+    :param precision: "auto" is bf16 if the GPU or CPU has instructions for it, else fp32.
+    :param device: "cpu", "cuda", ...
+    :raises SettingsError: if "bf16" is requested without such instructions: emulation is orders of magnitude slower.
+    """
+    has = has_bf16(device)
+    if precision == "bf16" and not has:
+        raise SettingsError(
+            f"precision is bf16, but this machine's {device} has no instructions for it. Set it to auto: "
+            "bf16 where there are any, else fp32."
+        )
+    return "bf16" if has and precision != "fp32" else "fp32"
+
+
+def has_bf16(device: str) -> bool:
+    """Return whether a kind of device has instructions for bf16."""
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return device == "cpu" and torch.cpu._is_avx512_bf16_supported()
 
 
 def _zero_table(size: int, backbone: Any) -> nn.Embedding:

@@ -1,4 +1,4 @@
-"""The folder of a saved encoder: its settings, and what it has beside backbone and tokenizer, a file for each."""
+"""The folder of a saved encoder: its options, and a file each for tables, hierarchy and head."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
 
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.hierarchical import HIERARCHIES, Hierarchy, load_hierarchy, name_of, save_hierarchy
+from dial2vec.encoder.hierarchical import HIERARCHIES, load_hierarchy, name_of, save_hierarchy
+from dial2vec.encoder.network import Network
+from dial2vec.encoder.reading import EncoderOptions
 from dial2vec.errors import ModelError
 from dial2vec.files import atomic_path
 
@@ -22,7 +24,9 @@ SETTINGS_FILE = "dialogue_encoder.json"
 TABLES_FILE = "dialogue_tables.safetensors"
 HIERARCHY_FILE = "dialogue_hierarchy.safetensors"
 HEAD_FILE = "dialogue_head.safetensors"
-# Of the same encoder for other libraries and readers: they say nothing that the other files do not.
+# The options in the order of the file; the name of the start stands before them, whether there is a head after them.
+OPTIONS = ("max_length", "input", "last_turns", "pooling", "turn_embeddings", "role_embeddings", "hierarchy")
+# Files for other libraries and for readers. All they say is also in the other files.
 RETOLD = {
     "README.md",
     "modules.json",
@@ -33,20 +37,12 @@ RETOLD = {
     "3_Dense",
     "4_Normalize",
 }
-# What an encoder gets of which nothing was saved and nothing else is asked for.
-DEFAULTS: dict[str, Any] = {
-    "max_length": 512,
-    "pooling": "role",
-    "hierarchy": "none",
-    "turn_embeddings": False,
-    "role_embeddings": False,
-}
 
 
 def saved_settings(folder: str) -> dict[str, Any]:
-    """Return the settings that a model was saved with; empty for what is no saved model.
+    """Return the settings that a model was saved with: name, options and whether it has a head; {} for other models.
 
-    :raises ModelError: for a file that is not whole, or names a hierarchy that there is not.
+    :raises ModelError: if the file is damaged or names an unknown hierarchy.
     """
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
@@ -55,8 +51,10 @@ def saved_settings(folder: str) -> dict[str, Any]:
         settings = dict(json.loads(path.read_text(encoding="utf-8")))
     except (TypeError, ValueError) as error:
         raise ModelError(f"{path} is not whole JSON ({error}). Save the encoder again.") from error
+    if missing := [key for key in ("name", *OPTIONS, "head") if key not in settings]:
+        raise ModelError(f"{path} lacks {', '.join(missing)}; expected all options. Save the encoder again.")
     known = ("none", *HIERARCHIES)
-    if settings.get("hierarchy", "none") not in known:
+    if settings["hierarchy"] not in known:
         raise ModelError(
             f"{path} names the hierarchy {settings['hierarchy']!r}; expected one of {', '.join(known)}. Load it with "
             "the version of dial2vec that saved it."
@@ -64,27 +62,23 @@ def saved_settings(folder: str) -> dict[str, Any]:
     return settings
 
 
-def saved_input(settings: Mapping[str, Any]) -> str | None:
-    """Return the name of the input that a model was saved with, None for what is no saved model.
+def options_for(settings: Mapping[str, Any], asked: Mapping[str, Any], *, own_input: str) -> EncoderOptions:
+    """Return the options of a loaded encoder: each as requested, else as saved, else the default.
 
-    :param settings: those saved with it.
+    :param settings: saved settings, {} for a model that was not saved by dial2vec.
+    :param asked: requested options; None stands for no request.
+    :param own_input: default input.
     """
-    if not settings or "input" in settings:
-        return settings.get("input")
-    # Saved when the choice was separators or none, or before there was one: then they were put in.
-    return "separators" if settings.get("separators", True) else "text"
-
-
-def chosen(settings: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return each of the options `asked` as it was asked for; where that is None, as saved, else its default.
-
-    :param settings: those saved with the model.
-    """
-    return {key: settings.get(key, DEFAULTS[key]) if value is None else value for key, value in asked.items()}
+    saved = {key: settings[key] for key in OPTIONS if key in settings}
+    if asked["input"] is not None:
+        # The saved number of turns belongs to the saved input.
+        saved.pop("last_turns", None)
+    requested = {key: value for key, value in asked.items() if value is not None}
+    return replace(EncoderOptions(input=own_input), **saved | requested)
 
 
 def folder_hash(folder: Path) -> str:
-    """Return a SHA-256 over what decides the vectors of a saved encoder: weights, vocabulary, our settings.
+    """Return a SHA-256 over all that decides the vectors of a saved encoder: weights, vocabulary, our settings.
 
     The other files also carry versions of libraries, and an upgrade makes no new encoder.
     """
@@ -100,9 +94,9 @@ def folder_hash(folder: Path) -> str:
 
 @contextmanager
 def model_folder(path: str | Path) -> Iterator[Path]:
-    """Give a new folder inside a `with`; at its end it stands at `path`, in the place of a model that was there.
+    """Give a new folder inside a `with`; at the end the folder replaces the model at `path`.
 
-    :raises ModelError: when `path` holds anything else than a saved model.
+    :raises ModelError: if `path` holds other files than a saved model.
     """
     path = Path(path).resolve()
     if path.is_dir() and any(path.iterdir()) and not (path / SETTINGS_FILE).is_file():
@@ -113,65 +107,51 @@ def model_folder(path: str | Path) -> Iterator[Path]:
 
 
 def save_parts(
-    folder: Path,
-    settings: Mapping[str, Any],
-    *,
-    tables: Mapping[str, nn.Embedding | None],
-    hierarchy: Hierarchy | None,
-    head: Head | None,
+    folder: Path, options: EncoderOptions, network: Network, head: Head | None, *, name: str, max_length: int
 ) -> None:
-    """Write the settings, with what there is of tables, hierarchy and head, and the weights of these.
+    """Write the settings, and the weights of tables, hierarchy and head if the encoder has them.
 
-    :param tables: "turn" and "role".
+    :param name: name of the start.
+    :param max_length: longest input in tokens, within the encoder's own limit.
     """
-    weights = {key: table.weight.detach().cpu() for key, table in tables.items() if table is not None}
+    weights = {key: table.weight.detach().cpu() for key, table in network.tables.items() if table is not None}
     if weights:
         save_file(weights, folder / TABLES_FILE)
-    if hierarchy is not None:
-        save_hierarchy(hierarchy, folder / HIERARCHY_FILE)
+    if network.hierarchy is not None:
+        save_hierarchy(network.hierarchy, folder / HIERARCHY_FILE)
     if head is not None:
         head.save(folder / HEAD_FILE)
-    there = {f"{key}_embeddings": table is not None for key, table in tables.items()}
-    written = {**settings, **there, "hierarchy": name_of(hierarchy), "head": head is not None}
+    saved = {key: getattr(options, key) for key in OPTIONS}
+    saved |= {"max_length": max_length, "hierarchy": name_of(network.hierarchy)}
+    written = {"name": name, **saved, "head": head is not None}
     (folder / SETTINGS_FILE).write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
 
-def fill_tables(folder: str, settings: Mapping[str, Any], tables: Mapping[str, nn.Embedding | None]) -> None:
-    """Give tables the weights that were saved for them; one that was not saved stays as it is.
+def fill_network(network: Network, folder: str, settings: Mapping[str, Any]) -> None:
+    """Load the saved weights of the network's tables and hierarchy; a part that was not saved stays untrained.
 
-    :param settings: those saved with the model.
-    :param tables: "turn" and "role".
-    :raises ModelError: when their file is missing, damaged or made for another encoder.
+    :param settings: saved settings of the model.
+    :raises ModelError: if a file is missing, damaged or made for another encoder.
     """
-    saved = {key: table for key, table in tables.items() if table and settings.get(f"{key}_embeddings", False)}
-    if not saved:
-        return
-    path = Path(folder) / TABLES_FILE
-    try:
-        weights = load_file(path)
-        for key, table in saved.items():
-            table.weight.data.copy_(weights[key])
-    except (OSError, SafetensorError, KeyError, RuntimeError) as error:
-        reason = str(error).splitlines()[0]
-        raise ModelError(f"{path} does not hold the whole tables ({reason}). Save the encoder again.") from error
-
-
-def saved_hierarchy(folder: str, settings: Mapping[str, Any], untrained: Hierarchy | None) -> Hierarchy | None:
-    """Return the hierarchy that was saved where it is of the kind asked for, else the untrained one.
-
-    :param settings: those saved with the model.
-    :raises ModelError: when its file is missing, damaged or made for another encoder.
-    """
-    if untrained is None or settings.get("hierarchy", "none") != name_of(untrained):
-        return untrained
-    return load_hierarchy(Path(folder) / HIERARCHY_FILE, untrained.width)
+    tables = {key: table for key, table in network.tables.items() if table and settings.get(f"{key}_embeddings")}
+    if tables:
+        path = Path(folder) / TABLES_FILE
+        try:
+            weights = load_file(path)
+            for key, table in tables.items():
+                table.weight.data.copy_(weights[key])
+        except (OSError, SafetensorError, KeyError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise ModelError(f"{path} does not hold the whole tables ({reason}). Save the encoder again.") from error
+    if network.hierarchy is not None and settings.get("hierarchy") == name_of(network.hierarchy):
+        network.hierarchy = load_hierarchy(Path(folder) / HIERARCHY_FILE, network.dimension)
 
 
 def saved_head(folder: str, settings: Mapping[str, Any], dimension: int) -> Head | None:
-    """Return the head that was saved, None for none.
+    """Return the saved head, None if the model has none.
 
-    :param settings: those saved with the model.
+    :param settings: saved settings of the model.
     :param dimension: length of the encoder's vectors.
-    :raises ModelError: when its file is missing, damaged or made for another encoder.
+    :raises ModelError: if the file is missing, damaged or made for another encoder.
     """
-    return Head.load(Path(folder) / HEAD_FILE, dimension) if settings.get("head", False) else None
+    return Head.load(Path(folder) / HEAD_FILE, dimension) if settings.get("head") else None

@@ -6,6 +6,7 @@ The library is not imported: its modules are named in JSON, their weights are sa
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedModel
 
 from dial2vec.encoder.backbone import ENCODERS_OF
+from dial2vec.errors import ModelError
 
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
@@ -64,7 +66,7 @@ def why_not(encoder: DialogueEncoder) -> str | None:
     backbone, tokens = encoder.backbone, encoder.tokens
     if not isinstance(backbone, PreTrainedModel) or backbone.config.model_type in ENCODERS_OF:
         return "its transformer is a part of another model"
-    if encoder.hierarchy is not None or any(table is not None for table in encoder.tables.values()):
+    if encoder.network.hierarchy is not None or any(table is not None for table in encoder.network.tables.values()):
         return "it tells turns or roles apart, which a plain text does not"
     if tokens.input != "text" or tokens.last_turns is not None:
         return f"its input is {tokens.input}, not the whole running text"
@@ -127,6 +129,38 @@ def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None
     (folder / CARD_FILE).write_text(text, encoding="utf-8")
 
 
+def upload(encoder: DialogueEncoder, repo_id: str, *, private: bool, token: str | None, message: str) -> str:
+    """Push the folder that `save_pretrained` writes, its card naming the repository; return the address of the commit.
+
+    :raises ModelError: if the hub cannot be reached or refuses.
+    """
+    from httpx import HTTPError
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalTokenNotFoundError, OfflineModeIsEnabled
+
+    api = HfApi(token=token)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "model"
+        encoder.save_pretrained(folder)
+        save_card(encoder, folder, name=repo_id)
+        try:
+            repository = api.create_repo(repo_id, private=private, exist_ok=True)
+            commit = api.upload_folder(repo_id=repository.repo_id, folder_path=folder, commit_message=message)
+        except HFValidationError as error:
+            raise ModelError(f"{repo_id!r} is no name of a repository ({error}). Expected OWNER/NAME.") from error
+        except (HfHubHTTPError, LocalTokenNotFoundError) as error:
+            raise ModelError(
+                f"the hub refuses to take {repo_id}: {_first_line(error)} Expected a token that may write there: "
+                "`hf auth login`, or token=."
+            ) from error
+        except (HTTPError, OfflineModeIsEnabled, OSError) as error:
+            raise ModelError(
+                f"the hub cannot be reached ({_first_line(error)}); nothing was pushed. Try again with a network, "
+                "or save_pretrained and upload the folder."
+            ) from error
+    return str(commit.commit_url)
+
+
 def _blank_parts_turns(tokenizer: Any) -> bool:
     """Tell whether a blank between two texts adds no token and changes none."""
     alone = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("one", "two", "one two")]
@@ -164,3 +198,7 @@ def _write_start_only(path: Path, tokenizer: Any) -> None:
 def _write(path: Path, content: object) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -39,6 +39,9 @@ class Utterances:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[NDArray[np.int32]]:
+        return (self[index] for index in range(len(self)))
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -250,6 +253,31 @@ class DialogueTokenizer:
         turns = self.turns_of(dialogues)
         return [self.assemble(some, dialogue.roles) for some, dialogue in zip(turns, dialogues, strict=True)]
 
+    def utterances_alone(self, texts: Sequence[str], roles: Sequence[int] | None = None) -> list[TokenSequence]:
+        """Tokenise utterances that are no whole dialogue, each as one input.
+
+        :param roles: role of each speaker; None is 0 for all.
+        """
+        tokens = self.for_utterances()
+        spoken_by = [0] * len(texts) if roles is None else roles
+        pairs = zip(tokens.utterances(texts), spoken_by, strict=True)
+        return [tokens.assemble([words], [role]) for words, role in pairs]
+
+    def contexts(self, contexts: Sequence[Sequence[str]]) -> list[TokenSequence]:
+        """Tokenise contexts, each as one input of as many last turns as fit; `cut` counts the turns left out, too.
+
+        :param contexts: turns' texts of each context, at least one.
+        """
+        tokens = self.for_utterances()
+        words = iter(tokens.utterances(text for context in contexts for text in context))
+        sequences = []
+        for context in contexts:
+            turns = list(islice(words, len(context)))
+            begin = tokens.first_that_fits([len(turn) for turn in turns], self.max_length)
+            read = tokens.assemble(turns[begin:], [0] * (len(turns) - begin))
+            sequences.append(replace(read, cut=read.cut + sum(map(len, turns[:begin]))))
+        return sequences
+
     def turns_of(self, dialogues: Sequence[Dialogue]) -> list[list[NDArray[np.int32]]]:
         """Return the token ids of each turn of the dialogues, whole and without special tokens.
 
@@ -258,12 +286,8 @@ class DialogueTokenizer:
         empty = next((dialogue for dialogue in dialogues if not dialogue.turns), None)
         if empty is not None:
             raise CorpusError(f"dialogue {empty.dialogue_id!r} has no turns; expected at least one. Leave it out.")
-        tokens = self.utterances(turn.text for dialogue in dialogues for turn in dialogue.turns)
-        found, first = [], 0
-        for dialogue in dialogues:
-            found.append([tokens[first + offset] for offset in range(len(dialogue.turns))])
-            first += len(dialogue.turns)
-        return found
+        turns = iter(self.utterances(turn.text for dialogue in dialogues for turn in dialogue.turns))
+        return [list(islice(turns, len(dialogue.turns))) for dialogue in dialogues]
 
     def nothing(self) -> TokenSequence:
         """Return an input in which nobody says anything: one token for the encoder, of no role and thus in no pool."""

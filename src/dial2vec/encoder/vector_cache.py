@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.encoder import DialogueEncoder
-from dial2vec.encoder.precision import Precision
+from dial2vec.encoder.network import Precision, resolved
 from dial2vec.files import atomic_path, claim, code_hash
 
 PART = 500
-# Large batches fill a GPU; on a CPU they are read in parts (`DialogueReader.sequence_states`).
+# Large batches fill a GPU; on a CPU they are read in parts (`Network.sequence_states`).
 BATCH = {"cpu": 32, "cuda": 128}
 
 log = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], prec
 
 def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32") -> str:
     """Identify what an encoder makes of any dialogue here: the encoder, how it computes, the code."""
-    made_by = (model_fingerprint(encoder), encoder.resolved(precision), encoder.device.type, code_hash())
+    made_by = (model_fingerprint(encoder), resolved(precision, encoder.device.type), encoder.device.type, code_hash())
     return hashlib.sha256(repr(made_by).encode()).hexdigest()
 
 

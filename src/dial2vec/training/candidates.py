@@ -47,8 +47,8 @@ START = Candidate("start", 0)
 
 
 def save_weights(encoder: DialogueEncoder, path: Path) -> None:
-    """Write the weights that are not frozen, atomically."""
-    weights = {name: value.detach().cpu() for name, value in encoder.named_parameters() if value.requires_grad}
+    """Write the weights that training may change (those that are not frozen), atomically."""
+    weights = {name: value.detach().cpu() for name, value in encoder.network.named_parameters() if value.requires_grad}
     with atomic_path(path) as temporary:
         save_file(weights, temporary)
 
@@ -127,7 +127,7 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
             continue
         path = folder / file
         try:
-            unknown = encoder.load_state_dict(load_file(path), strict=False).unexpected_keys
+            unknown = encoder.network.load_state_dict(load_file(path), strict=False).unexpected_keys
         except (OSError, SafetensorError, RuntimeError) as error:
             # PyTorch lists mismatches line by line.
             reason = " ".join(str(error).split())

@@ -242,7 +242,7 @@ def train(
         return Trained.nothing()
     set_seed(seed)
     _freeze(encoder, settings.frozen_share, names)
-    encoder.attention_dropout = settings.attention_dropout
+    encoder.network.attention_dropout = settings.attention_dropout
     objective = _Objective(encoder, settings, data)
     trainer = _Trainer(
         model=objective,
@@ -276,7 +276,7 @@ def train(
 
 
 def _freeze(encoder: DialogueEncoder, share: float, names: Names) -> None:
-    encoder.freeze_bottom(share)
+    encoder.network.freeze_bottom(share)
     if not any(weights.requires_grad for weights in encoder.parameters()):
         raise SettingsError(
             f"{names.block}.frozen_share is {share:g}, which leaves nothing to train. Lower it in params.yaml."

@@ -41,7 +41,7 @@ def test_an_encoder_that_loses_texts_is_told_so_through_what_remembers_too():
 def test_a_context_that_fits_has_the_ids_of_its_turns_joined_by_the_separator(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     ids = encoder.tokens.tokenizer("[CLS] w1 w2 [SEP] w3 [SEP] w4 [SEP]", add_special_tokens=False)["input_ids"]
-    [context] = encoder.context_tokens([("w1 w2", "w3", "w4")])
+    [context] = encoder.tokens.contexts([("w1 w2", "w3", "w4")])
     assert (context.ids.tolist(), context.cut) == (ids, 0)
     reader = reader_of_encoder(encoder)
     joined = encoder.encode_utterances(["w1 w2 [SEP] w3 [SEP] w4"])
@@ -60,7 +60,7 @@ def test_a_context_that_fits_has_the_ids_of_its_turns_joined_by_the_separator(ti
 )
 def test_turns_are_parted_as_the_encoder_was_trained_to_read_contexts(tmp_path, name, read):
     encoder = DialogueEncoder.from_pretrained(build(name, tmp_path / name))
-    [context] = encoder.context_tokens([("w1", "w2")])
+    [context] = encoder.tokens.contexts([("w1", "w2")])
     words = " ".join(encoder.tokens.tokenizer.convert_ids_to_tokens(context.ids))
     assert words.replace("Ġ ", "") == read
     trained = encoder.tokens.for_utterances(max_length=encoder.max_length)
@@ -72,7 +72,7 @@ def test_turns_are_parted_as_the_encoder_was_trained_to_read_contexts(tmp_path, 
 def test_of_a_long_context_the_last_turns_are_read_and_what_was_left_out_is_counted(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder, max_length=12)
     long = ("w1 " * 6, "w2 w3 w4", "w5 w6", "w7")
-    [context] = encoder.context_tokens([long])
+    [context] = encoder.tokens.contexts([long])
     words = encoder.tokens.tokenizer.convert_ids_to_tokens(context.ids)
     assert words == ["[CLS]", "w2", "w3", "w4", "[SEP]", "w5", "w6", "[SEP]", "w7", "[SEP]"]
     assert context.cut == 6

@@ -141,7 +141,8 @@ def test_dse_trains_every_layer_at_a_constant_rate_from_the_first_step_on(tiny_f
     encoder, found = planned(tiny_folder, "dse", settings=options)
     result = run(encoder, found, tmp_path / "c")
     assert {entry["learning_rate"] for entry in result.history} == {3e-3}
-    moved = [name for name, value in start.state_dict().items() if not torch.equal(encoder.state_dict()[name], value)]
+    after = encoder.network.state_dict()
+    moved = [name for name, value in start.network.state_dict().items() if not torch.equal(after[name], value)]
     assert {"backbone.embeddings.word_embeddings.weight", "backbone.encoder.layer.0.output.dense.weight"} <= set(moved)
 
 

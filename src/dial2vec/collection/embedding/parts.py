@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.dialogue import Origin, Quarantined, write_quarantine
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.turns import encode_windows
 from dial2vec.encoder.windows import windows_of
 from dial2vec.files import atomic_path
 
@@ -64,7 +63,7 @@ def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, bat
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
     windows = windows_of(encoder.tokens, dialogues)
-    vectors = np.array(encode_windows(encoder, windows, batch_size=batch_size), np.float32)
+    vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size), np.float32)
     columns = [
         pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),

@@ -11,7 +11,6 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import shares
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.turns import read_turns, vectors_of
 from dial2vec.encoder.windows import windows_of
 
 # Rows and columns of the picture at most: with more, a cell is too small to be seen or pointed at.
@@ -58,8 +57,8 @@ def explain(encoder: DialogueEncoder, dialogue: Dialogue, *, batch_size: int = 3
     :param batch_size: largest number of windows read at a time.
     """
     [windows] = windows_of(encoder.tokens, [dialogue])
-    [read] = read_turns(encoder, [windows], batch_size=batch_size)
-    turns = vectors_of(encoder, read, "turns")
+    [read] = encoder.read_turns([windows], batch_size=batch_size)
+    turns = encoder.vectors_of(read, "turns")
     return Explanation(dialogue, shares(encoder, read), match(turns, read.roles), len(windows.sequences))
 
 

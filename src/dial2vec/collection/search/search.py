@@ -14,7 +14,7 @@ from dial2vec.collection.search.filters import Filters
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import shares
-from dial2vec.encoder.turns import ReadTurns, read_turns
+from dial2vec.encoder.turns import ReadTurns
 from dial2vec.encoder.windows import windows_of
 
 
@@ -84,7 +84,7 @@ class Search:
         best = [(int(row), float(c)) for row, c in zip(found, cosines, strict=True) if row != own][:k]
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
         # All at once: one after the other they would take most of the time of a query.
-        reads = read_turns(self.encoder, windows_of(self.encoder.tokens, dialogues), batch_size=32)
+        reads = self.encoder.read_turns(windows_of(self.encoder.tokens, dialogues), batch_size=32)
         return [
             Hit(one.dialogue_id, cosine, one.labels, one.date, self._speaking(one, read, vector, n_turns))
             for one, read, (_, cosine) in zip(dialogues, reads, best, strict=True)

@@ -46,7 +46,7 @@ def _whole(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialog
 
 def _as_contexts(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
     texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues]
-    cut = sum(sequence.cut > 0 for sequence in encoder.context_tokens(texts))
+    cut = sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(texts))
     if cut:
         log.warning("%d of %d contexts were read without their first turns: they do not fit", cut, len(texts))
     return encoder.encode_contexts(texts, batch_size=batch_size)

@@ -47,7 +47,7 @@ def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cos
     """Return how an encoder reads: utterances alone, contexts by their last turns, without its head."""
 
     def count_cut(contexts: Sequence[Context]) -> int:
-        return sum(sequence.cut > 0 for sequence in encoder.context_tokens(contexts))
+        return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(contexts))
 
     return Reader(
         partial(encoder.encode_utterances, batch_size=BATCH_SIZE),
