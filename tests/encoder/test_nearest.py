@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dial2vec.encoder.nearest import nearest, unit_rows
+from dial2vec.encoder.nearest import nearest_others, unit_rows
 from dial2vec.errors import Dial2vecError
 
 
@@ -29,7 +29,7 @@ AXES = st.lists(st.sampled_from([-3, -2, -1, 1, 2, 3]), min_size=2, max_size=12)
 def test_three_on_a_circle_by_hand():
     angles = np.radians([0, 10, 30])
     units = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    found = nearest(units, k=2)
+    found = nearest_others(units, k=2)
     assert found.tolist() == [[1, 2], [0, 2], [1, 0]]
     assert found.dtype == np.int32
 
@@ -40,19 +40,19 @@ def test_it_finds_what_sorting_all_others_finds_whatever_the_block(n, d, block, 
     # Small whole numbers: their products are exact, so both ways see the same ties.
     vectors = np.random.default_rng(seed).integers(-2, 3, (n, d)).astype(np.float32)
     k = data.draw(st.integers(1, n - 1))
-    assert nearest(vectors, k=k, block=block).tolist() == slow_nearest(vectors, k)
+    assert nearest_others(vectors, k=k, block=block).tolist() == slow_nearest(vectors, k)
 
 
 @settings(max_examples=60, deadline=None)
 @given(AXES, st.integers(1, 12), st.data())
 def test_of_equally_near_ones_the_first_are_taken(units, block, data):
     k = data.draw(st.integers(1, len(units) - 1))
-    assert nearest(units, k=k, block=block).tolist() == slow_nearest(units, k)
+    assert nearest_others(units, k=k, block=block).tolist() == slow_nearest(units, k)
 
 
 def test_more_ties_than_neighbours_leave_the_first():
     units = np.tile(np.float32([1, 0]), (50, 1))
-    found = nearest(units, k=3, block=7)
+    found = nearest_others(units, k=3, block=7)
     assert found[0].tolist() == [1, 2, 3]
     assert found[2].tolist() == [0, 1, 3]
     assert found[49].tolist() == [0, 1, 2]
@@ -60,13 +60,13 @@ def test_more_ties_than_neighbours_leave_the_first():
 
 def test_a_zero_row_is_as_near_to_all_and_no_row_is_its_own_neighbour():
     units = np.float32([[0, 0], [1, 0], [-1, 0], [1, 0]])
-    assert nearest(units, k=3).tolist() == [[1, 2, 3], [3, 0, 2], [0, 1, 3], [1, 0, 2]]
+    assert nearest_others(units, k=3).tolist() == [[1, 2, 3], [3, 0, 2], [0, 1, 3], [1, 0, 2]]
 
 
 @pytest.mark.parametrize("k", [0, -1, 4, 5])
 def test_more_neighbours_than_others_are_refused(k):
     with pytest.raises(Dial2vecError, match=rf"found k = {k} for 4 vectors; expected 1 to 3: a vector is no neighbour"):
-        nearest(np.eye(4, dtype=np.float32), k=k)
+        nearest_others(np.eye(4, dtype=np.float32), k=k)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

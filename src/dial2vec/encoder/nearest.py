@@ -19,7 +19,7 @@ def unit_rows(vectors: NDArray[Float]) -> NDArray[Float]:
     return units
 
 
-def nearest(units: NDArray[np.float32], *, k: int, block: int = 1024) -> NDArray[np.int32]:
+def nearest_others(units: NDArray[np.float32], *, k: int, block: int = 1024) -> NDArray[np.int32]:
     """Return the k nearest others of each row, int32 [n, k], nearest first; equal ones by their index.
 
     :param units: [n, d] float32 rows of length 1 (a zero row is as near to all).

@@ -11,7 +11,7 @@ import numpy as np
 from dial2vec.collection.explorer.content import packed, whole_content
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.page import page, write_page
-from dial2vec.encoder.nearest import nearest
+from dial2vec.encoder.nearest import nearest_others
 
 
 def unpacked(text: str) -> dict:
@@ -61,7 +61,7 @@ def test_similar_dialogues_are_the_nearest_by_cosine(collection):
     units = np.asarray(collection.vectors)
     rows = np.frombuffer(base64.b64decode(similar["rows"]), "<i4").reshape(40, 10)
     cosines = np.frombuffer(base64.b64decode(similar["cosines"]), "<f4").reshape(40, 10)
-    np.testing.assert_array_equal(rows, nearest(units, k=10))
+    np.testing.assert_array_equal(rows, nearest_others(units, k=10))
     np.testing.assert_allclose(cosines[3], units[rows[3]] @ units[3], atol=1e-5)
 
 

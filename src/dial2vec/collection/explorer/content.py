@@ -15,7 +15,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.nearest import nearest
+from dial2vec.encoder.nearest import nearest_others
 from dial2vec.evaluation.report.excerpts import excerpt
 
 SIMILAR = 10
@@ -58,7 +58,7 @@ def whole_content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -
     """Return what a page without a server needs: `content`, the dialogues, and the ten most similar of each."""
     units = np.asarray(collection.vectors[rows])
     count = min(SIMILAR, len(rows) - 1)
-    similar = nearest(units, k=count) if count else np.zeros((len(rows), 0), dtype=np.int32)
+    similar = nearest_others(units, k=count) if count else np.zeros((len(rows), 0), dtype=np.int32)
     # One column of neighbours at a time: all at once would be ten times the vectors.
     cosines = np.zeros((len(rows), count), dtype="<f4")
     for place in range(count):

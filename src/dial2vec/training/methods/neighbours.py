@@ -19,7 +19,7 @@ from dial2vec.config import Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
-from dial2vec.encoder.nearest import nearest, unit_rows
+from dial2vec.encoder.nearest import nearest_others, unit_rows
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.training.data import TrainingSet, training_order, word_counts
@@ -160,7 +160,7 @@ def neighbour_targets(units: NDArray[np.float32], *, k: int) -> NDArray[np.float
     :param units: Centred unit vectors Z [n, d] float32.
     :param k: Neighbours of each dialogue, 1 to n - 1.
     """
-    among = nearest(units, k=k)
+    among = nearest_others(units, k=k)
     targets = units
     for _ in range(ROUNDS):
         average = targets[among[:, 0]].copy()
