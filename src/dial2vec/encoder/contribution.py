@@ -1,4 +1,4 @@
-"""Which turns made a dialogue's vector, and which bring it near another."""
+"""Contribution of each turn to its dialogue's vector, and to the cosine with another vector."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def turn_shares(
     towards: NDArray[np.float32] | None = None,
     batch_size: int = 32,
 ) -> NDArray[np.float32]:
-    """Return what each turn contributes, float32 [turns]; below 0 for a turn that pulls the other way.
+    """Return the contribution of each turn, float32 [turns]; below 0 for a turn that pulls the other way.
 
-    The vector of a dialogue is a sum over its turns, whatever the pooling; a turn contributes the projection of its
-    part on the direction asked for. That is exact, but tells of the sum, not of what would be without the turn: a turn
-    also changes, through attention, how the others are read. A head is followed step by step with the lengths and the
-    mean of the whole dialogue; of the mean a turn bears as much as it has weight in the pooling.
+    With every pooling the vector of a dialogue is a sum over its turns. A turn contributes the projection of its part
+    on a direction. This is exact for the sum, but does not tell what the vector would be without the turn: through
+    attention a turn also changes how the others are read. A head is followed step by step, with the lengths and the
+    mean of the whole dialogue; each turn bears the share of the mean that it has in the pooling.
 
-    :param towards: a vector [d] of another dialogue or query by the same encoder, of any length: the contributions then
-        sum to the cosine with it. None is the dialogue's own vector: they sum to 1.
+    :param towards: vector [d] of another dialogue or query from the same encoder, of any length; the contributions sum
+        to the cosine with it. None is the dialogue's own vector; they sum to 1.
     :param batch_size: largest number of windows read at a time.
     """
     [read] = encoder.read_turns(windows_of(encoder.tokens, [dialogue]), batch_size=batch_size)
@@ -41,7 +41,7 @@ def turn_shares(
 def shares(
     encoder: DialogueEncoder, read: ReadTurns, *, towards: NDArray[np.float32] | None = None
 ) -> NDArray[np.float32]:
-    """Return what `turn_shares` does, of a dialogue that was read already."""
+    """Return the same as `turn_shares`, for a dialogue that was read already."""
     parts = read.parts / _length(read.of_dialogue())
     if encoder.head is not None:
         with torch.inference_mode():

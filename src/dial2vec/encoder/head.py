@@ -16,7 +16,7 @@ from dial2vec.errors import ModelError
 class Head(nn.Module):
     """Maps pooled vectors x to `unit(unit(unit(x) - mean) W)`, unit(v) being v / |v|.
 
-    The mean is what every dialogue of the corpus contains; W is fitted by `fit_map` of method neighbours.
+    The mean is common to all dialogues of the corpus; W is fitted by `objectives.neighbours.fit_map`.
 
     :param mean: [d] float32.
     :param weight: [d, d] float32.
@@ -27,16 +27,16 @@ class Head(nn.Module):
 
     def __init__(self, mean: Tensor, weight: Tensor) -> None:
         super().__init__()
-        # Fixed once fitted: buffers move with the model and are no parameters, so no optimiser touches them.
+        # Buffers, not parameters: they move with the model, but no optimiser changes them.
         self.register_buffer("mean", mean.float())
         self.register_buffer("weight", weight.float())
 
     @classmethod
     def load(cls, path: Path, dimension: int) -> Head:
-        """Read what `save` wrote.
+        """Read a file that `save` wrote.
 
-        :param dimension: d of the encoder that it belongs to.
-        :raises ModelError: when the file is missing, damaged or of another d.
+        :param dimension: length d of the encoder's vectors.
+        :raises ModelError: if the file is missing, damaged or of another d.
         """
         try:
             tensors = load_file(path)
@@ -55,16 +55,16 @@ class Head(nn.Module):
         save_file({name: tensor.cpu().contiguous() for name, tensor in self.state_dict().items()}, path)
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Return unit vectors [..., d] float32 for pooled vectors [..., d]; computed in fp32, whatever the autocast."""
+        """Return unit vectors [..., d] float32 for pooled vectors [..., d]; always computed in fp32."""
         with torch.autocast(vectors.device.type, enabled=False):
             centred = normalize(normalize(vectors.float(), dim=-1) - self.mean, dim=-1)
             return normalize(centred @ self.weight, dim=-1)
 
     def of_parts(self, parts: Tensor, weights: Tensor) -> Tensor:
-        """Return what each part of a pooled vector becomes, [n, d] float32: they sum to what the whole becomes.
+        """Map the parts of a pooled vector x, [n, d] float32: the results sum to the mapped x.
 
-        :param parts: float32 [n, d], with a sum x that is not zero.
-        :param weights: how much of the mean is taken from each, float32 [n], with sum 1.
+        :param parts: float32 [n, d]; their sum x is not zero.
+        :param weights: share of the mean that each part bears, float32 [n], with sum 1.
         """
         centred = parts / parts.sum(0).norm() - weights[:, None] * self.mean
         mapped = (centred / centred.sum(0).norm()) @ self.weight

@@ -1,4 +1,4 @@
-"""What a dialogue looks like to an encoder: special tokens, turns, positions (Liu et al. 2022, section 3.2)."""
+"""Input styles of dialogues: special tokens, turns, positions (Liu et al. 2022, section 3.2)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dial2vec.errors import ModelError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class InputStyle:
-    """How the turns of a dialogue become one sequence. A special token belongs to a turn and has its number and role.
+    """How the turns of a dialogue become one sequence. A special token has the number and the role of its turn.
 
-    :param start: the encoder's own start token, if it has one, in front; it belongs to the first turn.
-    :param before: token in front of every turn, by role; a role beyond the last has the last one's.
-    :param after: token behind every turn.
-    :param between: the encoder's own separator behind every turn but the last.
-    :param end: the encoder's own separator behind the last turn.
-    :param last_turns: only so many turns, counted from the end, are read; None is all.
-    :param restart_positions: positions begin at 0 in every turn instead of once.
-    :param apart: every turn is encoded alone, with what stands in front of a dialogue in front of it, and what stands
-        behind the last turn behind it; nothing is put between turns.
-    :param count_down: turns are numbered ..., 3, 2, 1 instead of 0, 1, 2, ...
+    :param start: whether the encoder's own start token, if it has one, comes first; it belongs to the first turn.
+    :param before: token in front of every turn, by role; roles beyond the last entry use the last entry.
+    :param after: token after every turn.
+    :param between: whether the encoder's own separator follows every turn but the last.
+    :param end: whether the encoder's own separator follows the last turn.
+    :param last_turns: number of turns that are read, counted from the end; None is all.
+    :param restart_positions: whether positions restart at 0 in every turn.
+    :param count_down: whether turns are numbered ..., 3, 2, 1 instead of 0, 1, 2, ...
+    :param apart: whether every turn is encoded alone, with the tokens that otherwise start and end a dialogue; there
+        is nothing between turns.
     """
 
     start: bool = True
@@ -41,16 +41,16 @@ class InputStyle:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The tokens that stand before or behind every turn, beside the encoder's own."""
+        """The tokens before or after every turn, without the encoder's own."""
         return self.before if self.after is None else (*self.before, self.after)
 
     @property
     def separated(self) -> bool:
-        """Whether anything stands between turns or behind them."""
+        """Whether any token stands between turns or after them."""
         return self.after is not None or self.between or self.end
 
 
-# By their name in `encoder.input`; each on an example: docs/encoders.md.
+# Name in `encoder.input` -> style; docs/encoders.md shows an example of each.
 STYLES: dict[str, InputStyle] = {
     "text": InputStyle(),
     "separators": InputStyle(between=True),
@@ -65,7 +65,7 @@ STYLES: dict[str, InputStyle] = {
     "plato": InputStyle(start=False, after="[unused1]", last_turns=15, restart_positions=True, count_down=True),
     "plato_turns": InputStyle(start=False, after="[unused1]", restart_positions=True, count_down=True, apart=True),
 }
-# Inputs that put the same tokens around a turn: all turns as one sequence -> each alone.
+# Inputs with the same tokens around a turn: all turns as one sequence -> each turn alone.
 APART = {
     "closed": "turns",
     "t5": "t5_turns",
@@ -78,8 +78,8 @@ APART = {
 def input_style(name: str, last_turns: int | None = None) -> InputStyle:
     """Return the style of a name.
 
-    :param last_turns: takes the place of the style's own number of turns; None keeps that.
-    :raises ModelError: for an unknown name, and for a number below 1.
+    :param last_turns: number of last turns; None is the style's own.
+    :raises ModelError: if the name is unknown or the number is below 1.
     """
     check_name("input", name, STYLES)
     if last_turns is None:
@@ -96,18 +96,18 @@ def check_name(option: str, name: object, valid: Collection[str]) -> None:
 
 
 def joined_input(name: str) -> str:
-    """Return the input of utterances that are no whole dialogue, one or a few, for an encoder of dialogues.
+    """Return the input for one or a few utterances that are no whole dialogue.
 
-    They have the tokens around them that the encoder's dialogues have, with the separator behind the last one.
+    They get the same tokens around them as the encoder's dialogues, and a separator after the last one.
 
     :param name: the encoder's input.
     """
-    joined = next((one for one, apart in APART.items() if apart == name), name)
+    joined = next((together for together, apart in APART.items() if apart == name), name)
     return joined if joined in APART else "closed"
 
 
 def apart_input(name: str) -> str:
-    """Return the input that reads every turn of a dialogue as `joined_input` reads one utterance.
+    """Return the input that reads every turn of a dialogue alone, as `joined_input` reads one utterance.
 
     :param name: the encoder's input.
     """

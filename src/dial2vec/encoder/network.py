@@ -81,7 +81,7 @@ class Network(nn.Module):
             turns = batch.turns_apart()
             rows = turns.batch
             if self.tokens.style.count_down:
-                # Counted down, what is read alone has the number 1, as `attention` has it.
+                # A turn that is read alone counts down to 1; `attention` is 1 at its tokens.
                 rows = replace(rows, turns=rows.attention)
             alone = self.sequence_states(rows)
             hidden = alone.new_zeros(*batch.ids.shape, alone.shape[2]).masked_scatter(
@@ -92,10 +92,10 @@ class Network(nn.Module):
         return hidden if self.hierarchy is None else self.hierarchy(hidden, batch.turns, batch.attention)
 
     def sequence_states(self, batch: Batch) -> Tensor:
-        """Return the token vectors [b, n, d] of rows that are read as one sequence each, whatever the input is.
+        """Return the token vectors [b, n, d] of rows that are one sequence each, with every input.
 
-        The hierarchy is left out: it reads the turns of dialogues. On a CPU rows of similar length are read together,
-        some at a time: less padding, and what becomes of them stays in its caches. Padded places may hold anything.
+        The hierarchy is left out: it reads the turns of dialogues. On a CPU a few rows of similar length are read
+        together: less padding, and their vectors stay in its caches. Padded places may hold anything.
         """
         if batch.ids.device.type != "cpu":
             return self._states(batch)
@@ -117,7 +117,7 @@ class Network(nn.Module):
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Evaluation mode without gradients inside a `with`, and back at its end."""
+        """Evaluate without gradients inside a `with`; the mode before is restored at its end."""
         was_training = self.training
         self.eval()
         try:
@@ -127,10 +127,10 @@ class Network(nn.Module):
             self.train(was_training)
 
     def batches(self, sequences: Sequence[TokenSequence], batch_size: int) -> Iterator[tuple[NDArray[np.int64], Batch]]:
-        """Yield rows and batches of similar length, longest first: little padding, a lack of memory shows at once.
+        """Yield row numbers and batches of similar length, longest first, so that too little memory shows at once.
 
-        :param batch_size: rows of a batch.
-        :raises Dial2vecError: when that is below 1.
+        :param batch_size: rows per batch.
+        :raises Dial2vecError: if `batch_size` is below 1.
         """
         if batch_size < 1:
             raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
@@ -144,9 +144,9 @@ class Network(nn.Module):
 
         :param share: 0 freezes nothing at all, 0.5 the bottom half (the paper: 6 of 12), 1 every layer. The turn
             and role tables and the hierarchy stay trainable.
-        :raises Dial2vecError: when a share is to be frozen of an encoder that has no list of layers.
+        :raises Dial2vecError: if the share is above 0 and the encoder has no list of layers.
         """
-        # Some encoders bring a pooler of their own, which no vector of ours goes through.
+        # Some encoders have a pooler of their own; no vector of ours uses it.
         if getattr(self.backbone, "pooler", None) is not None:
             self.backbone.pooler.requires_grad_(False)
         if share == 0:
@@ -159,10 +159,10 @@ class Network(nn.Module):
         return n_frozen
 
     def train(self, mode: bool = True) -> Self:
-        """Switch to training; frozen layers stay in evaluation (no dropout: a frozen layer must not move).
+        """Switch to training; frozen layers stay in evaluation mode, without dropout.
 
-        With `attention_dropout` False attention leaves out no weights: torch's fast kernels for a CPU know no dropout,
-        and drawing it takes longer than the attention itself (docs/benchmarks.md).
+        With `attention_dropout` False attention has no dropout: torch's fast kernels for a CPU do not support it, and
+        drawing it takes longer than the attention itself (docs/benchmarks.md).
         """
         super().train(mode)
         for module in self._frozen:
@@ -170,7 +170,7 @@ class Network(nn.Module):
         if not self.attention_dropout:
             for module in self.modules():
                 if "Attention" in type(module).__name__:
-                    # Not what is within it: its parts may have dropout of another kind.
+                    # Not its submodules: they may have dropout of another kind.
                     module.training = False
         return self
 
@@ -186,7 +186,7 @@ def resolved(precision: Precision, device: str) -> Literal["fp32", "bf16"]:
     if precision == "bf16" and not has:
         raise SettingsError(
             f"precision is bf16, but this machine's {device} has no instructions for it. Set it to auto: "
-            "bf16 where there are any, else fp32."
+            "bf16 if there are any, else fp32."
         )
     return "bf16" if has and precision != "fp32" else "fp32"
 
