@@ -181,5 +181,5 @@ def test_wrong_requests_are_refused(encoders):
     with pytest.raises(CorpusError, match="'empty' has no turns"):
         encoders["role"].encode([Dialogue("empty", ())], output="speakers")
     [windows] = windows_of(encoders["role"].tokens, [talk])
-    with pytest.raises(Dial2vecError, match="give `separator`"):
+    with pytest.raises(Dial2vecError, match="Give `separator`"):
         windows.weights("separators", separator=None)

@@ -374,7 +374,7 @@ class DialogueEncoder(nn.Module):
     def encode_contexts(self, contexts: Sequence[Sequence[str]], *, batch_size: int = 32) -> NDArray[np.float32]:
         """Encode contexts as utterances are, with a separator after each turn, float32 [n, d].
 
-        If a context does not fit, its last turns that fit are read: they are what is being answered.
+        If a context does not fit, its last turns that fit are read: the response answers these.
 
         :param contexts: turns' texts of each context, at least one.
         """

@@ -1,11 +1,11 @@
-"""Reading the turns of a dialogue as turns, on top of any encoder: HSSA and BiDeN.
+"""Layers that read the turns of a dialogue as turns, on top of any encoder: HSSA and BiDeN.
 
 These are the dialogue encoders of the augmentation paper ("Generating Synthetic Data via Intent-Preserving and
-Intent-Corrupting Augmentations for Training Dialogue Embeddings"). Both modules take the token vectors that an encoder
-returns and give back token vectors, so that every pooling works on them. Untrained they change nothing: what they add
-ends in a projection that is zero at the start, so a trained encoder stays what it was until training moves them.
+Intent-Corrupting Augmentations for Training Dialogue Embeddings"). Both modules take the token vectors of an encoder
+and return token vectors, so that every pooling works on them. Untrained they change nothing: all that they add goes
+through a projection that is zero at the start, so a trained encoder stays the same until training moves them.
 
-They are written from descriptions, not from the authors' code; each says what its description leaves open.
+They are written from descriptions, not from the authors' code; each docstring lists what its description leaves open.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from dial2vec.files import atomic_path
 
 
 def reading_order(turns: Tensor, attention: Tensor) -> Tensor:
-    """Return the place of each token's turn in its dialogue, 0, 1, 2, ... as it is read; -1 for padding.
+    """Return the place of each token's turn in its dialogue, 0, 1, 2, ... in reading order; -1 for padding.
 
-    :param turns: number of each token's turn, int64 [b, n]; it may count up or down, and differs between neighbours.
+    :param turns: number of each token's turn, int64 [b, n]; it counts up or down, and neighbouring turns differ.
     :param attention: 1 for tokens, 0 for padding, [b, n].
     :return: int64 [b, n].
     """
-    there = attention > 0
-    goes_on = (turns[:, 1:] == turns[:, :-1]) & there[:, :-1]
-    begins = ~functional.pad(goes_on, (1, 0), value=False) & there
-    return (begins.long().cumsum(1) - 1).masked_fill(~there, -1)
+    tokens = attention > 0
+    goes_on = (turns[:, 1:] == turns[:, :-1]) & tokens[:, :-1]
+    begins = ~functional.pad(goes_on, (1, 0), value=False) & tokens
+    return (begins.long().cumsum(1) - 1).masked_fill(~tokens, -1)
 
 
 class _Attention(nn.Module):
-    """Several heads, each token seeing what its row of a mask shows; a row that shows nothing gives zeros."""
+    """Multi-head attention; a mask has a row per token, and a row that shows nothing gives zeros."""
 
     def __init__(self, width: int, heads: int, dropout: float) -> None:
         super().__init__()
@@ -50,20 +50,20 @@ class _Attention(nn.Module):
         query, key, value = self.qkv(states).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         nothing = ~mask.any(2, keepdim=True)
         dropout = self.dropout if self.training else 0.0
-        # The softmax over nothing is not a number, which some kernels mend and some do not: such a row is let see all,
-        # and its result is thrown away.
+        # The softmax over nothing is not a number, and not all kernels correct this: such a row may see all tokens,
+        # and its result is dropped.
         mask = (mask | nothing)[:, None]
         seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
         return seen.transpose(1, 2).flatten(2).masked_fill(nothing, 0)
 
 
 class Hierarchy(nn.Module):
-    """What HSSA and BiDeN share: token vectors in, token vectors out, padding apart.
+    """Base of HSSA and BiDeN: token vectors in, token vectors out, padding unchanged.
 
     :param width: length d of a token vector.
-    :param heads: attention heads; they divide d.
-    :param dropout: in attention and in front of each sum.
-    :raises ModelError: when the heads do not divide d.
+    :param heads: number of attention heads; it divides d.
+    :param dropout: dropout in attention and before each sum.
+    :raises ModelError: if the number of heads does not divide d.
     """
 
     def __init__(self, width: int, *, heads: int, dropout: float = 0.1) -> None:
@@ -77,10 +77,10 @@ class Hierarchy(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, hidden: Tensor, turns: Tensor, attention: Tensor) -> Tensor:
-        """Return token vectors [b, n, d] in the precision of `hidden`; those of padding are returned as they came.
+        """Return token vectors [b, n, d] in the precision of `hidden`; those of padding are unchanged.
 
         :param hidden: token vectors of an encoder, [b, n, d].
-        :param turns: number of each token's turn, int64 [b, n]; it may count up or down.
+        :param turns: number of each token's turn, int64 [b, n]; it counts up or down.
         :param attention: 1 for tokens, 0 for padding, [b, n].
         """
         order = reading_order(turns, attention)
@@ -89,7 +89,7 @@ class Hierarchy(nn.Module):
         return torch.where(padding, hidden, read.to(hidden.dtype))
 
     def read(self, states: Tensor, order: Tensor) -> Tensor:
-        """Return the new token vectors [b, n, d]; what stands at padding is not used.
+        """Return the new token vectors [b, n, d]; vectors at padding are not used.
 
         :param states: token vectors [b, n, d], zeros for padding.
         :param order: `reading_order` of the tokens, [b, n].
@@ -101,20 +101,20 @@ class SegmentAttention(Hierarchy):
     """HSSA: within turns, then between turns, then back to the tokens.
 
     In plain words: every token looks at the tokens of its own turn; the mean of a turn's tokens is its summary; the
-    summaries look at one another; what a summary has learnt is added to every token of its turn; a feed-forward layer
-    lets each token make its own of it. Three residual steps, layer norm in front of each:
+    summaries look at one another; each summary's result is added to every token of its turn; a feed-forward layer
+    then changes each token by itself. Three residual steps, with a layer norm before each:
     `x += W1 attention(x | same turn)`, `s = mean of x by turn`, `x += W2 attention(s + place)`, `x += W4 gelu(W3 x)`;
     W1, W2, W4 and the table of places are zero at the start.
 
-    Source: the hierarchical segment-wise self-attention network of Zhang et al. 2023 ("Dialog-Post", ACL 2023), as its
-    abstract has it: inner-segment and inter-segment self-attention, followed by aggregation and updating; with one
-    turn per segment, as the augmentation paper's own version. The full text was not at hand. Ours, and not known from
-    there: the summary is a mean (only inputs "turns" and "tod_bert" begin each turn with a token of its own), the
-    update is a sum, layer norms stand in front, summaries know their place in the dialogue, and there is one such
-    block above the encoder, where the paper's network is made of them.
+    Source: the hierarchical segment-wise self-attention network of Zhang et al. 2023 ("Dialog-Post", ACL 2023),
+    according to its abstract: inner-segment and inter-segment self-attention, then aggregation and updating; with one
+    turn per segment, like the augmentation paper's own version. We had no access to the full text. These are our own
+    choices: the summary is a mean (only inputs "turns" and "tod_bert" begin each turn with its own token), the update
+    is a sum, layer norms come first, summaries know their place in the dialogue, and one such block stands on top of
+    the encoder, while the paper's network consists of them.
 
-    Relations: the hierarchy is strict with input "turns", where the encoder reads each turn alone: between turns there
-    is then nothing but the summaries. With other inputs the encoder has mixed the turns before.
+    Relations: the hierarchy is strict with input "turns", with which the encoder reads each turn alone: turns are then
+    connected by the summaries only. With other inputs the encoder has already mixed the turns.
     """
 
     def __init__(self, width: int, *, heads: int, dropout: float = 0.1) -> None:
@@ -130,7 +130,7 @@ class SegmentAttention(Hierarchy):
         """Return the new token vectors [b, n, d]."""
         same = order[:, :, None] == order[:, None, :]
         states = states + self.dropout(self.inner_out(self.inner(self.inner_norm(states), same)))
-        # Products with 0/1 matrices and no scatter: their gradients do not depend on the order of additions on a GPU.
+        # Products with 0/1 matrices, no scatter: on a GPU their gradients do not depend on the order of additions.
         places = torch.arange(int(order.max().clamp(min=0)) + 1, device=order.device)
         members = (order[:, None, :] == places[None, :, None]).to(states.dtype)
         sizes = members.sum(2, keepdim=True)
@@ -144,22 +144,21 @@ class SegmentAttention(Hierarchy):
 
 
 class DecoupledAttention(Hierarchy):
-    """BiDeN: what was said before, what is being said and what is said after, each seen apart.
+    """BiDeN: past, present and future turns, each read by its own attention.
 
-    In plain words: every token looks three times, with weights of their own: at the tokens of the turns before its
-    own, at those of its own turn, at those of the turns after. A gate says for each token how much each view counts
-    (`softmax(G [x, present, past, future])`, over the views that there are: a first turn has no past, a last one no
-    future), and their weighted sum is projected and added: `x += W Σ gate_v view_v`, layer norm in front. G and W are
-    zero at the start: the views count alike, and nothing is added.
+    In plain words: every token looks three times, each time with other weights: at the tokens of earlier turns, of its
+    own turn and of later turns. A gate weights these views for each token (`softmax(G [x, present, past, future])` over
+    the views that exist: a first turn has no past, a last turn no future). Their weighted sum is projected and added:
+    `x += W Σ gate_v view_v`, with a layer norm first. G and W are zero at the start: the views count alike, and nothing
+    is added.
 
     Source: Li et al. 2022 ("Back to the Future: Bidirectional Information Decoupling Network for Multi-turn Dialogue
-    Modeling", EMNLP 2022). Its abstract says that past and future contexts are explicitly incorporated; that the three
-    directions are three attentions with masks of turns, with parameters of their own and a gate in the manner of a
-    mixture of experts, is from general knowledge of the paper, whose text was not at hand. Ours, and not known from
-    there: the gate's exact form, the layer norm in front, and that token vectors are returned; what the paper makes of
-    them (utterance vectors, a fusion for each task) is left to the pooling.
+    Modeling", EMNLP 2022). Its abstract says that past and future contexts are explicitly incorporated. We had no
+    access to the full text; from general knowledge of the paper come three attentions with masks of turns, each with
+    its own parameters, and a gate like that of a mixture of experts. These are our own choices: the gate's exact form,
+    the layer norm, and token vectors as the result; utterance vectors and a fusion per task are left to the pooling.
 
-    Relations: unlike HSSA every token sees single tokens of other turns, n x n of them, and the direction matters.
+    Relations: unlike in HSSA, every token sees single tokens of other turns, n x n of them, and the direction matters.
     """
 
     def __init__(self, width: int, *, heads: int, dropout: float = 0.1) -> None:
@@ -173,8 +172,8 @@ class DecoupledAttention(Hierarchy):
         seeing, seen = order[:, :, None], order[:, None, :]
         masks = (seen == seeing, (seen >= 0) & (seen < seeing), seen > seeing)
         normed = self.norm(states)
-        looks = zip((self.present, self.past, self.future), masks, strict=True)
-        views = [attention(normed, mask) for attention, mask in looks]
+        attentions = zip((self.present, self.past, self.future), masks, strict=True)
+        views = [attention(normed, mask) for attention, mask in attentions]
         logits = self.gate(torch.cat([normed, *views], dim=2))
         missing = torch.stack([~mask.any(2) for mask in masks], dim=2)
         shares = logits.masked_fill(missing, torch.finfo(logits.dtype).min).softmax(2)
@@ -182,20 +181,20 @@ class DecoupledAttention(Hierarchy):
         return states + self.dropout(self.out(mixed))
 
 
-# By their name in `encoder.hierarchy`.
+# Name in `encoder.hierarchy` -> class.
 HIERARCHIES: dict[str, type[Hierarchy]] = {"hssa": SegmentAttention, "biden": DecoupledAttention}
 
 
 def new_hierarchy(name: str, width: int, *, heads: int, dropout: float = 0.1) -> Hierarchy:
-    """Return an untrained hierarchy, which changes nothing. The weights that are not zero are the same every time.
+    """Return an untrained hierarchy, which changes no vector. Its random weights are the same every time.
 
-    :param name: of `HIERARCHIES`.
+    :param name: name of a hierarchy, one of `HIERARCHIES`.
     :param width: length d of a token vector.
-    :param heads: attention heads; they divide d.
-    :raises ModelError: for an unknown name, and for heads that do not divide d.
+    :param heads: number of attention heads; it divides d.
+    :raises ModelError: if the name is unknown, or the number of heads does not divide d.
     """
     check_name("hierarchy", name, HIERARCHIES)
-    # The caller's own draws go on afterwards as if nothing had been.
+    # The caller's own random draws stay the same.
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return HIERARCHIES[name](width, heads=heads, dropout=dropout)
@@ -220,10 +219,10 @@ def save_hierarchy(hierarchy: Hierarchy, path: Path) -> None:
 
 
 def load_hierarchy(path: Path, width: int) -> Hierarchy:
-    """Read what `save_hierarchy` wrote, in fp32, on the CPU and in evaluation mode.
+    """Read a file that `save_hierarchy` wrote: in fp32, on the CPU and in evaluation mode.
 
     :param width: length d of the encoder's token vectors.
-    :raises ModelError: when the file is missing, damaged or made for another d.
+    :raises ModelError: if the file is missing, damaged or made for another d.
     """
     try:
         with safe_open(path, framework="pt") as file:

@@ -1,8 +1,8 @@
-"""PLATO's encoder, from weights converted to PyTorch (Bao et al. 2020; what a folder must hold: docs/encoders.md).
+"""PLATO's encoder, from weights converted to PyTorch (Bao et al. 2020; contents of a folder: docs/encoders.md).
 
 A BERT-like transformer whose input is the sum of token, position, role ("type") and turn embeddings, with layer norms
-behind the sums (post-LN). PLATO's latent variable and its generation heads take no part in dial2vec (Liu et al. 2022).
-Modules are named as in the public conversion `PLATO.pt`, so that its parameters load by their names.
+after the sums (post-LN). dial2vec does not use PLATO's latent variable and generation heads (Liu et al. 2022).
+Modules have the names of the public conversion `PLATO.pt`, so that its parameters load by name.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from torch.nn import functional
 from dial2vec.errors import ModelError, did_you_mean
 
 MODEL_TYPE = "plato"
-# The first that a folder holds is read.
+# The first of these files in a folder is read.
 WEIGHT_FILES = ("model.safetensors", "PLATO.pt", "pytorch_model.bin")
-# Parameters of the latent variable and of generation, which the encoder has no use for.
+# Parameters of the latent variable and of generation; the encoder does not need them.
 GENERATION = (
     "mask_embed",
     "latent_embeddings",
@@ -39,11 +39,11 @@ EPSILON = 1e-12
 class PlatoConfig:
     """Sizes; the defaults are PLATO's.
 
-    :param vocab_size: tokens; PLATO's vocabulary is that of bert-base-uncased.
-    :param max_position_embeddings: positions; they begin anew in every turn, so this is the longest turn in tokens.
-    :param role_vocab_size: roles.
-    :param turn_vocab_size: turn numbers, with 0 for a response to be generated: 16 are 15 turns.
-    :param dropout: in attention, feed-forward and in front of each sum; the embeddings have none.
+    :param vocab_size: number of tokens; PLATO's vocabulary is that of bert-base-uncased.
+    :param max_position_embeddings: longest turn in tokens, since positions restart in every turn.
+    :param role_vocab_size: number of roles.
+    :param turn_vocab_size: number of turn numbers; 0 is a response to be generated, so 16 stand for 15 turns.
+    :param dropout: dropout in attention, feed-forward and before each sum; the embeddings have none.
     """
 
     vocab_size: int = 30522
@@ -57,12 +57,12 @@ class PlatoConfig:
 
     @property
     def model_type(self) -> str:
-        """What the `config.json` of a PLATO folder says."""
+        """Model type in the `config.json` of a PLATO folder."""
         return MODEL_TYPE
 
 
 class PlatoOutput(NamedTuple):
-    """What the encoder returns: token vectors [b, n, d]."""
+    """Result of the encoder: token vectors [b, n, d]."""
 
     last_hidden_state: Tensor
 
@@ -116,7 +116,7 @@ class _Layer(nn.Module):
 
 
 class PlatoModel(nn.Module):
-    """PLATO's transformer, every token seeing every other, randomly initialised until weights are loaded.
+    """PLATO's transformer; every token sees all others. Weights are random until some are loaded.
 
     :param config: sizes.
     """
@@ -145,9 +145,9 @@ class PlatoModel(nn.Module):
         input_ids: Tensor | None = None,
         inputs_embeds: Tensor | None = None,
     ) -> PlatoOutput:
-        """Encode a padded batch; every tensor is int64 [b, n] but the last.
+        """Encode a padded batch; every tensor but the last is int64 [b, n].
 
-        :param role_ids: -1 is padding; a role that the table lacks, of a third speaker, has the last one's row.
+        :param role_ids: roles, -1 for padding; a third speaker, whose role the table lacks, gets its last row.
         :param attention_mask: 1 for tokens, 0 for padding.
         :param inputs_embeds: token embeddings [b, n, d] in place of `input_ids`.
         """
@@ -164,22 +164,22 @@ class PlatoModel(nn.Module):
     def from_pretrained(cls, folder: str | Path) -> PlatoModel:
         """Load a folder of converted weights, or one that `save_pretrained` wrote.
 
-        :raises ModelError: when a file is missing, or its parameters are not those of this encoder.
+        :raises ModelError: if a file is missing or its parameters are not those of this encoder.
         """
         model = cls(_config(Path(folder) / "config.json"))
         path = next((Path(folder) / name for name in WEIGHT_FILES if (Path(folder) / name).is_file()), None)
         if path is None:
             raise ModelError(f"{folder} holds no weights; expected {' or '.join(WEIGHT_FILES)} (docs/encoders.md).")
-        found = {name: value for name, value in _read(path).items() if not name.startswith(GENERATION)}
+        weights = {name: value for name, value in _read(path).items() if not name.startswith(GENERATION)}
         expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
         for name, shape in expected.items():
-            if name not in found or tuple(found[name].shape) != shape:
-                what = f"of shape {tuple(found[name].shape)}" if name in found else "missing"
-                raise ModelError(f"{path}: parameter {name} is {what}; expected {shape}. {_ADVICE}")
-        unknown = next((name for name in found if name not in expected), None)
+            if name not in weights or tuple(weights[name].shape) != shape:
+                problem = f"of shape {tuple(weights[name].shape)}" if name in weights else "missing"
+                raise ModelError(f"{path}: parameter {name} is {problem}; expected {shape}. {_ADVICE}")
+        unknown = next((name for name in weights if name not in expected), None)
         if unknown:
-            raise ModelError(f"{path}: parameter {unknown} is none of PLATO's encoder. {_ADVICE}")
-        model.load_state_dict(found)
+            raise ModelError(f"{path}: PLATO's encoder has no parameter {unknown}. {_ADVICE}")
+        model.load_state_dict(weights)
         return model.float()
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -197,7 +197,7 @@ _ADVICE = "Compare the folder's config.json and the names in docs/encoders.md wi
 
 
 def is_plato(folder: str | Path) -> bool:
-    """Tell whether a folder says that it holds PLATO: `"model_type": "plato"` in its `config.json`."""
+    """Return whether a folder holds PLATO: `"model_type": "plato"` in its `config.json`."""
     path = Path(folder) / "config.json"
     try:
         return bool(json.loads(path.read_text(encoding="utf-8")).get("model_type") == MODEL_TYPE)
@@ -219,7 +219,7 @@ def _config(path: Path) -> PlatoConfig:
     if config.hidden_size % config.num_attention_heads:
         raise ModelError(
             f"{path}: hidden_size {config.hidden_size} does not divide among {config.num_attention_heads} attention "
-            "heads. Mend one of them."
+            "heads. Correct one of them."
         )
     return config
 
@@ -229,5 +229,5 @@ def _read(path: Path) -> dict[str, Any]:
 
     if path.suffix == ".safetensors":
         return load_file(path)
-    # Nothing but tensors: a pickle could run code.
+    # Tensors only: a pickle could run code.
     return dict(torch.load(path, map_location="cpu", weights_only=True))

@@ -22,7 +22,7 @@ def role_masks(roles: Tensor) -> Tensor:
 def role_means(hidden: Tensor, roles: Tensor) -> Tensor:
     """Return the mean token vector of each role, [b, r, d] float32; a role without tokens gives zeros.
 
-    In fp32, whatever the autocast.
+    Always in fp32.
 
     :param hidden: token vectors [b, n, d].
     :param roles: role of each token [b, n], -1 for padding.
@@ -37,16 +37,16 @@ def separator_means(hidden: Tensor, separators: Tensor, roles: Tensor) -> Tensor
 
     The augmentation paper's BERT: `[CLS] u1 [SEP] u2 [SEP] ... ut [SEP]`, which is input "closed", and the mean of the
     [SEP] vectors. A dialogue without a separator (a single turn of input "separators") gets the mean of all its tokens,
-    one without tokens zeros. Where an encoder has two separators between turns, as RoBERTa, both count. In fp32,
-    whatever the autocast.
+    a dialogue without tokens zeros. If an encoder has two separators between turns, like RoBERTa, both count. Always in
+    fp32.
 
     :param hidden: token vectors [b, n, d].
-    :param separators: which tokens are separators, bool [b, n]; padding may be among them and is left out.
+    :param separators: mask of the separators, bool [b, n]; padding in the mask is left out.
     :param roles: role of each token [b, n], -1 for padding.
     """
-    there = roles >= 0
-    separators = separators & there
-    chosen = torch.where(separators.any(1, keepdim=True), separators, there)[..., None]
+    tokens = roles >= 0
+    separators = separators & tokens
+    chosen = torch.where(separators.any(1, keepdim=True), separators, tokens)[..., None]
     return hidden.float().masked_fill(~chosen, 0).sum(1) / chosen.sum(1).clamp(min=1)
 
 
@@ -55,23 +55,23 @@ def pool(
 ) -> Tensor:
     """Return one vector per dialogue, [b, d] float32.
 
-    :param turns: number of each token's turn [b, n], of any kind; the tokens of a turn follow one another.
+    :param turns: number of each token's turn [b, n]; any numbers, but a turn's tokens follow one another.
     :param how: "role" sums the means of the roles (the paper's default; a role without tokens is left out),
-        "mean" is the mean over all tokens, "turns" that of the turns' means, so that long turns count no more,
-        "cls" is the first token, "separators" the mean over the separators.
-    :param separators: which tokens are separators, bool [b, n]; for that pooling only.
+        "mean" is the mean over all tokens, "turns" the mean of the turns' means, so that long turns count no more than
+        short ones, "cls" the first token, "separators" the mean over the separators.
+    :param separators: mask of the separators, bool [b, n]; only for that pooling.
     """
     if how == "cls":
         return hidden[:, 0].float()
     if how == "separators":
         if separators is None:
-            raise Dial2vecError("pooling is separators, but which tokens they are was not told; give `separators`.")
+            raise Dial2vecError("pooling is separators, but found no mask; expected bool [b, n]. Give `separators`.")
         return separator_means(hidden, separators, roles)
     if how == "role":
         return role_means(hidden, roles).sum(1)
     mask = (roles >= 0).float()
     if how == "turns":
-        # A token weighs as much as it has share in its turn.
+        # The tokens of a turn share its weight.
         order = reading_order(turns, mask).clamp(min=0)
         mask = mask / torch.zeros_like(mask).scatter_add(1, order, mask).gather(1, order).clamp(min=1)
     with torch.autocast(hidden.device.type, enabled=False):

@@ -19,7 +19,7 @@ class Reading:
     """The part of an encoder's options that can change without other weights.
 
     :param input: form of a dialogue, a name of `dial2vec.encoder.inputs.STYLES`.
-    :param pooling: how token vectors become one vector: "role" (sum of the speakers' means, the paper's default),
+    :param pooling: rule that makes token vectors one vector: "role" (sum of the speakers' means, the paper's default),
         "mean" (all tokens), "turns" (mean of the turns' means), "cls" (first token) or "separators" (mean of these).
     """
 

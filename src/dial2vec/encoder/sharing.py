@@ -1,6 +1,6 @@
-"""What a saved encoder's folder needs for `SentenceTransformer(folder)`, and its card; docs/ecosystem.md.
+"""Sharing an encoder: files for `SentenceTransformer(folder)`, the model card, the push to a hub; docs/ecosystem.md.
 
-The library is not imported: its modules are named in JSON, their weights are safetensors.
+sentence-transformers is not imported: its modules are named in JSON, and their weights are safetensors.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CARD_FILE = "README.md"
 TRANSFORMER, POOLING, NORMALIZE, DENSE = (
     f"sentence_transformers.models.{name}" for name in ("Transformer", "Pooling", "Normalize", "Dense")
 )
-# Our pooling -> the nearest that the library has. Roles cannot be told apart in a plain text.
+# Our pooling -> the nearest pooling of the library. A plain text has no roles.
 POOLINGS = {"role": "mean", "mean": "mean", "cls": "cls"}
 CARD = """---
 library_name: {library}
@@ -62,23 +62,23 @@ is left out.
 
 
 def why_not(encoder: DialogueEncoder) -> str | None:
-    """Return why sentence-transformers' own modules cannot say what an encoder does with a text; None if they can."""
+    """Return why sentence-transformers' own modules cannot express an encoder; None if they can."""
     backbone, tokens = encoder.backbone, encoder.tokens
     if not isinstance(backbone, PreTrainedModel) or backbone.config.model_type in ENCODERS_OF:
-        return "its transformer is a part of another model"
+        return "its transformer is part of another model"
     if encoder.network.hierarchy is not None or any(table is not None for table in encoder.network.tables.values()):
-        return "it tells turns or roles apart, which a plain text does not"
+        return "it tells turns or roles apart, and a plain text has none"
     if tokens.input != "text" or tokens.last_turns is not None:
         return f"its input is {tokens.input}, not the whole running text"
     if encoder.pooling not in POOLINGS:
         return f"its pooling is {encoder.pooling}"
     if getattr(tokens.tokenizer, "backend_tokenizer", None) is None or not _blank_parts_turns(tokens.tokenizer):
-        return "its tokenizer reads a turn otherwise behind a blank than alone"
+        return "its tokenizer reads a turn differently after a blank"
     return None
 
 
 def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
-    """Write the library's files into a folder that holds backbone and tokenizer; nothing where `why_not` says why."""
+    """Write the library's files into a folder with backbone and tokenizer; nothing if `why_not` gives a reason."""
     if why_not(encoder) is not None:
         return
     modules = [("", TRANSFORMER), ("1_Pooling", POOLING)]
@@ -104,9 +104,9 @@ def save_sentence_modules(encoder: DialogueEncoder, folder: Path) -> None:
 
 
 def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None:
-    """Write the card that a hub shows, with what it takes to use the model.
+    """Write the model card that a hub shows, with an example of use.
 
-    :param name: its name on the hub; without one the snippet says where to put the folder.
+    :param name: name on the hub; "" if the model is only a folder.
     """
     plain = why_not(encoder) is None
     tags = ["dial2vec", "dialogue", "feature-extraction", *(["sentence-transformers"] if plain else [])]
@@ -120,7 +120,7 @@ def save_card(encoder: DialogueEncoder, folder: Path, *, name: str = "") -> None
         library="sentence-transformers" if plain else "dial2vec",
         tags="\n".join(f"- {tag}" for tag in tags),
         name=name or "A dialogue encoder",
-        # The name may be a path of the machine that trained it, and that is nobody's business.
+        # The name can be a private path of the machine that trained the model.
         start=Path(encoder.name).name or "an encoder",
         dimension=encoder.dimension,
         usage=usage.format(name=name or "path/to/this/folder"),
@@ -162,13 +162,13 @@ def upload(encoder: DialogueEncoder, repo_id: str, *, private: bool, token: str 
 
 
 def _blank_parts_turns(tokenizer: Any) -> bool:
-    """Tell whether a blank between two texts adds no token and changes none."""
+    """Return whether a blank between two texts adds no token and changes none."""
     alone = [tokenizer(text, add_special_tokens=False)["input_ids"] for text in ("one", "two", "one two")]
     return bool(alone[0] + alone[1] == alone[2])
 
 
 def _save_dense(head: Head, folder: Path) -> None:
-    """Write the head's map: unit(unit(x - mean) W) = unit(xW - mean W), since a length does not outlive `unit`."""
+    """Write the head's map: unit(unit(x - mean) W) = unit(xW - mean W), since `unit` drops lengths."""
     width = len(head.mean)
     config = {
         "in_features": width,
@@ -183,14 +183,14 @@ def _save_dense(head: Head, folder: Path) -> None:
 
 
 def _write_start_only(path: Path, tokenizer: Any) -> None:
-    """Let the saved tokenizer put around a text what input "text" has: the start token and no separator."""
+    """Make the saved tokenizer add the tokens of input "text": the start token and no separator."""
     start = tokenizer.cls_token if tokenizer.cls_token is not None else tokenizer.bos_token
     saved = Tokenizer.from_file(str(path))
     special = [] if start is None else [(start, saved.token_to_id(start))]
     front = "" if start is None else f"{start} "
     saved.post_processor = TemplateProcessing(single=f"{front}$A", pair=f"{front}$A $B", special_tokens=special)
     saved.save(str(path))
-    # BERT's own class would put its separator back, whatever the file says.
+    # BERT's own class would add its separator again.
     settings = path.with_name("tokenizer_config.json")
     _write(settings, json.loads(settings.read_text(encoding="utf-8")) | {"tokenizer_class": "PreTrainedTokenizerFast"})
 

@@ -1,4 +1,4 @@
-"""Dialogues as token ids, each token knowing its turn and its role (Liu et al. 2022, section 3.2, figure 2)."""
+"""Dialogues as token ids, with the turn and the role of each token (Liu et al. 2022, section 3.2, figure 2)."""
 
 from __future__ import annotations
 
@@ -54,10 +54,9 @@ class TokenSequence:
     """One encoder input. All three arrays are int64 [n].
 
     :param ids: token ids with the special tokens of the input.
-    :param turns: number of the turn that each token belongs to: from 0 on, or down to 1 where the input counts down.
+    :param turns: turn of each token: 0, 1, 2, ..., or ..., 2, 1 if the input counts down.
     :param roles: role of that turn, from 0.
-    :param cut: number of tokens that did not fit and were left out. Turns in front of the last ones that an input
-        reads are no part of it, and not counted.
+    :param cut: number of tokens left out because they did not fit; turns before an input's `last_turns` do not count.
     """
 
     ids: NDArray[np.int64]
@@ -87,9 +86,9 @@ class Batch:
     def tight_parts(self, most: int) -> list[tuple[torch.Tensor, Batch]]:
         """Return the rows in parts of similar length, longest first, each padded to its own longest row only.
 
-        :param most: tokens of a part, padding included, unless one row alone has more. Rows that hold no more together
-            are one part, in their order.
-        :return: the places of the rows, int64 [p], and the rows.
+        :param most: largest number of tokens of a part, padding included; a longer row is a part by itself. If all rows
+            fit together, they are one part in their order.
+        :return: for each part the places of its rows, int64 [p], and the rows.
         """
         width = self.ids.shape[1]
         ends = torch.arange(1, width + 1, device=self.ids.device) * (self.attention > 0)
@@ -105,17 +104,17 @@ class Batch:
         return parts
 
     def turns_apart(self) -> TurnsApart:
-        """Return every turn as a sequence of its own, and where its tokens were."""
-        there = self.attention > 0
-        begins = functional.pad(self.turns[:, 1:] != self.turns[:, :-1], (1, 0), value=True) & there
-        rows = (begins.flatten().cumsum(0).view_as(self.ids) - 1)[there]
-        places = self.positions_in_turn()[there]
+        """Return every turn as a sequence of its own, and the places of its tokens."""
+        tokens = self.attention > 0
+        begins = functional.pad(self.turns[:, 1:] != self.turns[:, :-1], (1, 0), value=True) & tokens
+        rows = (begins.flatten().cumsum(0).view_as(self.ids) - 1)[tokens]
+        places = self.positions_in_turn()[tokens]
         shape = (int(begins.sum()), int(places.max()) + 1)
         padding = (0, 0, 0, PADDING_ROLE)
         parts = []
         for values, empty in zip((self.ids, self.attention, self.turns, self.roles), padding, strict=True):
             part = values.new_full(shape, empty)
-            part[rows, places] = values[there]
+            part[rows, places] = values[tokens]
             parts.append(part)
         return TurnsApart(Batch(*parts), rows, places)
 
@@ -130,9 +129,9 @@ class Batch:
 class TurnsApart:
     """The turns of a batch as sequences of their own.
 
-    :param batch: a row per turn, in the order of dialogues and turns.
+    :param batch: row per turn, in the order of dialogues and turns.
     :param rows: row of each token of the dialogues in reading order, int64 [tokens].
-    :param places: its place in that row, int64 [tokens].
+    :param places: place of each token in its row, int64 [tokens].
     """
 
     batch: Batch
@@ -143,18 +142,18 @@ class TurnsApart:
 class DialogueTokenizer:
     """Turns dialogues into encoder inputs, `[CLS] u1 u2 ... ut` or another of `dial2vec.encoder.inputs.STYLES`.
 
-    Every utterance is tokenised once and alone, so that negatives can be put together from cached ids.
+    Every utterance is tokenised once and alone, so that negatives can be assembled from cached ids.
 
-    :param tokenizer: a fast Hugging Face tokenizer.
-    :param max_length: longest input in tokens; what does not fit is cut at the end and counted.
+    :param tokenizer: fast Hugging Face tokenizer.
+    :param max_length: longest input in tokens; longer inputs are cut at the end, and the cut tokens counted.
     :param input: name of the style.
-    :param last_turns: only so many turns, counted from the end, are read; None is the style's own number.
-    :param max_turn: longest turn in tokens, with the special ones that it has when nothing else is said; what does not
-        fit is cut at the end of its words and counted. None is no limit.
-    :raises ModelError: when the tokenizer lacks a token of the style.
+    :param last_turns: number of turns that are read, counted from the end; None is the style's own.
+    :param max_turn: longest turn in tokens, with the special tokens of a dialogue of this turn alone; the words of
+        longer turns are cut at the end and counted. None is no limit.
+    :raises ModelError: if the tokenizer lacks a token of the style.
 
-    Attribute `separator`: id of the token that the style puts behind a turn, else of the encoder's own separator; None
-    where it has none. Attribute `starts`: whether a start token of the whole dialogue comes first.
+    Attributes: `separator`, id of the style's token after a turn, else of the encoder's own separator, else None;
+    `starts`, whether a start token of the whole dialogue comes first.
     """
 
     def __init__(
@@ -172,7 +171,7 @@ class DialogueTokenizer:
         start = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         separator = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         own = [] if separator is None else [separator]
-        # RoBERTa and its kin mark a boundary between two texts by two separators.
+        # RoBERTa and similar models put two separators between two texts.
         doubled = 2 if "roberta" in type(tokenizer).__name__.lower() else 1
         after = [] if style.after is None else [self._token(style.after)]
         self.separator: int | None = after[0] if after else separator
@@ -183,7 +182,7 @@ class DialogueTokenizer:
         self._end = after + (own if style.end else [])
         self._between = self._end if style.apart else after + (own * doubled if style.between else [])
         if style.apart:
-            # Then a turn is what has to fit, and a dialogue may have any number of them.
+            # Each turn has to fit by itself, and a dialogue may have any number of turns.
             max_turn = min(max_length, max_turn or max_length)
         self.max_turn = max_turn
         self._room = None if max_turn is None else max_turn - self.n_special(1)
@@ -191,21 +190,21 @@ class DialogueTokenizer:
         self._padding = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0
 
     def _token(self, text: str) -> int:
-        found = self.tokenizer.convert_tokens_to_ids(text)
-        if found is None or found == self.tokenizer.unk_token_id:
+        number = self.tokenizer.convert_tokens_to_ids(text)
+        if number is None or number == self.tokenizer.unk_token_id:
             raise ModelError(
                 f"the tokenizer has no token {text}, which input {self.input} puts between turns. Set encoder.input to "
-                "another, or take the encoder that it was made for (docs/encoders.md)."
+                "another, or take the encoder of this input (docs/encoders.md)."
             )
-        return int(found)
+        return int(number)
 
     def for_utterances(self, *, max_length: int | None = None) -> DialogueTokenizer:
-        """Return the tokenizer of utterances that are no whole dialogue: one, or a few as one sequence.
+        """Return the tokenizer of one or a few utterances that are no whole dialogue.
 
-        They get the tokens around them that dialogues get, and each keeps them where it is cut.
+        Utterances get the special tokens of dialogues, and keep them if they are cut.
 
-        :param max_length: longest utterance in tokens, its special ones included, as far as this tokenizer allows as
-            many; None is what it allows. All together may be as long as a dialogue.
+        :param max_length: longest utterance in tokens, special tokens included, within this tokenizer's own limit; None
+            is that limit. Several utterances together can be as long as a dialogue.
         """
         longest = min(self.max_length, max_length or self.max_length, self.max_turn or self.max_length)
         return DialogueTokenizer(
@@ -235,9 +234,9 @@ class DialogueTokenizer:
         for index, (turn, role) in enumerate(zip(turns, roles, strict=True)):
             before = self._before[min(role, len(self._before) - 1)]
             after = self._between if index < n - 1 else self._end
-            said = turn[: self._room]
-            pieces += [before, said, after]
-            lengths.append(len(before) + len(said) + len(after) + (len(self._start) if index == 0 else 0))
+            words = turn[: self._room]
+            pieces += [before, words, after]
+            lengths.append(len(before) + len(words) + len(after) + (len(self._start) if index == 0 else 0))
         ids = np.concatenate([np.asarray(piece, dtype=np.int64) for piece in pieces])[: self._limit]
         numbers = np.arange(n, 0, -1) if self.style.count_down else np.arange(n)
         turn_ids = np.repeat(numbers.astype(np.int64), lengths)[: self._limit]
@@ -246,9 +245,9 @@ class DialogueTokenizer:
         return TokenSequence(ids, turn_ids, role_ids, whole - len(ids))
 
     def dialogues(self, dialogues: Sequence[Dialogue]) -> list[TokenSequence]:
-        """Tokenise whole dialogues, each as one input: what does not fit is cut at the end.
+        """Tokenise whole dialogues, each as one input; tokens that do not fit are cut at the end.
 
-        :raises CorpusError: for a dialogue without turns.
+        :raises CorpusError: if a dialogue has no turns.
         """
         turns = self.turns_of(dialogues)
         return [self.assemble(some, dialogue.roles) for some, dialogue in zip(turns, dialogues, strict=True)]
@@ -281,7 +280,7 @@ class DialogueTokenizer:
     def turns_of(self, dialogues: Sequence[Dialogue]) -> list[list[NDArray[np.int32]]]:
         """Return the token ids of each turn of the dialogues, whole and without special tokens.
 
-        :raises CorpusError: for a dialogue without turns.
+        :raises CorpusError: if a dialogue has no turns.
         """
         empty = next((dialogue for dialogue in dialogues if not dialogue.turns), None)
         if empty is not None:
@@ -290,37 +289,37 @@ class DialogueTokenizer:
         return [list(islice(turns, len(dialogue.turns))) for dialogue in dialogues]
 
     def nothing(self) -> TokenSequence:
-        """Return an input in which nobody says anything: one token for the encoder, of no role and thus in no pool."""
+        """Return an empty input: one token for the encoder, without a role, so that no pooling counts it."""
         token, none = np.array([self._padding]), np.array([PADDING_ROLE])
         return TokenSequence(token, np.zeros(1, dtype=np.int64), none, 0)
 
     def n_special(self, n_turns: int) -> int:
-        """Return how many special tokens a dialogue gets of which `n_turns` turns are read."""
+        """Return the number of special tokens in a dialogue with `n_turns` turns that are read."""
         per_turn = len(self._before[0]) + len(self._between)
         return len(self._start) + n_turns * per_turn - len(self._between) + len(self._end)
 
     @property
     def longest_turn(self) -> int:
-        """Most tokens of a turn, without special ones, that fit into an input that has no other turn."""
+        """Length of the longest turn that fits into an input by itself, in tokens without special tokens."""
         room = (self._room, None if self._limit is None else self._limit - self.n_special(1))
         return min(length for length in room if length is not None)
 
     def fits(self, words: int, *, n_turns: int) -> bool:
-        """Tell whether so many tokens, without special ones, of so many turns fit into one input."""
+        """Return whether tokens of `n_turns` turns fit into one input; `words` counts them without special tokens."""
         return self._limit is None or words + self.n_special(n_turns) <= self._limit
 
     def length(self, words: Sequence[int]) -> int:
-        """Return how many tokens a dialogue has, each turn cut to what is allowed and the whole not.
+        """Return the number of tokens of a dialogue whose turns are cut to their limit, while the dialogue is not cut.
 
-        :param words: number of tokens of each turn, without special ones.
+        :param words: number of tokens of each turn, without special tokens.
         """
         read = words[self.style.kept]
         return sum(read if self._room is None else (min(n, self._room) for n in read)) + self.n_special(len(read))
 
     def first_that_fits(self, lengths: Sequence[int], longest: int) -> int:
-        """Return from which turn on turns fit into a limit with their special tokens; the last one is always read.
+        """Return the first turn from which all turns fit into a limit with special tokens; the last turn always counts.
 
-        :param lengths: tokens of each turn, without special ones; at least one turn.
+        :param lengths: number of tokens of each turn, without special tokens; at least one turn.
         """
         begin = len(lengths) - 1
         while begin and self.length(lengths[begin - 1 :]) <= longest:
@@ -328,9 +327,9 @@ class DialogueTokenizer:
         return begin
 
     def cuts(self, words: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which dialogues would lose tokens, [m], by the number of tokens in each of their turns.
+        """Return which dialogues would lose tokens, bool [m].
 
-        :param words: without special tokens, [m, turns].
+        :param words: number of tokens of each turn, without special tokens, [m, turns].
         """
         words = words[:, self.style.kept]
         too_long = words.sum(1) + self.n_special(words.shape[1]) > (self._limit or np.inf)
@@ -355,10 +354,10 @@ def _ids(tokenizer: Any, texts: Iterable[str]) -> Iterator[list[int]]:
     if backend is None:
         yield from (tokenizer.encode(text, add_special_tokens=False) for text in texts)
         return
-    # What the wrapper around it does beside costs as much again: masks, types and places of tokens.
+    # Not through the wrapper: its masks, types and places of tokens would double the time.
     backend.no_truncation()
     backend.no_padding()
     left = iter(texts)
-    # What it returns takes some hundred bytes per token, so not all at a time.
+    # In blocks: the result takes some hundred bytes per token.
     while block := list(islice(left, BLOCK)):
-        yield from (found.ids for found in backend.encode_batch_fast(block, add_special_tokens=False))
+        yield from (encoded.ids for encoded in backend.encode_batch_fast(block, add_special_tokens=False))

@@ -1,4 +1,4 @@
-"""Vectors of many dialogues, kept part by part: a killed run goes on there, and the next one begins with them."""
+"""Vectors of many dialogues, saved part by part: a killed run resumes, and the next run reuses them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ log = logging.getLogger(__name__)
 def kept_vectors(
     encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, folder: Path, precision: Precision
 ) -> NDArray[np.float32]:
-    """Encode the dialogues, [n, d] float32, keeping every 500 of them in `folder`.
+    """Encode the dialogues, [n, d] float32, and save every 500 of them in `folder`.
 
-    Parts that are there already, by the same code from the same encoder and dialogues, are not encoded again.
+    Parts that the same code saved for the same encoder and dialogues are not encoded again.
     """
     claim(folder, fingerprint_of(encoder, dialogues, precision))
     parts = []
@@ -53,7 +53,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], precision: Precision) -> str:
-    """Identify the vectors of dialogues: their turns, the encoder with how it reads, the code."""
+    """Return a hash of all that decides the vectors of dialogues: their turns, the encoder, the code."""
     digest = hashlib.sha256(encoder_fingerprint(encoder, precision).encode())
     for dialogue in dialogues:
         digest.update(repr([(turn.speaker, turn.text) for turn in dialogue.turns]).encode())
@@ -61,16 +61,16 @@ def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], prec
 
 
 def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32") -> str:
-    """Identify what an encoder makes of any dialogue here: the encoder, how it computes, the code."""
+    """Return a hash of all that decides an encoder's vectors here: the encoder, its precision and device, the code."""
     made_by = (model_fingerprint(encoder), resolved(precision, encoder.device.type), encoder.device.type, code_hash())
     return hashlib.sha256(repr(made_by).encode()).hexdigest()
 
 
 def model_fingerprint(encoder: DialogueEncoder) -> str:
-    """Identify an encoder: its weights and how it reads. On other machines its vectors differ by rounding only."""
+    """Return a hash of an encoder: its weights and how it reads. Elsewhere its vectors differ by rounding only."""
     tokens = encoder.tokens
     tokenizer = json.loads(tokens.tokenizer.backend_tokenizer.to_str())
-    # What it would put around a text, and where cut it: a dialogue's tokens are put together by `tokens`.
+    # Without the tokenizer's own special tokens, truncation and padding: `DialogueTokenizer` adds its own.
     words = {name: part for name, part in tokenizer.items() if name not in ("post_processor", "truncation", "padding")}
     read_by = (json.dumps(words, sort_keys=True), encoder.max_length, tokens.style, tokens.last_turns)
     digest = hashlib.sha256(repr((read_by, encoder.pooling)).encode())

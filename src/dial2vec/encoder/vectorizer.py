@@ -20,16 +20,16 @@ from dial2vec.encoder.pooling import Pooling
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """An encoder as a transformer: `make_pipeline(DialogueVectorizer(model), KMeans(8)).fit_predict(dialogues)`.
 
-    Nothing is learnt from the dialogues that it is fitted on: `fit` loads the encoder. Dialogues are a sequence of
-    `Dialogue`, or of mappings with `turns` as the lines of JSON Lines have them.
+    `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, or of
+    mappings with `turns` like the lines of a JSON Lines file.
 
-    :param model: as for `DialogueEncoder.from_pretrained`.
-    :param pooling: likewise; None keeps the encoder's own.
-    :param normalize: bring the vectors to length 1, so that Euclidean distance goes by cosine.
+    :param model: name or folder, see `DialogueEncoder.from_pretrained`.
+    :param pooling: name of the pooling; None is the encoder's own.
+    :param normalize: whether vectors get length 1, so that Euclidean distance goes by cosine.
     :param batch_size: largest number of dialogues or windows encoded at a time.
-    :param device: "cpu", "cuda", ...; None takes a GPU where there is one.
+    :param device: "cpu", "cuda", ...; None takes a GPU if there is one.
 
-    Attribute `encoder_`: the loaded encoder, from `fit` on.
+    Attribute `encoder_`: the encoder that `fit` loaded.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.device = device
 
     def fit(self, dialogues: Sequence[Dialogue | Mapping[str, Any]], y: object = None) -> DialogueVectorizer:
-        """Load the encoder; `y` is not looked at.
+        """Load the encoder; `y` is ignored.
 
-        :raises ModelError: when nothing that can be loaded is there.
-        :raises TypeError: when something else than dialogues was given.
-        :raises RecordError: when a mapping is no dialogue; a ValueError.
+        :raises ModelError: if the model cannot be loaded.
+        :raises TypeError: if an item is no dialogue.
+        :raises RecordError: if a mapping is no dialogue; a ValueError.
         """
         _dialogues(dialogues)
         self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
@@ -60,9 +60,9 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         return self
 
     def transform(self, dialogues: Sequence[Dialogue | Mapping[str, Any]]) -> NDArray[np.float32]:
-        """Return a vector for each, float32 [n, d], in their order.
+        """Return a vector for each dialogue, float32 [n, d], in input order.
 
-        :raises TypeError: when something else than dialogues was given.
+        :raises TypeError: if an item is no dialogue.
         """
         check_is_fitted(self)
         vectors = self.encoder_.encode(_dialogues(dialogues), batch_size=self.batch_size)
@@ -78,18 +78,18 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 def _dialogues(given: Sequence[Dialogue | Mapping[str, Any]]) -> list[Dialogue]:
     if isinstance(given, Dialogue):
         raise TypeError("found one dialogue; expected a sequence of them. Put it into a list.")
-    return [_dialogue(one, place) for place, one in enumerate(given)]
+    return [_dialogue(item, place) for place, item in enumerate(given)]
 
 
-def _dialogue(one: Any, place: int) -> Dialogue:
-    if isinstance(one, Dialogue):
-        return one
-    if not isinstance(one, Mapping):
+def _dialogue(item: Any, place: int) -> Dialogue:
+    if isinstance(item, Dialogue):
+        return item
+    if not isinstance(item, Mapping):
         raise TypeError(
-            f"found {type(one).__name__} at place {place}; expected a Dialogue, or a mapping with its turns. "
+            f"found {type(item).__name__} at place {place}; expected a Dialogue, or a mapping with its turns. "
             "`dial2vec.dialogue.read_dialogues` reads JSON Lines, `dial2vec import` makes them of a table."
         )
     try:
-        return dialogue_from_record({"dialogue_id": str(place), **one})
+        return dialogue_from_record({"dialogue_id": str(place), **item})
     except RecordError as error:
         raise RecordError(f"the mapping at place {place} is no dialogue: {error}") from error

@@ -1,4 +1,4 @@
-"""Whole dialogues for an encoder that reads a limited length: windows over their turns, and what each token weighs."""
+"""Whole dialogues for an encoder that reads a limited length: windows over their turns, and a weight per token."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dial2vec.encoder.pooling import Pooling
 from dial2vec.encoder.tokens import DialogueTokenizer, TokenSequence
 from dial2vec.errors import Dial2vecError
 
-# A turn by its number in the dialogue, and token ids of it without special ones: all of them, or a piece.
+# Number of a turn in the dialogue, and its token ids without special tokens, all or a piece.
 Piece = tuple[int, NDArray[np.int32]]
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """What an encoder reads of a dialogue: one sequence where it fits, several one after the other where it does not.
+    """The encoder inputs of a dialogue: one if the dialogue fits, else several one after the other.
 
-    :param sequences: encoder inputs, at least one. Each is read as if it were a dialogue of its own: its turns are
-        numbered anew, and it has the special tokens that a dialogue has.
-    :param turns: for each input the turn of the dialogue that each token belongs to, from 0, int64 [n].
+    :param sequences: encoder inputs, at least one. Each is read like a dialogue of its own, with the special tokens of
+        a dialogue and turn numbers that start again.
+    :param turns: turn of the dialogue for each token, from 0, int64 [n] per input.
     :param roles: role of each turn of the dialogue.
     """
 
@@ -38,45 +38,45 @@ class Windows:
 
     @property
     def cut(self) -> int:
-        """Tokens that are not read: none, unless the input is one of the last turns only."""
+        """Number of tokens that are not read: 0, unless the input is one of the last turns."""
         return sum(sequence.cut for sequence in self.sequences)
 
     def weights(self, how: Pooling, *, separator: int | None) -> tuple[NDArray[np.float32], ...]:
-        """Return what each token counts for in the dialogue's pooled vector, for each input float32 [n].
+        """Return the weight of each token in the dialogue's pooled vector, float32 [n] per input.
 
-        The pooled vector is the sum of all token vectors, each times its weight. Over one window that is
-        `dial2vec.encoder.pooling.pool`. Over several, "role", "mean" and "turns" are what they are over one, as if all
-        tokens of the dialogue had been read together; "cls" and "separators" are the mean of the windows.
+        The pooled vector is the sum of all token vectors, each times its weight. Over one window this is
+        `dial2vec.encoder.pooling.pool`. Over several windows "role", "mean" and "turns" pool all tokens of the dialogue
+        as if they had been read together; "cls" and "separators" are the mean of the windows.
 
-        :param how: the pooling.
-        :param separator: id of the separator; for that pooling only.
+        :param how: name of the pooling.
+        :param separator: id of the separator; only for that pooling.
         """
         each = [len(sequence.ids) for sequence in self.sequences]
         ends = np.cumsum(each)[:-1]
         windows = np.repeat(np.arange(len(each)), each)
-        there = np.ones(len(windows), dtype=bool)
+        counted = np.ones(len(windows), dtype=bool)
         if how in ("cls", "separators"):
-            there = np.concatenate([_chosen(sequence, how, separator) for sequence in self.sequences])
+            counted = np.concatenate([_chosen(sequence, how, separator) for sequence in self.sequences])
             groups = windows
         elif how == "role":
             groups = np.concatenate([sequence.roles for sequence in self.sequences])
         else:
             groups = np.concatenate(self.turns) if how == "turns" else np.zeros_like(windows)
-        sizes = np.bincount(groups[there])
-        # A role counts as much as the other, whatever it says; elsewhere the groups share one mean.
+        sizes = np.bincount(groups[counted])
+        # Every role counts fully, however much it says; with other poolings the groups share one mean.
         whole = 1 if how == "role" else np.count_nonzero(sizes)
-        weights = there / (sizes[groups].clip(min=1) * whole)
+        weights = counted / (sizes[groups].clip(min=1) * whole)
         return tuple(np.split(weights.astype(np.float32), ends))
 
 
 def windows_of(tokens: DialogueTokenizer, dialogues: Sequence[Dialogue]) -> list[Windows]:
-    """Tokenise whole dialogues: those that fit as one input, longer ones as windows, so that nothing is cut.
+    """Tokenise whole dialogues: one input each if it fits, else windows, so that nothing is cut.
 
-    Windows meet at the borders of turns, and each holds as many turns as fit. A turn that is longer than a window is
-    split into pieces of equal length; no window holds two pieces of one turn. An input of the last turns only
-    (`last_turns`) has no windows: what does not fit of them is cut at the end, and counted.
+    Windows meet between turns, and each holds as many turns as fit. A turn that is longer than a window is split into
+    pieces of equal length; no window holds two pieces of one turn. An input of the last turns (`last_turns`) has no
+    windows: tokens that do not fit are cut at the end and counted.
 
-    :raises CorpusError: for a dialogue without turns.
+    :raises CorpusError: if a dialogue has no turns.
     """
     return [
         _windows(tokens, turns, dialogue.roles)
@@ -99,7 +99,7 @@ def _windows(tokens: DialogueTokenizer, turns: Sequence[NDArray[np.int32]], role
 
 
 def _places(tokens: DialogueTokenizer, sequence: TokenSequence, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the turn of each token of an input, of which `numbers` are the turns that were read."""
+    """Return the turn of each token of an input that holds the turns `numbers`."""
     return numbers[len(numbers) - sequence.turns if tokens.style.count_down else sequence.turns]
 
 
@@ -127,6 +127,6 @@ def _chosen(sequence: TokenSequence, how: Pooling, separator: int | None) -> NDA
     if how == "cls":
         return np.arange(len(sequence.ids)) == 0
     if separator is None:
-        raise Dial2vecError("pooling is separators, but which tokens they are was not told; give `separator`.")
+        raise Dial2vecError("pooling is separators, but found no token id; expected the separator's. Give `separator`.")
     separators = np.asarray(sequence.ids == separator)
     return separators if separators.any() else np.ones_like(separators)
