@@ -55,9 +55,8 @@ USAGE_OWN = """from dial2vec import Dialogue, DialogueEncoder, Turn
 encoder = DialogueEncoder.from_pretrained("{name}")
 vector = encoder.encode(Dialogue("d", (Turn("a", "hello , how can i help ?"), Turn("b", "i need a taxi ."))))"""
 NOTE = """
-With dial2vec (`DialogueEncoder.from_pretrained`) it pools by "{pooling}"; read as plain text, by "{plain}"{same}. With
-dial2vec dialogues are read whole, in windows of {max_length} tokens; of a plain text what comes after the first so many
-is left out.
+With dial2vec (`DialogueEncoder.from_pretrained`) it pools by "{pooling}"; read as plain text, by "{plain}"{same}.
+dial2vec reads whole dialogues, in windows of {max_length} tokens; a plain text is cut after {max_length} tokens.
 """
 
 
