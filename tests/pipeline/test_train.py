@@ -71,10 +71,10 @@ def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(gu
     assert len(read_json(artifacts.training)["before"]["history"]) == 4
     first, *_, last = read_candidates(artifacts.candidates)
     assert (first.beneath, last.beneath) == (None, "beneath.safetensors")
-    found = become(start(guessing), last, artifacts.candidates).state_dict()
-    assert all(torch.equal(found[name], value) for name, value in trained[-1].state_dict().items())
+    found = become(start(guessing), last, artifacts.candidates).network.state_dict()
+    assert all(torch.equal(found[name], value) for name, value in trained[-1].network.state_dict().items())
     table = "backbone.embeddings.word_embeddings.weight"
-    assert not torch.equal(found[table], start(guessing).state_dict()[table])
+    assert not torch.equal(found[table], start(guessing).network.state_dict()[table])
     dev = list(read_dialogues(artifacts.split("dev")))
     model = DialogueEncoder.from_pretrained(artifacts.model)
     assert (first.reading, last.reading, model.tokens.input) == (None, Reading("turns", "turns"), "turns")
@@ -121,7 +121,7 @@ def test_whoever_trains_for_utterances_is_told_how_to_keep_what_was_trained(proj
 @pytest.mark.parametrize(("which", "at"), [(MaskedSet, 3), (ContextSet, 3)])
 def test_a_kill_in_either_part_costs_the_steps_since_a_checkpoint(guessing, trained, monkeypatch, which, at):
     run(guessing, *READY, train_encoder)
-    expected = trained[-1].state_dict()
+    expected = trained[-1].network.state_dict()
     counts, losses = {}, {kind: kind.loss for kind in (MaskedSet, ContextSet)}
 
     def counting(kind, killed):
@@ -142,7 +142,7 @@ def test_a_kill_in_either_part_costs_the_steps_since_a_checkpoint(guessing, trai
     run(guessing, train_encoder)
     # Four and five steps, of which those up to the second were kept; a part that had ended is not done again.
     assert counts == ({MaskedSet: 2, ContextSet: 5} if which is MaskedSet else {ContextSet: 3})
-    assert all(torch.equal(trained[-1].state_dict()[name], value) for name, value in expected.items())
+    assert all(torch.equal(trained[-1].network.state_dict()[name], value) for name, value in expected.items())
 
 
 def test_other_settings_throw_away_what_was_adapted(guessing, trained, monkeypatch):
@@ -169,12 +169,13 @@ def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, t
     first, *_, last = read_candidates(artifacts.candidates)
     assert (first.added, last.added) == (None, "[DEL]")
     found = become(start(project), last, artifacts.candidates)
-    assert all(torch.equal(found.state_dict()[name], value) for name, value in trained[-1].state_dict().items())
+    weights = found.network.state_dict()
+    assert all(torch.equal(weights[name], value) for name, value in trained[-1].network.state_dict().items())
     model = DialogueEncoder.from_pretrained(artifacts.model)
     assert model.backbone.get_input_embeddings().weight.shape == (46, 16)
     assert model.tokens.tokenizer.convert_tokens_to_ids("[DEL]") == 45
     table = "backbone.embeddings.word_embeddings.weight"
-    new = start(project).state_dict()[table].mean(0)
-    assert torch.allclose(found.state_dict()[table][45], new, rtol=0, atol=1e-6) == (frozen_share > 0)
+    new = start(project).network.state_dict()[table].mean(0)
+    assert torch.allclose(found.network.state_dict()[table][45], new, rtol=0, atol=1e-6) == (frozen_share > 0)
     dev = list(read_dialogues(artifacts.split("dev")))
     np.testing.assert_allclose(model.encode(dev), trained[-1].encode(dev), atol=1e-6)
