@@ -109,7 +109,7 @@ def test_a_resumed_run_has_the_same_hierarchy_as_a_whole_one(tiny_folder, tmp_pa
     encoder, result = run(tiny_folder, tmp_path / "c", hierarchy=hierarchy)
     assert result.resumed_from == 9
     assert result.history == expected.history
-    for name, weights in whole.named_parameters():
+    for name, weights in whole.network.named_parameters():
         assert torch.equal(dict(encoder.network.named_parameters())[name], weights), name
 
 
@@ -174,7 +174,7 @@ def test_killed_training_resumes_and_ends_with_the_same_curve_and_weights(tiny_f
     encoder, result = run(tiny_folder, killed, settings=settings)
     assert result.resumed_from == 6
     assert result.history == expected.history
-    for key, weights in whole.state_dict().items():
+    for key, weights in whole.network.state_dict().items():
         torch.testing.assert_close(encoder.network.state_dict()[key], weights, msg=key)
     for path in (tmp_path / "whole" / "c").glob("weights-*"):
         for key, weights in load_file(path).items():

@@ -134,15 +134,13 @@ class DialogueEncoder(nn.Module):
         :param repo_id: "owner/name"; created if it does not exist.
         :param private: whether a new repository is private. A model can reveal private conversations it was trained on.
         :param token: access token; None takes that of `hf auth login`.
-        :param message: message of the commit.
         :raises ModelError: if the hub cannot be reached or refuses.
         """
         return upload(self, repo_id, private=private, token=token, message=message)
 
     def read_as(self, reading: Reading | None, *, option: str = "encoder.pooling") -> None:
-        """Change how dialogues are read from now on.
+        """Change how dialogues are read from now on; None is the encoder's own reading.
 
-        :param reading: new reading; None is the encoder's own.
         :param option: setting that names the pooling, for errors.
         :raises ModelError: if the encoder cannot read so.
         """
@@ -322,10 +320,7 @@ class DialogueEncoder(nn.Module):
         return read_turns(self.network, dialogues, pooling=self.pooling, batch_size=batch_size)
 
     def vectors_of(self, read: ReadTurns, output: Output) -> NDArray[np.float32]:
-        """Return the vectors of a dialogue that was read, mapped by the head if there is one.
-
-        Zeros, of a turn or a speaker without tokens, stay zeros.
-        """
+        """Return the vectors of a dialogue that was read, through the head if there is one; zeros stay zeros."""
         if output == "dialogue":
             pooled = read.of_dialogue()
         else:
