@@ -27,7 +27,7 @@ from timing import machine
 from dial2vec.collection import Collection
 from dial2vec.collection.collection import Addition, Manifest
 from dial2vec.collection.search import approximate
-from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.exact import nearest_rows
 
 D, QUERIES, K = 384, 200, 10
 CENTRE_OF, SHARED = 200, 32
@@ -86,7 +86,7 @@ def measured(folder: Path, way: str) -> dict[str, float]:
 def exactly(collection: Collection) -> dict[str, float]:
     """Look at every vector, and keep what was found for the other way."""
     queries = np.load(collection.folder / "queries.npy")
-    seconds, found = asked(lambda query: nearest(collection.vectors, query, K)[0], queries)
+    seconds, found = asked(lambda query: nearest_rows(collection.vectors, query, K)[0], queries)
     np.save(collection.folder / "true.npy", np.array(found))
     return spread(seconds) | {"made": 0.0, "recall": 1.0}
 

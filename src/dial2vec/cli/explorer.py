@@ -39,7 +39,7 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
 
         serve(collection, maps, port=port, say=click.echo)
         return
-    from dial2vec.collection.explorer.page import write_page
+    from dial2vec.collection.explorer.explorer_page import write_page
 
     done = write_page(static, collection, maps)
     click.echo(f"{static}: {done.dialogues} dialogues, {done.bytes / 1e6:.1f} MB")

@@ -108,7 +108,7 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
     for path, suffix in ((output, ".html"), (png, ".png")):
         if path is not None and path.suffix.lower() != suffix:
             raise Dial2vecError(f"{path} does not end in {suffix}, and that is what is written. Name it so.")
-    from dial2vec.collection.explanation.command import explain_file
+    from dial2vec.collection.explanation.explain_file import explain_file
 
     explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)
 

@@ -141,14 +141,14 @@ def _asked(query: str | None) -> str | Dialogue | None:
 
 
 def _answer(found: Search, asked: str | Dialogue, k: int, filters: Filters, *, exact: bool, as_json: bool) -> None:
-    from dial2vec.collection.search.showing import as_record, as_text
+    from dial2vec.collection.search.showing import hit_as_record, hits_as_text
 
     begun = time.perf_counter()
     hits = found.find(asked, k, filters=filters, exact=exact)
     seconds = time.perf_counter() - begun
     if as_json:
         for hit in hits:
-            click.echo(json.dumps(as_record(hit), ensure_ascii=False))
+            click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
         return
-    click.echo(as_text(hits, bold=sys.stdout.isatty()))
+    click.echo(hits_as_text(hits, bold=sys.stdout.isatty()))
     click.echo(f"{len(hits)} of {len(found.collection)} dialogues in {seconds:.2f} s", err=True)

@@ -8,7 +8,15 @@ from threadpoolctl import threadpool_limits
 
 from dial2vec.collection.clustering import partition
 from dial2vec.collection.clustering.partition import assign, centres_of, dense_centres
-from dial2vec.collection.clustering.stability import Stability, chosen, jaccards, matched, proposed, stability, tried
+from dial2vec.collection.clustering.stability import (
+    Stability,
+    best_number,
+    jaccards,
+    match_groups,
+    measure_stability,
+    numbers_to_try,
+    propose_number,
+)
 from dial2vec.encoder.nearest import unit_rows
 
 
@@ -64,7 +72,7 @@ def test_where_nothing_is_dense_there_is_no_region():
 
 def test_the_true_number_is_proposed_and_its_clusters_are_stable():
     units, _ = groups_of(400, 4, spread=0.12)
-    k, found = proposed(units, seed=1)
+    k, found = propose_number(units, seed=1)
     assert k == 4
     best = next(one for one in found if one.k == 4)
     assert best.agreement == pytest.approx(1)
@@ -73,7 +81,7 @@ def test_the_true_number_is_proposed_and_its_clusters_are_stable():
 
 def test_a_cluster_that_is_none_is_less_stable_than_the_others():
     units, _ = groups_of(400, 3, spread=0.12)
-    found = stability(units, centres_of(units, 4, seed=1), seed=1)
+    found = measure_stability(units, centres_of(units, 4, seed=1), seed=1)
     assert min(found.clusters) < 0.75 < sorted(found.clusters)[2]
 
 
@@ -88,12 +96,12 @@ def test_a_cluster_that_is_none_is_less_stable_than_the_others():
     ],
 )
 def test_the_largest_number_that_is_stable_and_better_than_its_neighbours_is_taken(agreements, expected):
-    assert chosen([Stability(k, agreement, ()) for k, agreement in agreements.items()]) == expected
+    assert best_number([Stability(k, agreement, ()) for k, agreement in agreements.items()]) == expected
 
 
 def test_few_dialogues_are_one_cluster():
-    assert tried(20) == [1]
-    assert tried(45) == [2, 3]
+    assert numbers_to_try(20) == [1]
+    assert numbers_to_try(45) == [2, 3]
 
 
 def test_jaccard_of_groups_by_hand():
@@ -104,10 +112,10 @@ def test_jaccard_of_groups_by_hand():
 def test_groups_are_matched_by_what_they_share():
     old = np.array([0, 0, 1, 1, 2, 2], dtype=np.int32)
     new = np.array([1, 1, 0, 0, 0, 3], dtype=np.int32)
-    assert matched(old, new, 3, 4) == {1: 0, 0: 1, 3: 2}
+    assert match_groups(old, new, 3, 4) == {1: 0, 0: 1, 3: 2}
 
 
 def test_a_group_is_not_another_because_of_one_dialogue():
     old = np.repeat([0, 1], 100).astype(np.int32)
     new = np.array([1] + [0] * 199, dtype=np.int32)
-    assert matched(old, new, 2, 2) == {0: 1}
+    assert match_groups(old, new, 2, 2) == {0: 1}

@@ -8,7 +8,7 @@ pytest.importorskip("faiss")
 from dial2vec.collection.collection import Addition, Collection, Manifest, rows_file
 from dial2vec.collection.search import approximate
 from dial2vec.collection.search.approximate import open_index, update_index
-from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.exact import nearest_rows
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def recall(collection: Collection) -> float:
     index, vectors = open_index(collection), collection.vectors
     shares = []
     for row in range(0, len(vectors), 50):
-        true, found = nearest(vectors, vectors[row], 10)[0], index.nearest(vectors, vectors[row], 10)[0]
+        true, found = nearest_rows(vectors, vectors[row], 10)[0], index.nearest(vectors, vectors[row], 10)[0]
         shares.append(len({*true} & {*found}) / 10)
     return float(np.mean(shares))
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from dial2vec.cli import main
 from dial2vec.collection import Collection, add
 from dial2vec.collection.search import Filters, Search, exact
-from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.collection.search.search import Hit, SpeakingTurn
-from dial2vec.collection.search.showing import as_text
+from dial2vec.collection.search.showing import hits_as_text
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
@@ -36,7 +36,7 @@ def test_nearest_is_what_sorting_all_of_them_gives_with_ties(n, k, seed, block, 
     rows = np.flatnonzero(rng.random(n) < 0.5) if filtered else None
     whole, exact.BLOCK = exact.BLOCK, block
     try:
-        found, scores = nearest(vectors, query, k, rows=rows)
+        found, scores = nearest_rows(vectors, query, k, rows=rows)
     finally:
         exact.BLOCK = whole
     assert found.tolist() == brute_force(vectors, query, k, range(n) if rows is None else rows)
@@ -198,7 +198,7 @@ def test_another_dialogue_of_the_same_id_is_a_hit(folder):
 
 def test_nothing_that_was_said_steers_a_terminal():
     turn = SpeakingTurn(0, "a", "\x1b[2J\x1b]0;x\x07hello", 1.0)
-    shown = as_text([Hit("id\x1b[31m", 0.5, ("\x1b[1m",), None, (turn,))], bold=False)
+    shown = hits_as_text([Hit("id\x1b[31m", 0.5, ("\x1b[1m",), None, (turn,))], bold=False)
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "hello" in shown

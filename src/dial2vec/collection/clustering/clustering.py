@@ -25,7 +25,7 @@ from dial2vec.collection.clustering.partition import (
     dense_centres,
     sampled,
 )
-from dial2vec.collection.clustering.stability import LEAST, SAMPLE, matched, proposed, stability
+from dial2vec.collection.clustering.stability import LEAST, SAMPLE, match_groups, measure_stability, propose_number
 from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
@@ -122,7 +122,7 @@ def _from_scratch(collection: Collection, k: int | None, by: str, seed: int, don
         news.append(f"{outside:.0%} lie in no dense region; each is in the cluster that it is nearest to.")
     else:
         if k is None:
-            k, fared = proposed(units, seed=seed, done=done)
+            k, fared = propose_number(units, seed=seed, done=done)
             considered = tuple((one.k, one.agreement) for one in fared)
         centres = centres_of(units, k, seed=seed)
     # The largest comes first.
@@ -137,7 +137,7 @@ def _with_ids_of(found: Found, before: Clusters, collection: Collection) -> Foun
     places = np.searchsorted(np.sort(known), old)
     old_groups = np.argsort(known)[places].astype(np.int32)
     groups = assign(collection.vectors[: before.seen], found.centres).groups
-    same = matched(old_groups, groups, len(known), len(found.centres))
+    same = match_groups(old_groups, groups, len(known), len(found.centres))
     ids, next_id = [], before.next_id
     for group in range(len(found.centres)):
         ids.append(known[same[group]] if group in same else next_id)
@@ -182,7 +182,7 @@ def _described(
 ) -> Clusters:
     """Return the clusters with all that is told of them."""
     k, units = len(found.centres), collection.vectors
-    fared = stability(units, found.centres, seed=seed)
+    fared = measure_stability(units, found.centres, seed=seed)
     terms = _terms(collection, assignment.groups, k, seed)
     names = [found.names.get(id, name) for id, name in zip(found.ids, names_of(terms, found.ids), strict=True)]
     was = {one.id: one for one in before.clusters} if before else {}
@@ -225,7 +225,7 @@ def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:
     share = assign(own, centres).groups.mean()
     if not SMALLEST_HALF <= share <= 1 - SMALLEST_HALF:
         return -1.0
-    return stability(own, centres, seed=seed).agreement
+    return measure_stability(own, centres, seed=seed).agreement
 
 
 def _ids(collection: Collection, rows: NDArray[np.int64], value: NDArray[np.float32]) -> tuple[str, ...]:

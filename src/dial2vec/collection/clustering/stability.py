@@ -38,7 +38,7 @@ class Stability:
     clusters: tuple[float, ...]
 
 
-def stability(units: Vectors, centres: Vectors, *, seed: int) -> Stability:
+def measure_stability(units: Vectors, centres: Vectors, *, seed: int) -> Stability:
     """Cluster ten random halves of the vectors, and compare.
 
     :param units: vectors of length 1, [n, d]; a sample of 5,000 is looked at.
@@ -66,7 +66,7 @@ def jaccards(one: Groups, other: Groups, k: int, *, other_k: int | None = None) 
     return both / np.maximum(either, 1)
 
 
-def matched(one: Groups, other: Groups, k: int, other_k: int) -> dict[int, int]:
+def match_groups(one: Groups, other: Groups, k: int, other_k: int) -> dict[int, int]:
     """Return which group of `one` each group of `other` is, at most one each: those that share most in all.
 
     A group that shares little with any, a Jaccard index below 0.25, is none of them.
@@ -77,7 +77,7 @@ def matched(one: Groups, other: Groups, k: int, other_k: int) -> dict[int, int]:
     return {int(new): int(old) for old, new in pairs if overlap[old, new] >= LEAST_SHARED}
 
 
-def proposed(
+def propose_number(
     units: Vectors, *, seed: int, done: Callable[[int], object] = lambda _: None
 ) -> tuple[int, list[Stability]]:
     """Return the number of clusters to take, and how each that was tried fared.
@@ -88,13 +88,13 @@ def proposed(
     :param done: called after each number with 1.
     """
     found = []
-    for k in tried(len(units)):
-        found.append(stability(units, centres_of(units, k, seed=seed), seed=seed))
+    for k in numbers_to_try(len(units)):
+        found.append(measure_stability(units, centres_of(units, k, seed=seed), seed=seed))
         done(1)
-    return chosen(found), found
+    return best_number(found), found
 
 
-def chosen(found: Sequence[Stability]) -> int:
+def best_number(found: Sequence[Stability]) -> int:
     """Return the number of clusters that these figures, by their numbers, speak for."""
     agreements = [-1.0, *(one.agreement for one in found), -1.0]
     peaks = [
@@ -105,6 +105,6 @@ def chosen(found: Sequence[Stability]) -> int:
     return max(peaks) if peaks else max(found, key=lambda one: one.agreement).k
 
 
-def tried(n: int) -> list[int]:
+def numbers_to_try(n: int) -> list[int]:
     """Return the numbers of clusters that n dialogues allow, at least one."""
     return [k for k in TRIED if k * LEAST <= n] or [1]

@@ -22,7 +22,7 @@ MOST_FITTED, BLOCK = 100_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class CollectionMap:
     """Where the dialogues of a collection are.
 
     :param points: float32 [n, 2], in the order of the collection.
@@ -42,8 +42,8 @@ class Maps:
     :param start_name: of that encoder.
     """
 
-    trained: Map
-    start: Map | None = None
+    trained: CollectionMap
+    start: CollectionMap | None = None
     start_name: str = ""
 
 
@@ -74,7 +74,7 @@ def maps_of(
     return Maps(trained, beside, other.manifest.model)
 
 
-def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like: Points | None = None) -> Map:
+def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like: Points | None = None) -> CollectionMap:
     """Read a map, make it where there is none, add what came since, and keep it.
 
     :param like: the map that a new one is turned to.
@@ -96,7 +96,7 @@ def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like:
     return found
 
 
-def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Map:
+def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> CollectionMap:
     """Make a map of so many as it takes, and place the others among them."""
     n = len(units)
     fitted = np.arange(n)
@@ -108,10 +108,10 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Map:
     rest = np.setdiff1d(np.arange(n), fitted)
     for rows in np.split(rest, range(BLOCK, len(rest), BLOCK)):
         points[rows] = place(units[rows], known, points[fitted])
-    return Map(points, fitted)
+    return CollectionMap(points, fitted)
 
 
-def _read(path: Path, collection: Collection) -> Map:
+def _read(path: Path, collection: Collection) -> CollectionMap:
     try:
         with np.load(path) as kept:
             points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
@@ -121,7 +121,7 @@ def _read(path: Path, collection: Collection) -> Map:
         raise ArtifactError(
             f"{path} is a map of other dialogues than {collection.folder} holds. Make a new one: --anew."
         )
-    return Map(points, fitted)
+    return CollectionMap(points, fitted)
 
 
 def _content(collection: Collection, count: int) -> str:

@@ -23,10 +23,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dial2vec.collection import Collection
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_json
+from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
-from dial2vec.collection.explorer.page import page
 from dial2vec.collection.explorer.texts import Texts
+from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.operation.serving.keeper import address_of, listen
@@ -57,7 +58,7 @@ class Explorer:
         self.collection, self.maps = collection, maps
         self._texts = Texts(collection)
         self._content = to_json(content(collection, maps, np.arange(len(collection))))
-        self._page = page(collection.folder.resolve().name)
+        self._page = render_explorer(collection.folder.resolve().name)
         self._turn = threading.Lock()
 
     @cached_property
@@ -77,7 +78,7 @@ class Explorer:
         [row] = self._there([request.path_params["row"]])
         [found] = self.collection.dialogues([row])
         # It is its own nearest, though not first among equal ones.
-        rows, cosines = self._closest(self.collection.vectors[row], SIMILAR + 1)
+        rows, cosines = nearest_rows(self.collection.vectors, self.collection.vectors[row], SIMILAR + 1)
         others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
         return JSONResponse({"record": found.to_record(), "similar": others[:SIMILAR]})
 
@@ -90,7 +91,7 @@ class Explorer:
             return JSONResponse({"rows": self._texts.rows_with(words).tolist()})
         if how != "meaning":
             raise WrongRequestError(f"found the search by {how[:40]!r}; expected by words or by meaning.")
-        rows, cosines = self._closest(self._vector(words), CLOSEST)
+        rows, cosines = nearest_rows(self.collection.vectors, self._vector(words), CLOSEST)
         return JSONResponse({"rows": rows.tolist(), "cosines": cosines.round(4).tolist()})
 
     def openings(self, rows: list[int]) -> Response:
@@ -126,17 +127,7 @@ class Explorer:
     def _vector(self, words: str) -> NDArray[np.float32]:
         # One at a time: an encoding uses every processor already.
         with self._turn:
-            vector = self._encoder.encode(Dialogue("search", (Turn("anyone", words.strip()),)))
-        length = float(np.linalg.norm(vector))
-        return vector / length if length else vector
-
-    def _closest(self, vector: NDArray[np.float32], count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return the rows nearest to a vector, nearest first, equal ones by their row, with their cosines."""
-        cosines = self.collection.vectors @ vector
-        count = min(count, len(cosines))
-        among = np.sort(np.argpartition(-cosines, count - 1)[:count])
-        rows = among[np.argsort(-cosines[among], kind="stable")]
-        return rows, cosines[rows]
+            return unit_vector(self._encoder.encode(Dialogue("search", (Turn("anyone", words.strip()),))))
 
 
 def application(collection: Collection, maps: Maps) -> ASGIApp:

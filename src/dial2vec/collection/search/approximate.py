@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
-from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 
@@ -34,7 +34,7 @@ BLOCK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class IndexRecord:
     """What `index.json` holds.
 
     :param fingerprint: of the collection's encoder.
@@ -58,13 +58,13 @@ class Approximate:
     :param measured: how it is asked, and what that finds.
     """
 
-    def __init__(self, index: Any, measured: Measured) -> None:
+    def __init__(self, index: Any, measured: IndexRecord) -> None:
         self.index, self.measured = index, measured
 
     def nearest(
         self, vectors: NDArray[np.float32], query: NDArray[np.float32], k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return rows and cosines as `exact.nearest` does, of almost all of the nearest."""
+        """Return rows and cosines as `exact.nearest_rows` does, of almost all of the nearest."""
         return _nearest(self.index, vectors, query, k, probes=self.measured.probes)
 
 
@@ -77,7 +77,7 @@ def _nearest(
     options.nprobe = probes
     _, found = index.search(query[None], k * MORE, params=options)
     rows = np.sort(found[0][found[0] >= 0])
-    return nearest(vectors, query, k, rows=rows)
+    return nearest_rows(vectors, query, k, rows=rows)
 
 
 def has_faiss() -> bool:
@@ -96,7 +96,7 @@ def open_index(collection: Collection) -> Approximate | None:
     import faiss
 
     try:
-        measured = Measured(**read_json(files[1]))
+        measured = IndexRecord(**read_json(files[1]))
         index = faiss.read_index(str(files[0]), faiss.IO_FLAG_MMAP)
     except (ArtifactError, TypeError, RuntimeError) as error:
         log.warning("%s cannot be read (%s), so every vector is looked at; `dial2vec index` mends it", files[0], error)
@@ -105,7 +105,9 @@ def open_index(collection: Collection) -> Approximate | None:
     return Approximate(index, measured) if fits else None
 
 
-def update_index(collection: Collection, *, seed: int = 1, done: Callable[[int], object] = lambda _: None) -> Measured:
+def update_index(
+    collection: Collection, *, seed: int = 1, done: Callable[[int], object] = lambda _: None
+) -> IndexRecord:
     """Bring the index of a collection up to date, and return what was measured; atomic.
 
     New dialogues are added to the lists that are there. It is made anew where there is none, or where the collection
@@ -118,7 +120,7 @@ def update_index(collection: Collection, *, seed: int = 1, done: Callable[[int],
     index, trained = _kept(collection, files)
     if index is not None:
         if index.ntotal == len(collection):
-            return Measured(**read_json(files[1]))
+            return IndexRecord(**read_json(files[1]))
         _add(index, collection, done)
         measured = _measure(index, collection, seed, trained)
     if index is None or (measured.probes > index.nlist // 8 and len(collection) > GROWN * trained):
@@ -143,7 +145,7 @@ def _kept(collection: Collection, files: tuple[Path, Path]) -> tuple[Any, int]:
     import faiss
 
     try:
-        measured = Measured(**read_json(files[1]))
+        measured = IndexRecord(**read_json(files[1]))
         index = faiss.read_index(str(files[0]))
         if measured.fingerprint == collection.manifest.fingerprint and index.ntotal <= len(collection):
             return index, measured.trained
@@ -173,16 +175,16 @@ def _add(index: Any, collection: Collection, done: Callable[[int], object]) -> N
         done(len(block))
 
 
-def _measure(index: Any, collection: Collection, seed: int, trained: int) -> Measured:
+def _measure(index: Any, collection: Collection, seed: int, trained: int) -> IndexRecord:
     """Look into twice as many lists until recall is reached."""
     vectors, rows = collection.vectors, _sample(len(collection), QUERIES, seed)
-    true = [set(nearest(vectors, vectors[row], AT)[0].tolist()) for row in rows]
+    true = [set(nearest_rows(vectors, vectors[row], AT)[0].tolist()) for row in rows]
     probes = 1
     while True:
         found = [_nearest(index, vectors, vectors[row], AT, probes=probes)[0].tolist() for row in rows]
         recall = float(np.mean([len(one & set(other)) / len(one) for one, other in zip(true, found, strict=True)]))
         if recall >= RECALL or probes >= index.nlist:
-            return Measured(collection.manifest.fingerprint, min(probes, index.nlist), recall, index.nlist, trained)
+            return IndexRecord(collection.manifest.fingerprint, min(probes, index.nlist), recall, index.nlist, trained)
         probes *= 2
 
 

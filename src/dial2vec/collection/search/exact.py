@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 BLOCK = 65_536
 
 
-def nearest(
+def nearest_rows(
     vectors: NDArray[np.float32], query: NDArray[np.float32], k: int, *, rows: NDArray[np.int64] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the rows of the k largest inner products, best first, and these; of equal ones the first row comes first.
@@ -35,3 +35,9 @@ def nearest(
             best, scores = best[keep], scores[keep]
     order = np.lexsort((best, -scores))[:k]
     return best[order], scores[order]
+
+
+def unit_vector(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return a vector at length 1; a zero vector stays zero."""
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0 else vector

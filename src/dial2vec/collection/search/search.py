@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
 from dial2vec.collection.search.approximate import open_index
-from dial2vec.collection.search.exact import nearest
+from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
@@ -77,7 +77,7 @@ class Search:
         :param n_turns: turns named for each.
         """
         dialogue = Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
-        vector = unit(self.encoder.encode(dialogue))
+        vector = unit_vector(self.encoder.encode(dialogue))
         own = self._own(dialogue)
         rows = (filters or Filters()).rows(self.collection)
         found, cosines = self._nearest(vector, k + (own is not None), rows, exact=exact)
@@ -103,7 +103,7 @@ class Search:
             found = self.approximate.nearest(vectors, vector, k)
             if len(found[0]) >= min(k, len(vectors)):
                 return found
-        return nearest(vectors, vector, k, rows=rows)
+        return nearest_rows(vectors, vector, k, rows=rows)
 
     def _speaking(
         self, dialogue: Dialogue, read: ReadTurns, vector: NDArray[np.float32], n: int
@@ -113,9 +113,3 @@ class Search:
         return tuple(
             SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(found[at])) for at in order
         )
-
-
-def unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return a vector at length 1; zeros stay."""
-    length = np.linalg.norm(vector)
-    return vector / length if length > 0 else vector

@@ -13,7 +13,7 @@ from dial2vec.data.words import printable
 BOLD, PLAIN = "\033[1m", "\033[0m"
 
 
-def as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -> str:
+def hits_as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -> str:
     """Return the hits with the turns that speak for them, as many columns wide as the terminal is.
 
     :param bold: mark the turn that speaks most by a terminal's bold letters; otherwise by `>`.
@@ -36,7 +36,7 @@ def _lines(place: int, hit: Hit, bold: bool, width: int) -> list[str]:
     return lines
 
 
-def as_record(hit: Hit) -> dict[str, Any]:
+def hit_as_record(hit: Hit) -> dict[str, Any]:
     """Return a hit as JSON would have it; turns are numbered from 0."""
     turns = [
         {"turn": turn.number, "speaker": turn.speaker, "text": turn.text, "contribution": round(turn.contribution, 6)}

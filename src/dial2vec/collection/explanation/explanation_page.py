@@ -35,7 +35,7 @@ class ShownTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeatCell:
     """A cell of the heat map: its place, how strongly it is coloured, 0 to 1, and what it says when pointed at."""
 
     row: int
@@ -44,7 +44,7 @@ class Cell:
     says: str
 
 
-def render_page(explanation: Explanation, *, model: str) -> str:
+def render_explanation(explanation: Explanation, *, model: str) -> str:
     """Return the page as HTML that needs no network.
 
     :param model: name of the encoder.
@@ -58,7 +58,7 @@ def render_page(explanation: Explanation, *, model: str) -> str:
         .render(
             dialogue=explanation.dialogue,
             model=model,
-            headline=headline(explanation),
+            headline=explanation_headline(explanation),
             windows=explanation.windows,
             matching=matching,
             cells=_cells(matching) if matching else [],
@@ -72,7 +72,7 @@ def render_page(explanation: Explanation, *, model: str) -> str:
     return page
 
 
-def headline(explanation: Explanation) -> str:
+def explanation_headline(explanation: Explanation) -> str:
     """Return in one sentence how many turns made the vector."""
     ordered = np.sort(explanation.shares)[::-1]
     half = int(np.searchsorted(np.cumsum(ordered), 0.5)) + 1
@@ -110,11 +110,11 @@ def _turns(explanation: Explanation) -> list[ShownTurn]:
     ]
 
 
-def _cells(matching: Matching) -> list[Cell]:
+def _cells(matching: Matching) -> list[HeatCell]:
     low, high = _range(matching)
     heats = (matching.cosines - low) / max(high - low, 1e-9)
     return [
-        Cell(row, column, float(heats[row, column]), _says(rows, columns, float(matching.cosines[row, column])))
+        HeatCell(row, column, float(heats[row, column]), _says(rows, columns, float(matching.cosines[row, column])))
         for row, rows in enumerate(matching.rows)
         for column, columns in enumerate(matching.columns)
     ]

@@ -47,13 +47,13 @@ def write_page(
     rows = np.arange(len(collection))
     if len(rows) > most:
         rows = np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))
-    text = page(collection.folder.resolve().name, content=packed(whole_content(collection, maps, rows)))
+    text = render_explorer(collection.folder.resolve().name, content=packed(whole_content(collection, maps, rows)))
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))
 
 
-def page(title: str, *, content: str = "") -> str:
+def render_explorer(title: str, *, content: str = "") -> str:
     """Return the page.
 
     :param title: name of the collection.

@@ -9,8 +9,8 @@ import re
 import numpy as np
 
 from dial2vec.collection.explorer.content import packed, whole_content
+from dial2vec.collection.explorer.explorer_page import render_explorer, write_page
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.page import page, write_page
 from dial2vec.encoder.nearest import nearest_others
 
 
@@ -31,7 +31,7 @@ def test_static_page_holds_everything_and_names_nothing_outside(collection, tmp_
 
 
 def test_only_the_scripts_of_the_page_may_run():
-    text = page("calls")
+    text = render_explorer("calls")
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
     assert len(scripts) == 8
@@ -43,7 +43,7 @@ def test_only_the_scripts_of_the_page_may_run():
 
 
 def test_name_of_the_folder_is_no_markup():
-    assert "<b>" not in page("<b>calls</b>")
+    assert "<b>" not in render_explorer("<b>calls</b>")
 
 
 def test_of_too_many_dialogues_some_are_drawn_by_lot(collection, tmp_path):
