@@ -38,7 +38,7 @@ def test_vectors_are_those_of_the_encoder_at_length_one(tmp_path, encoder, dialo
     done = add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues), encoder=encoder)
     collection = Collection(tmp_path / "c")
     expected = encoder.encode(dialogues)
-    assert (done.dialogues, done.there, done.quarantine) == (12, 0, 0)
+    assert (done.dialogues, done.existing, done.quarantine) == (12, 0, 0)
     np.testing.assert_allclose(
         collection.vectors, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6
     )

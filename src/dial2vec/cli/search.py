@@ -49,7 +49,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
     collection = Collection(output)
     dates = collection.rows["date"]
-    click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.there} that were there already")
+    click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} that were there already")
     click.echo(f"{len(dates) - dates.null_count} of them have a date")
     if model is None and own == UNTRAINED:
         click.echo(f"Their vectors are those of {UNTRAINED}, which has learnt nothing from them; --model names another")

@@ -1,4 +1,4 @@
-"""Dialogues in a folder with their vectors, to be searched, clustered and looked at; it grows by adding."""
+"""Dialogues and their vectors in a folder that grows: search, cluster, explore and explain them."""
 
 from dial2vec.collection.adding import Added, add
 from dial2vec.collection.collection import Collection

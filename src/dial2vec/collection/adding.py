@@ -1,4 +1,4 @@
-"""Adding dialogues to a collection: encoded once, appended, and counted when all of it is there."""
+"""Adding dialogues to a collection: encode, append, then record the addition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import IO
 
@@ -31,16 +31,16 @@ from dial2vec.files import atomic_path, folder_lock, write_errors
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What `add` did.
+    """Result of `add`.
 
-    :param dialogues: that are new in the collection.
-    :param there: that were in it already, word for word.
-    :param quarantine: records that could not be used.
-    :param quarantine_file: where they are listed with their reasons, None when there are none.
+    :param dialogues: number of new dialogues.
+    :param existing: number of dialogues that were in the collection already, word for word.
+    :param quarantine: number of records that cannot be used.
+    :param quarantine_file: list of these records with reasons; None if there are none.
     """
 
     dialogues: int
-    there: int
+    existing: int
     quarantine: int
     quarantine_file: Path | None
 
@@ -48,23 +48,23 @@ class Added:
 def add(
     folder: Path, transcripts: Path, *, encoder: DialogueEncoder, batch_size: int = 32, progress: bool = True
 ) -> Added:
-    """Add dialogues to the collection in a folder, which is made if it is not there; atomic, in bounded memory.
+    """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
 
-    A dialogue that is there already, word for word, is passed over. One whose id is there with other words is not
-    replaced: it is set aside with that reason. A run that was killed goes on where it was.
+    A dialogue that the collection has already, word for word, is skipped. A dialogue with a known id and other words
+    goes to the quarantine; the collection keeps the old one. A killed run resumes.
 
-    :param transcripts: a file, or a folder of `.jsonl` and `.jsonl.gz` files.
-    :param encoder: the one that the collection was begun with.
-    :raises CorpusError: when a file cannot be read, or nothing in it can be used.
-    :raises ArtifactError: when the folder is no collection, or was made with another encoder.
-    :raises BusyError: when another run adds to it.
+    :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files.
+    :param encoder: encoder of the collection.
+    :raises CorpusError: if a file cannot be read, or no record can be used.
+    :raises ArtifactError: if the folder is no collection, or was made with another encoder.
+    :raises BusyError: if another run adds to the collection.
     """
     with folder_lock(folder, "adds dialogues to"):
-        manifest = _begun(folder, encoder)
+        manifest = _opened(folder, encoder)
         work = folder / "adding"
         quarantine: list[Quarantined] = []
-        fresh, there = _write_new(Collection(folder), transcripts, work / "dialogues.jsonl", quarantine)
-        if fresh:
+        n_new, n_existing = _write_new(Collection(folder), transcripts, work / "dialogues.jsonl", quarantine)
+        if n_new:
             embed_file(
                 work / "dialogues.jsonl",
                 work / "vectors.parquet",
@@ -73,34 +73,34 @@ def add(
                 progress=progress,
             )
             _append(folder, manifest, work, source=str(transcripts))
-        aside = _free(folder / "quarantine")
+        reasons = _unused_file(folder / "quarantine")
         if quarantine:
-            write_quarantine(aside, quarantine)
+            write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
-    if not fresh and not there:
+    if not n_new and not n_existing:
         raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
-    return Added(fresh, there, len(quarantine), aside if quarantine else None)
+    return Added(n_new, n_existing, len(quarantine), reasons if quarantine else None)
 
 
-def _free(folder: Path) -> Path:
-    """Return the first file of reasons that is not there yet: what an earlier run set aside stays."""
+def _unused_file(folder: Path) -> Path:
+    """Return the first unused file name, so that the quarantine of earlier runs stays."""
     paths = (folder / f"{number:06d}.jsonl" for number in count())
     return next(path for path in paths if not path.exists())
 
 
-def _begun(folder: Path, encoder: DialogueEncoder) -> Manifest:
-    """Return what the folder holds; an empty one is begun."""
+def _opened(folder: Path, encoder: DialogueEncoder) -> Manifest:
+    """Read the manifest of a folder; start a collection if the folder is empty."""
     fingerprint = model_fingerprint(encoder)
     if (folder / MANIFEST).exists():
         manifest = Manifest.read(folder)
         if not manifest.dialogues:
-            # A run that was stopped before it had any dialogue binds nobody to its encoder.
+            # A run that added no dialogue does not fix the encoder.
             return _begin(folder, encoder, fingerprint)
         if manifest.fingerprint != fingerprint:
             other = "other weights or settings of " if manifest.model == encoder.name else ""
             raise ArtifactError(
                 f"{folder} was made with {other}{manifest.model}, whose vectors cannot be compared with those of "
-                f"{encoder.name}. Leave --model out to add to it, or index all of it anew in another folder."
+                f"{encoder.name}. Leave --model out to add to it, or index all dialogues again in another folder."
             )
         return manifest
     if others := sorted(path.name for path in folder.iterdir() if path.name != "model" and path.name[0] != "."):
@@ -116,24 +116,24 @@ def _begin(folder: Path, encoder: DialogueEncoder, fingerprint: str) -> Manifest
 
 
 def _write_new(collection: Collection, transcripts: Path, path: Path, quarantine: list[Quarantined]) -> tuple[int, int]:
-    """Write the dialogues that the collection has not, and return how many they are, and how many it has."""
+    """Write the new dialogues to a file, and return the numbers of new and of existing dialogues."""
     contents = collection.rows["content"].to_numpy()
     known = dict(zip(collection.rows["dialogue_id"].to_pylist(), contents.tolist(), strict=True))
-    fresh = there = 0
+    n_new = n_existing = 0
     with dialogue_writer(path) as write:
         for dialogue in _read(transcripts, quarantine):
             content = _content(dialogue)
             if dialogue.dialogue_id not in known:
                 known[dialogue.dialogue_id] = content
                 write(dialogue)
-                fresh += 1
+                n_new += 1
             elif known[dialogue.dialogue_id] == content:
-                there += 1
+                n_existing += 1
             else:
                 reason = f"the id {dialogue.dialogue_id!r} is in the collection with other words"
                 origin = dialogue.origin or Origin(str(transcripts), 0)
                 quarantine.append(Quarantined(origin, dialogue.dialogue_id, reason))
-    return fresh, there
+    return n_new, n_existing
 
 
 def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
@@ -142,12 +142,12 @@ def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue
 
 
 def _content(dialogue: Dialogue) -> int:
-    said = json.dumps([(turn.speaker, turn.text) for turn in dialogue.turns])
-    return int.from_bytes(hashlib.blake2b(said.encode(), digest_size=8).digest(), "little")
+    words = json.dumps([(turn.speaker, turn.text) for turn in dialogue.turns])
+    return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=8).digest(), "little")
 
 
 def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> None:
-    """Append dialogues and vectors, behind what counts so far, and count them."""
+    """Append dialogues and vectors to the collection, then write the manifest."""
     with atomic_path(rows_file(folder, len(manifest.additions))) as temporary:
         n_rows = _write_rows(temporary, work / "dialogues.jsonl", begin=manifest.text_bytes)
     size = manifest.dialogues * manifest.dimension * 4
@@ -164,7 +164,7 @@ def _write_rows(path: Path, dialogues: Path, *, begin: int) -> int:
     count, byte = 0, begin
     with pq.ParquetWriter(path, ROWS) as writer, dialogues.open("rb") as lines:
         read = read_dialogues(dialogues)
-        while block := [one for _, one in zip(range(10_000), read, strict=False)]:
+        while block := list(islice(read, 10_000)):
             starts = []
             for _ in block:
                 starts.append(byte)
@@ -189,7 +189,7 @@ def _rows(dialogues: list[Dialogue], starts: list[int]) -> pa.Table:
 
 
 def _units(vectors: Path) -> Iterator[NDArray[np.float32]]:
-    """Yield blocks of vectors, each of length 1; a vector of zeros stays."""
+    """Yield blocks of vectors of length 1; zero vectors stay zero."""
     with pq.ParquetFile(vectors) as file:
         for batch in file.iter_batches(batch_size=10_000, columns=["embedding"]):
             column = batch.column("embedding")
@@ -198,14 +198,14 @@ def _units(vectors: Path) -> Iterator[NDArray[np.float32]]:
 
 
 def _append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[np.float32]]) -> int:
-    """Write blocks behind the first `size` bytes of a file, and return how many bytes they have.
+    """Write blocks after the first `size` bytes of a file, and return the number of bytes written.
 
-    :raises ArtifactError: when there are fewer.
+    :raises ArtifactError: if the file has fewer than `size` bytes.
     """
     with write_errors(path), path.open("ab") as handle:
-        if (there := path.stat().st_size) < size:
+        if (size_found := path.stat().st_size) < size:
             raise ArtifactError(
-                f"{path} has {there} bytes; expected at least {size}. Index the dialogues anew in another folder."
+                f"{path} has {size_found} bytes; expected at least {size}. Index all dialogues in another folder."
             )
         handle.truncate(size)
         written = sum(_write(handle, block) for block in blocks)

@@ -1,7 +1,7 @@
-"""What a collection is on disk, and how it is read.
+"""The files of a collection, and reading them.
 
-Everything in the folder only ever grows at its end; `collection.json`, written last, says how much of it counts. What a
-killed addition has left behind it is not read, and is cut off by the next.
+Each file only grows at its end. `collection.json` is written last and says how many bytes count. Bytes that a killed
+addition left after them are not read; the next addition cuts them off.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROWS = pa.schema(
         ("speakers", pa.list_(pa.string())),
         ("turns", pa.int32()),
         ("words", pa.int32()),
-        # Where its line begins in `dialogues.jsonl`, and a hash of what is said.
+        # Offset of the line in `dialogues.jsonl`, and hash of speakers and texts.
         ("byte", pa.int64()),
         ("content", pa.uint64()),
     ]
@@ -40,12 +40,12 @@ ROWS = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Dialogues that came together.
+    """Dialogues added in one run.
 
-    :param source: file or folder they are from.
-    :param added: when, ISO 8601 in UTC.
-    :param dialogues: how many.
-    :param text_bytes: of their lines in `dialogues.jsonl`.
+    :param source: file or folder of the dialogues.
+    :param added: time of the addition, ISO 8601 in UTC.
+    :param dialogues: number of dialogues.
+    :param text_bytes: length of their lines in `dialogues.jsonl`.
     """
 
     source: str
@@ -56,10 +56,10 @@ class Addition:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What `collection.json` holds.
+    """The content of `collection.json`.
 
-    :param model: what the encoder was loaded from; a copy of it is in the folder `model`.
-    :param fingerprint: of that encoder, `dial2vec.encoder.vector_cache.model_fingerprint`.
+    :param model: name or folder of the encoder; a copy of the encoder is in the folder `model`.
+    :param fingerprint: result of `dial2vec.encoder.vector_cache.model_fingerprint` for that encoder.
     :param dimension: length of the vectors.
     :param additions: oldest first.
     """
@@ -71,46 +71,46 @@ class Manifest:
 
     @property
     def dialogues(self) -> int:
-        """Return how many there are."""
+        """Return the number of dialogues."""
         return sum(addition.dialogues for addition in self.additions)
 
     @property
     def text_bytes(self) -> int:
-        """Return how much of `dialogues.jsonl` counts."""
+        """Return the number of bytes of `dialogues.jsonl` that count."""
         return sum(addition.text_bytes for addition in self.additions)
 
     def write(self, folder: Path) -> None:
-        """Make it what the folder holds; atomic."""
+        """Write `collection.json` atomically."""
         write_json(folder / MANIFEST, {"format": FORMAT} | asdict(self))
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read it.
+        """Read `collection.json`.
 
-        :raises ArtifactError: when the folder is no collection, or one of another version.
+        :raises ArtifactError: if the folder is no collection, or a collection in another format.
         """
         try:
-            found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-            if (version := found.pop("format")) != FORMAT:
+            record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            if (version := record.pop("format")) != FORMAT:
                 raise ArtifactError(
-                    f"{folder} is a collection in format {version}; expected {FORMAT}. Index its dialogues anew."
+                    f"{folder} is a collection in format {version}; expected {FORMAT}. Index its dialogues again."
                 )
-            return cls(**found | {"additions": tuple(Addition(**one) for one in found["additions"])})
+            return cls(**record | {"additions": tuple(Addition(**addition) for addition in record["additions"])})
         except (FileNotFoundError, NotADirectoryError) as error:
             raise ArtifactError(
                 f"{folder} is no collection: it has no {MANIFEST}. `dial2vec index FILE --output {folder}` makes one."
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArtifactError(
-                f"{folder / MANIFEST} cannot be read ({error}). Remove {folder}, and index its dialogues anew."
+                f"{folder / MANIFEST} cannot be read ({error}). Remove {folder}, and index its dialogues again."
             ) from error
 
 
 class Collection:
-    """Dialogues with their vectors, as they were when it was opened; what is added later is seen by opening anew.
+    """Dialogues with their vectors. Open the collection again to see dialogues that were added since.
 
-    :param folder: made by `dial2vec.collection.add`.
-    :raises ArtifactError: when it is no collection.
+    :param folder: folder made by `dial2vec.collection.add`.
+    :raises ArtifactError: if the folder is no collection.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -123,12 +123,12 @@ class Collection:
 
     @property
     def model(self) -> Path:
-        """The folder of the encoder whose vectors these are, for `DialogueEncoder.from_pretrained`."""
+        """Folder of the encoder that made the vectors, for `DialogueEncoder.from_pretrained`."""
         return self.folder / "model"
 
     @cached_property
     def vectors(self) -> NDArray[np.float32]:
-        """Vectors of length 1, float32 [n, d], mapped from the file and read-only; what has none is all zeros."""
+        """Vectors of length 1, float32 [n, d], mapped from the file, read-only; a zero vector stays zero."""
         shape = (len(self), self.manifest.dimension)
         if not len(self):
             return np.zeros(shape, dtype=np.float32)
@@ -136,19 +136,19 @@ class Collection:
 
     @cached_property
     def rows(self) -> pa.Table:
-        """What is known of each dialogue, in the order of the vectors: the columns of `ROWS`."""
+        """Table with the columns of `ROWS`, one row per dialogue, in the order of the vectors."""
         files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
         return pa.concat_tables([pq.read_table(path, schema=ROWS) for path in files]) if files else ROWS.empty_table()
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Row of each dialogue by its id."""
+        """Row number by dialogue id."""
         return {name: row for row, name in enumerate(self.rows["dialogue_id"].to_pylist())}
 
     def row(self, dialogue_id: str) -> int:
         """Return the row of a dialogue.
 
-        :raises CorpusError: when it is not in the collection.
+        :raises CorpusError: if the collection has no such dialogue.
         """
         try:
             return self.row_of[dialogue_id]
@@ -159,7 +159,7 @@ class Collection:
             ) from None
 
     def dialogues(self, rows: Sequence[int] | None = None) -> Iterator[Dialogue]:
-        """Yield the dialogues of these rows, or all, in this order."""
+        """Yield the dialogues of these rows, in this order; of all rows if `rows` is None."""
         starts = self.rows["byte"]
         with self._whole("dialogues.jsonl", self.manifest.text_bytes).open("rb") as handle:
             for row in range(len(self)) if rows is None else rows:
@@ -168,15 +168,15 @@ class Collection:
 
     def _whole(self, name: str, size: int) -> Path:
         path = self.folder / name
-        found = path.stat().st_size if path.is_file() else 0
-        if found < size:
+        size_found = path.stat().st_size if path.is_file() else 0
+        if size_found < size:
             raise ArtifactError(
-                f"{path} has {found} bytes; expected at least {size}. Remove {self.folder}, and index its dialogues "
-                "anew."
+                f"{path} has {size_found} bytes; expected at least {size}. Remove {self.folder}, and index its "
+                "dialogues again."
             )
         return path
 
 
 def rows_file(folder: Path, number: int) -> Path:
-    """Return where the rows of an addition are."""
+    """Return the file with the rows of an addition."""
     return folder / "rows" / f"{number:06d}.parquet"

@@ -93,7 +93,7 @@ def test_a_group_that_is_far_from_all_becomes_a_cluster_of_its_own(make):
     assert [one.id for one in after.clusters] == [0, 1, 2, 3]
     assert after.clusters[3].size == 30
     assert topic_of(after, make)[3] == {5}
-    assert after.news == ("Cluster 3 has appeared, with 30 new dialogues that were far from all others.",)
+    assert after.news == ("Cluster 3 has appeared, with 30 new dialogues that were far from all other clusters.",)
     assert [one.name for one in after.clusters[:3]] == [one.name for one in before.clusters]
 
 
@@ -119,7 +119,7 @@ def test_a_cluster_that_falls_into_two_is_told(make):
         one["far"] = far
     path.write_text(json.dumps(record))
     after = cluster(Collection(make.folder))
-    assert any("falls into two now" in sentence for sentence in after.news)
+    assert any("splits into two now" in sentence for sentence in after.news)
 
 
 def test_clustered_anew_ids_stay_with_what_stays_together(make):
@@ -158,7 +158,7 @@ def test_damaged_clusters_are_named(make):
     cluster(collection, k=2)
     [centres] = (make.folder / "clusters").glob("centres-*.npz")
     centres.write_bytes(b"no")
-    with pytest.raises(ArtifactError, match="--anew` makes all of it anew"):
+    with pytest.raises(ArtifactError, match="--anew` makes new ones"):
         cluster(collection)
     assert [one.size for one in cluster(collection, anew=True).clusters] == [20, 20]
 

@@ -58,7 +58,7 @@ def test_separate_groups_are_found_whatever_the_number_of_threads():
 def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
     units, true = groups_of(300, 3, spread=0.08)
     noise = unit_rows(np.random.default_rng(1).normal(size=(30, 12))).astype(np.float32)
-    centres, outside = dense_centres(np.concatenate([units, noise]), least=20, seed=1)
+    centres, outside = dense_centres(np.concatenate([units, noise]), smallest=20, seed=1)
     assert len(centres) == 3
     assert 0 < outside < 0.2
     assert jaccards(true, assign(units, centres).groups, 3).max(axis=1).tolist() == [1, 1, 1]
@@ -66,7 +66,7 @@ def test_dense_regions_are_found_without_their_number_and_nothing_is_left_out():
 
 def test_where_nothing_is_dense_there_is_no_region():
     units = unit_rows(np.random.default_rng(1).normal(size=(40, 12))).astype(np.float32)
-    centres, outside = dense_centres(units, least=30, seed=1)
+    centres, outside = dense_centres(units, smallest=30, seed=1)
     assert (centres.shape, outside) == ((0, 12), 1.0)
 
 

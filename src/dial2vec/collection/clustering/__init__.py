@@ -1,4 +1,4 @@
-"""What a collection is about: groups of similar dialogues, named, stable or not, that keep their ids over time."""
+"""Topics of a collection: named clusters of similar dialogues, which keep their ids as the collection grows."""
 
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_clusters

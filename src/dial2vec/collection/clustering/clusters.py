@@ -1,7 +1,6 @@
-"""Clusters as they are kept beside a collection, in its folder `clusters`.
+"""Reading and writing clusters, in the folder `clusters` of a collection.
 
-`clusters.json` is written last and names the file of centres and assignment that it belongs to, so a killed run leaves
-what was there before.
+`clusters.json` is written last and names its file of centres and assignment. So a killed run leaves the old clusters.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ FORMAT = 2
 class Cluster:
     """A group of dialogues.
 
-    :param id: stays with the cluster as long as it is there, from 0.
-    :param name: its first terms; it stays, too.
-    :param terms: most characteristic first.
-    :param size: dialogues, possibly none.
+    :param id: number from 0, which stays the same as long as the cluster exists.
+    :param name: first terms of the cluster; the name stays the same, too.
+    :param terms: most characteristic terms first.
+    :param size: number of dialogues, possibly 0.
     :param stability: mean largest Jaccard index with a cluster of half the dialogues, in [0, 1].
-    :param halves: how surely it falls into two, in [-1, 1]: the agreement of `stability.Stability` for two clusters.
-    :param far: cosine to the centre that 2 % of its dialogues are below; a new one below it is far away.
-    :param typical: ids of the dialogues next to the centre.
-    :param borderline: ids of those that are about as near to another one.
+    :param halves: agreement of `stability.Stability` if the cluster is split into two, in [-1, 1].
+    :param far: 2 % quantile of its dialogues' cosines to the centre; a new dialogue below it is far away.
+    :param typical: ids of the dialogues closest to the centre.
+    :param borderline: ids of the dialogues that are almost as close to another centre.
     """
 
     id: int
@@ -56,16 +55,16 @@ class Cluster:
 class Clusters:
     """All clusters of a collection.
 
-    :param fingerprint: of the collection's encoder.
+    :param fingerprint: fingerprint of the collection's encoder.
     :param by: "k" or "density".
-    :param seed: of every draw.
+    :param seed: random seed.
     :param agreement: mean adjusted Rand index with the clusters of halves, at most 1.
-    :param seen: dialogues that were assigned, the first ones of the collection.
-    :param settled: dialogues that were there when all were last clustered from scratch.
-    :param next_id: of the next cluster that appears.
-    :param clusters: in the order of their centres.
-    :param news: what has changed since the last time, in sentences.
-    :param considered: pairs of a number of clusters and its agreement, where the number was chosen.
+    :param seen: number of assigned dialogues, the first ones of the collection.
+    :param settled: number of dialogues at the last clustering from scratch.
+    :param next_id: id of the next new cluster.
+    :param clusters: clusters in the order of their centres.
+    :param news: changes since the last run, in sentences.
+    :param considered: pairs of number of clusters and agreement, if the number was chosen by stability.
     """
 
     fingerprint: str
@@ -81,14 +80,15 @@ class Clusters:
 
 
 def folder_of(collection: Collection) -> Path:
-    """Return where the clusters of a collection are."""
+    """Return the folder with the clusters of a collection."""
     return collection.folder / "clusters"
 
 
 def read_clusters(collection: Collection) -> tuple[Clusters, Vectors] | None:
-    """Return the clusters of a collection and their centres [k, d]; None where it has none, or some of another encoder.
+    """Return the clusters of a collection and their centres [k, d].
 
-    :raises ArtifactError: when they are damaged.
+    :return: None if there are no clusters, or only clusters of another encoder or format.
+    :raises ArtifactError: if the clusters are damaged.
     """
     folder = folder_of(collection)
     if not (folder / "clusters.json").exists():
@@ -101,10 +101,10 @@ def read_clusters(collection: Collection) -> tuple[Clusters, Vectors] | None:
             centres: Vectors = state["centres"]
         clusters = _from_record(record)
         if len(centres) != len(clusters.clusters) or clusters.seen > len(collection):
-            raise ValueError("centres and clusters do not fit each other")
+            raise ValueError("centres and clusters do not match")
     except (ArtifactError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ArtifactError(
-            f"{folder} cannot be read ({error}). `dial2vec cluster {collection.folder} --anew` makes all of it anew."
+            f"{folder} cannot be read ({error}). `dial2vec cluster {collection.folder} --anew` makes new ones."
         ) from error
     return clusters, centres
 
@@ -112,25 +112,25 @@ def read_clusters(collection: Collection) -> tuple[Clusters, Vectors] | None:
 def _from_record(record: dict[str, Any]) -> Clusters:
     clusters = tuple(
         Cluster(
-            **one
-            | {"terms": tuple(Term(**term) for term in one["terms"])}
-            | {key: tuple(one[key]) for key in ("typical", "borderline")}
+            **cluster
+            | {"terms": tuple(Term(**term) for term in cluster["terms"])}
+            | {key: tuple(cluster[key]) for key in ("typical", "borderline")}
         )
-        for one in record["clusters"]
+        for cluster in record["clusters"]
     )
     pairs = tuple((int(k), float(agreement)) for k, agreement in record["considered"])
     return Clusters(**record | {"clusters": clusters, "news": tuple(record["news"]), "considered": pairs})
 
 
 def read_assignment(collection: Collection) -> Groups:
-    """Return the cluster id of each dialogue that was assigned, int32 [seen]."""
+    """Return the cluster id of each assigned dialogue, int32 [seen]."""
     folder = folder_of(collection)
     with np.load(folder / read_json(folder / "clusters.json")["state"]) as state:
         return np.asarray(state["assignment"], dtype=np.int32)
 
 
 def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors, assignment: Assignment) -> None:
-    """Write who belongs where to `assignment.parquet` and `assignment.csv`, and all else; atomic as a whole."""
+    """Write `assignment.parquet`, `assignment.csv`, centres and clusters; atomic as a whole."""
     folder = folder_of(collection)
     ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[assignment.groups]
     names = {cluster.id: cluster.name for cluster in clusters.clusters}
@@ -140,7 +140,7 @@ def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors,
             "cluster": ids,
             "similarity": assignment.similarity,
             "margin": assignment.margin,
-            "name": pa.array([names[one] for one in ids.tolist()], pa.string()),
+            "name": pa.array([names[id] for id in ids.tolist()], pa.string()),
         }
     )
     digest = hashlib.sha256(centres.tobytes() + ids.tobytes()).hexdigest()[:16]

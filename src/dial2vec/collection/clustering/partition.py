@@ -1,4 +1,4 @@
-"""Groups of similar vectors: by k-means on the sphere, or by density; every vector belongs to the nearest centre."""
+"""Groups of similar vectors, by spherical k-means or by density; each vector belongs to its nearest centre."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dial2vec.encoder.nearest import unit_rows
 Vectors = NDArray[np.float32]
 Groups = NDArray[np.int32]
 
-# Centres are found on a sample of so many; one million vectors have no other centres than 50,000 of them.
+# Sample size for k-means: one million vectors have the same centres as 50,000 of them.
 SAMPLE = 50_000
-# HDBSCAN compares all with all.
+# Sample size and dimensions for HDBSCAN, which compares all pairs.
 DENSE_SAMPLE, DENSE_DIMENSIONS = 10_000, 30
 STARTS = 3
 BLOCK = 65_536
@@ -23,12 +23,12 @@ BLOCK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Which centre each vector belongs to.
+    """The nearest centre of each vector.
 
     :param groups: number of the nearest centre, int32 [n].
-    :param similarity: cosine to it, float32 [n].
-    :param margin: by how much that is more than the cosine to the second nearest, float32 [n], at least 0; with one
-        centre it is the similarity itself.
+    :param similarity: cosine to the nearest centre, float32 [n].
+    :param margin: `similarity` minus the cosine to the second nearest centre, float32 [n], at least 0; with one centre
+        equal to `similarity`.
     """
 
     groups: Groups
@@ -37,7 +37,7 @@ class Assignment:
 
 
 def assign(units: Vectors, centres: Vectors) -> Assignment:
-    """Assign vectors of length 1 to centres of length 1, in blocks; of equally near ones to the first."""
+    """Assign vectors of length 1 to centres of length 1, in blocks; ties go to the first centre."""
     n = len(units)
     groups, similarity = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.float32)
     margin = np.zeros(n, dtype=np.float32)
@@ -53,9 +53,9 @@ def assign(units: Vectors, centres: Vectors) -> Assignment:
 
 
 def centres_of(units: Vectors, k: int, *, seed: int) -> Vectors:
-    """Return k centres of length 1, [k, d]: k-means of a sample of at most 50,000, on one thread.
+    """Return k centres of length 1, [k, d], by k-means on a sample of at most 50,000, on one thread.
 
-    On several threads sums are rounded in another order, and a vector in the middle may change sides.
+    Several threads would add in varying order, and a vector between two centres could change its group.
 
     :param units: vectors of length 1, [n, d], n at least k.
     """
@@ -67,14 +67,14 @@ def centres_of(units: Vectors, k: int, *, seed: int) -> Vectors:
     return unit_rows(fitted.cluster_centers_)
 
 
-def dense_centres(units: Vectors, *, least: int, seed: int, one: bool = False) -> tuple[Vectors, float]:
-    """Return the centres of dense regions, [k, d], and the share of vectors that lie in none of them.
+def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = False) -> tuple[Vectors, float]:
+    """Return the centres of dense regions, [k, d], and the share of vectors outside all regions.
 
-    HDBSCAN (Campello et al. 2013) on a sample of at most 10,000, brought to 30 dimensions by principal components:
-    in hundreds of them nothing is dense.
+    HDBSCAN (Campello et al. 2013) on a sample of at most 10,000, reduced to 30 principal components: in hundreds of
+    dimensions nothing is dense.
 
-    :param least: dialogues of a region.
-    :param one: whether all of them may be one region.
+    :param smallest: smallest size of a region, in dialogues of the sample.
+    :param single: True if all vectors may form a single region.
     """
     from sklearn.cluster import HDBSCAN
     from sklearn.decomposition import PCA
@@ -82,13 +82,13 @@ def dense_centres(units: Vectors, *, least: int, seed: int, one: bool = False) -
     sample = np.asarray(units[sampled(len(units), DENSE_SAMPLE, seed)])
     with threadpool_limits(limits=1):
         few = PCA(min(DENSE_DIMENSIONS, *sample.shape), random_state=seed).fit_transform(sample)
-        found = HDBSCAN(min_cluster_size=least, allow_single_cluster=one, copy=True).fit_predict(few)
-    means = [sample[found == number].mean(axis=0) for number in range(found.max() + 1)]
-    return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1])), float((found < 0).mean())
+        regions = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=single, copy=True).fit_predict(few)
+    means = [sample[regions == number].mean(axis=0) for number in range(regions.max() + 1)]
+    return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1])), float((regions < 0).mean())
 
 
 def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
-    """Return at most so many of n rows, ascending, the same ones for the same seed."""
+    """Return at most `most` of n rows, ascending; the same rows for the same seed."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

@@ -1,4 +1,4 @@
-"""Would the clusters be the same on other dialogues of the same kind? By which their number is proposed."""
+"""Stability of clusters: would other dialogues of the same kind give the same ones? It proposes their number."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from scipy.optimize import linear_sum_assignment
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of, sampled
 
-# Vectors that are looked at, halves of them that are clustered, numbers of clusters that are tried.
+# Sample size, number of random halves, and numbers of clusters to try.
 SAMPLE, HALVES = 5000, 10
 TRIED = (2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)
-# Dialogues of a cluster, on average, below which nothing can be said of it.
+# Smallest mean size of a cluster; stability says nothing about smaller ones.
 LEAST = 15
-# Few clusters are always more stable than many, so it is not the best number that is taken, but the largest one that
-# is stable enough and fares better than its neighbours.
+# Few clusters are always more stable than many. So the largest number wins that is stable enough and at least as stable
+# as its neighbours, not the most stable one.
 ENOUGH = 0.7
-# Jaccard index below which two clusters are not the same one.
+# Lowest Jaccard index of two clusters that count as the same one.
 LEAST_SHARED = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """How a number of clusters fared.
+    """Stability of a number of clusters.
 
-    :param k: the number.
-    :param agreement: mean adjusted Rand index between the clusters of all and those of a half of them, at most 1.
-    :param clusters: of each cluster the mean largest Jaccard index with one of a half's, in [0, 1] (Hennig 2007,
-        section 3): above 0.75 a cluster is there, below 0.5 it is dissolved.
+    :param k: number of clusters.
+    :param agreement: mean adjusted Rand index between the clusters of all vectors and of random halves, at most 1.
+    :param clusters: mean largest Jaccard index of each cluster with a cluster of a half, in [0, 1] (Hennig 2007,
+        section 3): above 0.75 a cluster is stable, below 0.5 it is dissolved.
     """
 
     k: int
@@ -39,10 +39,10 @@ class Stability:
 
 
 def measure_stability(units: Vectors, centres: Vectors, *, seed: int) -> Stability:
-    """Cluster ten random halves of the vectors, and compare.
+    """Cluster ten random halves of the vectors, and compare these clusters with those of all vectors.
 
-    :param units: vectors of length 1, [n, d]; a sample of 5,000 is looked at.
-    :param centres: [k, d], of all.
+    :param units: vectors of length 1, [n, d]; a sample of 5,000 is used.
+    :param centres: centres of all vectors, [k, d].
     """
     from sklearn.metrics import adjusted_rand_score
 
@@ -58,53 +58,56 @@ def measure_stability(units: Vectors, centres: Vectors, *, seed: int) -> Stabili
     return Stability(k, float(np.mean(agreements)), tuple(np.mean(overlaps, axis=0).tolist()))
 
 
-def jaccards(one: Groups, other: Groups, k: int, *, other_k: int | None = None) -> NDArray[np.float64]:
-    """Return the Jaccard index of each group of one partition with each of another, [k, other k]."""
+def jaccards(groups: Groups, other: Groups, k: int, *, other_k: int | None = None) -> NDArray[np.float64]:
+    """Return the Jaccard index of each group of one partition with each group of another, [k, other_k]."""
     both = np.zeros((k, other_k or k))
-    np.add.at(both, (one, other), 1)
+    np.add.at(both, (groups, other), 1)
     either = both.sum(axis=1, keepdims=True) + both.sum(axis=0, keepdims=True) - both
     return both / np.maximum(either, 1)
 
 
-def match_groups(one: Groups, other: Groups, k: int, other_k: int) -> dict[int, int]:
-    """Return which group of `one` each group of `other` is, at most one each: those that share most in all.
+def match_groups(old: Groups, new: Groups, k: int, new_k: int) -> dict[int, int]:
+    """Match new groups with old ones, one to one, so that matched groups share most vectors in total.
 
-    A group that shares little with any, a Jaccard index below 0.25, is none of them.
+    :return: old group by new group; without pairs with a Jaccard index below 0.25.
     """
-    shared, overlap = np.zeros((k, other_k)), jaccards(one, other, k, other_k=other_k)
-    np.add.at(shared, (one, other), 1)
+    shared, overlap = np.zeros((k, new_k)), jaccards(old, new, k, other_k=new_k)
+    np.add.at(shared, (old, new), 1)
     pairs = zip(*linear_sum_assignment(-shared), strict=True)
-    return {int(new): int(old) for old, new in pairs if overlap[old, new] >= LEAST_SHARED}
+    return {int(after): int(before) for before, after in pairs if overlap[before, after] >= LEAST_SHARED}
 
 
 def propose_number(
     units: Vectors, *, seed: int, done: Callable[[int], object] = lambda _: None
 ) -> tuple[int, list[Stability]]:
-    """Return the number of clusters to take, and how each that was tried fared.
+    """Return the proposed number of clusters, and the stability of each number tried.
 
-    It is the largest number whose agreement is at least 0.7 and no less than that of the numbers tried before and after
-    it; where there is none, the one with the best agreement.
+    The proposal is the largest number whose agreement is at least 0.7 and not below that of the numbers tried before
+    and after it. If there is no such number, it is the one with the best agreement.
 
-    :param done: called after each number with 1.
+    :param done: called with 1 after each number.
     """
-    found = []
+    results = []
     for k in numbers_to_try(len(units)):
-        found.append(measure_stability(units, centres_of(units, k, seed=seed), seed=seed))
+        results.append(measure_stability(units, centres_of(units, k, seed=seed), seed=seed))
         done(1)
-    return best_number(found), found
+    return best_number(results), results
 
 
-def best_number(found: Sequence[Stability]) -> int:
-    """Return the number of clusters that these figures, by their numbers, speak for."""
-    agreements = [-1.0, *(one.agreement for one in found), -1.0]
+def best_number(results: Sequence[Stability]) -> int:
+    """Return the number of clusters to propose.
+
+    :param results: stability of each number, in ascending order of the numbers.
+    """
+    agreements = [-1.0, *(result.agreement for result in results), -1.0]
     peaks = [
-        one.k
-        for at, one in enumerate(found, start=1)
-        if one.agreement >= max(ENOUGH, agreements[at - 1], agreements[at + 1])
+        result.k
+        for at, result in enumerate(results, start=1)
+        if result.agreement >= max(ENOUGH, agreements[at - 1], agreements[at + 1])
     ]
-    return max(peaks) if peaks else max(found, key=lambda one: one.agreement).k
+    return max(peaks) if peaks else max(results, key=lambda result: result.agreement).k
 
 
 def numbers_to_try(n: int) -> list[int]:
-    """Return the numbers of clusters that n dialogues allow, at least one."""
+    """Return the numbers of clusters to try for n dialogues; [1] if there are few."""
     return [k for k in TRIED if k * LEAST <= n] or [1]

@@ -1,4 +1,4 @@
-"""What a cluster is called: the terms that its dialogues have and others have not."""
+"""Names of clusters: terms that are frequent in a cluster and rare elsewhere."""
 
 from __future__ import annotations
 
@@ -16,26 +16,25 @@ from dial2vec.data.words import UNSPACED
 from dial2vec.dialogue import Dialogue
 
 TOKEN = re.compile(f"[{UNSPACED}]|[^\\W\\d_{UNSPACED}]+(?:['’][^\\W\\d_{UNSPACED}]+)*")
-# Dialogues that are read for names, and of each so many words: one long meeting has them all.
-READ, WORDS = 20_000, 2000
-# A term names a cluster that has it in so many of its dialogues, and so many times as often as the others have it.
+# Largest number of dialogues that are read, of words per dialogue (a long meeting has every word), and of all words.
+READ, WORDS, READ_WORDS = 20_000, 2000, 4_000_000
+# A term needs this share of the cluster's dialogues, and this ratio to its share of other dialogues.
 LEAST_SHARE, LEAST_LIFT = 0.05, 1.5
+# A word is dropped if this share of its dialogues has it in one pair of words, which says more.
 IN_PAIR = 0.75
-# A pair with a word that so many dialogues of other clusters have ("the beast") says no more than the other word.
+# A pair is dropped if this share of other dialogues has one of its words ("the beast").
 COMMON = 0.25
 NAMED_BY, SHOWN = 3, 10
-# Words of dialogues that are read for names, together.
-READ_WORDS = 4_000_000
-# Where a cluster is about a woman, "she" is its most characteristic word, and says nothing.
+# "she" is the most characteristic word of a cluster about a woman, and says nothing.
 PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"])
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A word, or two that follow each other.
+    """A word, or two consecutive words.
 
-    :param weight: log-odds of a dialogue of the cluster against others, in standard deviations.
-    :param share: of the cluster's dialogues that have it, in (0, 1].
+    :param weight: log-odds of the term in the cluster against other dialogues, in standard deviations.
+    :param share: share of the cluster's dialogues that have the term, in (0, 1].
     """
 
     text: str
@@ -44,22 +43,21 @@ class Term:
 
 
 def terms_of(dialogue: Dialogue) -> set[str]:
-    """Return the words of a dialogue, in small letters, and the pairs of them; not the names of its speakers.
+    """Return the words and the pairs of consecutive words of a dialogue, in lower case, without its speakers' names.
 
-    Each counts once, however often it is said. Words are of two letters at least; numbers are none, nor are English
-    pronouns of the third person.
+    Words have at least 2 letters. Numbers and English third-person pronouns do not count.
     """
     names = {word for turn in dialogue.turns for word in TOKEN.findall(turn.speaker.lower())}
-    found: set[str] = set()
+    terms: set[str] = set()
     left = WORDS
     for turn in dialogue.turns:
         words = [word for word in TOKEN.findall(turn.text.lower())[:left] if word not in names]
         left -= len(words)
-        found.update(word for word in words if len(word) > 1 and not _is_pronoun(word))
-        found.update(_pair(*two) for two in pairwise(words) if two[0] != two[1] and not any(map(_is_pronoun, two)))
+        terms.update(word for word in words if len(word) > 1 and not _is_pronoun(word))
+        terms.update(_pair(*two) for two in pairwise(words) if two[0] != two[1] and not any(map(_is_pronoun, two)))
         if left <= 0:
             break
-    return found
+    return terms
 
 
 def _is_pronoun(word: str) -> bool:
@@ -67,18 +65,18 @@ def _is_pronoun(word: str) -> bool:
 
 
 def _pair(first: str, second: str) -> str:
-    # Scripts that write no blank get none.
+    # No blank between words of scripts that write none.
     return (
         first + second if len(first) == len(second) == 1 and re.match(f"[{UNSPACED}]", first) else f"{first} {second}"
     )
 
 
 def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k: int) -> list[list[Term]]:
-    """Return the terms of each of k clusters, the most characteristic first, at most ten, possibly none.
+    """Return at most ten terms of each of k clusters, the most characteristic first.
 
-    Counted are dialogues, and compared by log-odds with all dialogues as the prior (Monroe, Colaresi and Quinn 2008,
-    section 3.5.1), so that words which all use ("yeah", "okay") weigh nothing, in any language. Of terms that say the
-    same ("credit card" and "credit", "flight" and "flights") one is kept.
+    Terms are ranked by log-odds of their dialogue counts, with all dialogues as the prior (Monroe, Colaresi and Quinn
+    2008, section 3.5.1). So words that all clusters use ("yeah", "okay") weigh nothing, in any language. Only one of
+    several terms with the same words is kept ("credit card" and "credit", "flight" and "flights").
 
     :param groups: cluster of each dialogue, from 0.
     """
@@ -87,12 +85,12 @@ def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k
     return [_best(counts, vocabulary, sizes, cluster) for cluster in range(k)]
 
 
-def _counts(found: Sequence[set[str]], groups: Sequence[int], k: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Return how many dialogues of each cluster have each term, [k, terms], and the terms."""
-    everywhere = Counter(term for terms in found for term in terms)
+def _counts(terms: Sequence[set[str]], groups: Sequence[int], k: int) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the number of dialogues of each cluster with each term, [k, vocabulary], and the vocabulary."""
+    everywhere = Counter(term for own in terms for term in own)
     vocabulary = sorted(term for term, count in everywhere.items() if count > 1)
     places = {term: place for place, term in enumerate(vocabulary)}
-    at = [(group, places[term]) for group, terms in zip(groups, found, strict=True) for term in terms if term in places]
+    at = [(group, places[term]) for group, own in zip(groups, terms, strict=True) for term in own if term in places]
     rows, columns = np.array(at, dtype=np.int64).reshape(-1, 2).T
     counts = csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(k, len(vocabulary)))
     return counts.toarray(), vocabulary
@@ -120,12 +118,12 @@ def _best(counts: NDArray[np.int64], vocabulary: list[str], sizes: NDArray[np.in
 
 
 def _mostly_in_pairs(vocabulary: list[str], inside: NDArray[np.int64], fitting: Sequence[int]) -> set[str]:
-    """Return the words that are mostly said in one pair, which says more."""
-    found: set[str] = set()
+    """Return the words that occur mostly in one pair of words."""
+    words: set[str] = set()
     counts = {vocabulary[place]: int(inside[place]) for place in fitting}
     for pair, count in counts.items():
-        found.update(word for word in pair.split() if word != pair and count >= IN_PAIR * counts.get(word, count + 1))
-    return found
+        words.update(word for word in pair.split() if word != pair and count >= IN_PAIR * counts.get(word, count + 1))
+    return words
 
 
 def log_odds(
@@ -133,12 +131,12 @@ def log_odds(
 ) -> NDArray[np.float64]:
     """Return the log-odds ratio of each term with an informative Dirichlet prior, in standard deviations, [terms].
 
-    The prior is a tenth of all dialogues, with the shares that terms have in all (Monroe et al. 2008, eq. 16 and 22).
+    The prior is a tenth of all dialogues, with the terms' shares in all dialogues (Monroe et al. 2008, eq. 16 and 22).
 
-    :param inside: dialogues of the cluster that have each term.
-    :param outside: other dialogues that have it.
-    :param n_inside: dialogues of the cluster.
-    :param n_outside: other dialogues.
+    :param inside: number of the cluster's dialogues with each term.
+    :param outside: number of other dialogues with each term.
+    :param n_inside: number of the cluster's dialogues.
+    :param n_outside: number of other dialogues.
     """
     n = n_inside + n_outside
     prior = 0.1 * (inside + outside)
@@ -151,8 +149,8 @@ def log_odds(
     return np.asarray((odds[0] - odds[1]) / np.sqrt(variance))
 
 
-def _says_the_same(one: str, other: str) -> bool:
-    first, second = ({_singular(word) for word in text.split()} for text in (one, other))
+def _says_the_same(text: str, other: str) -> bool:
+    first, second = ({_singular(word) for word in words.split()} for words in (text, other))
     return first <= second or second <= first
 
 
@@ -161,10 +159,10 @@ def _singular(word: str) -> str:
 
 
 def names_of(terms: Sequence[Sequence[Term]], ids: Sequence[int]) -> list[str]:
-    """Return a name for each cluster: its first three terms, and more where another cluster had the same."""
+    """Name each cluster by its first three terms; by more terms, or its id, if the name is taken."""
     names: list[str] = []
-    for number, found in zip(ids, terms, strict=True):
-        texts = [term.text for term in found]
+    for number, own in zip(ids, terms, strict=True):
+        texts = [term.text for term in own]
         name = ", ".join(texts[:NAMED_BY]) or f"cluster {number}"
         for more in range(NAMED_BY + 1, len(texts) + 1):
             if name not in names:
