@@ -148,7 +148,7 @@ def test_a_worker_that_outlived_its_command_writes_where_nobody_looks(encoder, t
 
     def meanwhile(parts, *arguments):
         here(*late[0], lambda _: None)
-        here([part for part in parts if not part.is_there], *arguments)
+        here([part for part in parts if not part.is_finished], *arguments)
 
     embed_file(path, output, encoder=encoder, progress=False, workers=meanwhile)
     vectors = np.array(pq.read_table(output)["embedding"].to_pylist(), dtype=np.float32)

@@ -184,9 +184,7 @@ def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(
 ):
     monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", FakeRay)
     encoder, path = DialogueEncoder.from_pretrained(tiny_folder), transcripts(tmp_path)
-    with pytest.raises(
-        Dial2vecError, match=r"each worker is to take 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"
-    ):
+    with pytest.raises(Dial2vecError, match=r"each worker needs 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"):
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, gpus=0.5))
     embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, address="auto", gpus=0.5))
     assert "waiting for more" in caplog.text

@@ -51,7 +51,7 @@ def test_new_dialogues_are_added_to_the_lists_that_are_there(make, monkeypatch):
     update_index(make(2000))
     assert open_index(make(2500)) is None, "an index that lacks dialogues must not be asked"
     with monkeypatch.context() as patch:
-        patch.setattr(approximate, "_trained", lambda *_: pytest.fail("it was made anew"))
+        patch.setattr(approximate, "_trained", lambda *_: pytest.fail("it was trained again"))
         update_index(make(2500))
     assert recall(make(2500)) >= 0.85
 
@@ -59,7 +59,7 @@ def test_new_dialogues_are_added_to_the_lists_that_are_there(make, monkeypatch):
 def test_where_nothing_is_new_nothing_is_made(make, monkeypatch):
     before = update_index(make(2000))
     for name in ("_trained", "_add", "_measure"):
-        monkeypatch.setattr(approximate, name, lambda *_: pytest.fail("it was made anew"))
+        monkeypatch.setattr(approximate, name, lambda *_: pytest.fail("it was trained again"))
     assert update_index(make(2000)) == before
 
 
@@ -77,7 +77,7 @@ def test_without_faiss_every_vector_is_looked_at(make, monkeypatch, caplog):
     update_index(make(2000))
     monkeypatch.setattr(approximate, "has_faiss", lambda: False)
     assert open_index(make(2000)) is None
-    assert "every vector is looked at: faiss is not installed" in caplog.text
+    assert "all vectors are compared: faiss is not installed" in caplog.text
 
 
 @pytest.mark.parametrize("n", [1500])

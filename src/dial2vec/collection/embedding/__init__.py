@@ -1,1 +1,1 @@
-"""Corpora of any size to files of vectors: shard by shard, on one machine or on many, resumed after any kill."""
+"""Embedding of corpora of any size: shard by shard, on one machine or many, and resumable."""

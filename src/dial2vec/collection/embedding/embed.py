@@ -1,4 +1,4 @@
-"""Files of dialogues to files of vectors."""
+"""Embedding files of dialogues into files of vectors."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from dial2vec.encoder.vector_cache import encoder_fingerprint
 from dial2vec.errors import BusyError, CorpusError
 from dial2vec.files import write_errors
 
-# Embeds parts, in any order, and calls the last argument with the number of lines of each.
+# A function that embeds parts, in any order, and calls its last argument with the number of lines of each.
 Workers = Callable[[Sequence[Part], DialogueEncoder, int, Callable[[int], object]], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What `embed_file` wrote.
+    """Result of `embed_file`.
 
     :param dialogues: number of vectors.
-    :param dimension: their length.
-    :param long: dialogues longer than `max_length` tokens.
-    :param in_windows: whether these were read in windows; otherwise their end was left out.
+    :param dimension: length of the vectors.
+    :param long: number of dialogues longer than `max_length` tokens.
+    :param in_windows: True if long dialogues were read in windows; False if their ends were cut off.
     :param max_length: the encoder's limit in tokens.
-    :param quarantine: records that could not be used.
-    :param quarantine_file: where they are listed with their reasons, None when there are none.
+    :param quarantine: number of records that cannot be used.
+    :param quarantine_file: list of these records with reasons; None if there are none.
     """
 
     dialogues: int
@@ -49,7 +49,7 @@ class Embedded:
 
 
 def here(parts: Sequence[Part], encoder: DialogueEncoder, batch_size: int, done: Callable[[int], object]) -> None:
-    """Embed parts one after the other, in this process."""
+    """Embed parts in this process, one at a time."""
     with ShardReader() as reader:
         for part in parts:
             done(embed_part(part, encoder, reader, batch_size=batch_size))
@@ -64,25 +64,24 @@ def embed_file(
     progress: bool = True,
     workers: Workers = here,
 ) -> Embedded:
-    """Encode dialogues in JSON Lines into Parquet, atomically and in bounded memory.
+    """Encode dialogues from JSON Lines into Parquet, atomically and in bounded memory.
 
-    Parquet has the columns `dialogue_id` (string) and `embedding` (fixed-size list of float32), in the order of the
-    input. Records that are no dialogue, and ids that came before, go to `<output>.quarantine.jsonl` with their reasons.
+    The columns are `dialogue_id` (string) and `embedding` (fixed-size list of float32), in the order of the input.
+    Invalid records and repeated ids go to `<output>.quarantine.jsonl` with their reasons.
 
-    What is done is kept in `<output>.parts` until all is, so that a run that was killed goes on there; another encoder,
-    changed dialogues or other code begin anew. One run at a time writes to an output.
+    Finished parts stay in `<output>.parts` until the end, so a killed run resumes. With another encoder, changed
+    dialogues or other code it starts again. Only one run at a time writes to an output.
 
-    :param transcripts: a file, or a folder of `.jsonl` and `.jsonl.gz` files, which are read in the order of their
-        names.
-    :param output: a `.parquet` file, or a folder that gets many.
-    :param batch_size: as in `DialogueEncoder.encode`.
-    :param workers: what embeds the parts; `dial2vec.collection.embedding.on_ray.RayWorkers` does it on a cluster.
-    :raises CorpusError: when a file cannot be read or changes meanwhile, or nothing can be used.
-    :raises BusyError: when another run writes to the same output.
+    :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files, read in the order of their names.
+    :param output: `.parquet` file, or folder for one file per part.
+    :param batch_size: batch size of `DialogueEncoder.encode`.
+    :param workers: function that embeds the parts, such as `dial2vec.collection.embedding.on_ray.RayWorkers`.
+    :raises CorpusError: if a file cannot be read or changes during the run, or no record can be used.
+    :raises BusyError: if another run writes to the same output.
     """
     shards, content = shards_of(transcripts)
     output = output if output.name else output.resolve()
-    # A name of its own: a worker that outlived its command must not write where another encoder's parts are.
+    # One folder per encoder and corpus: a worker that outlives its command must not write into another run's parts.
     name = hashlib.sha256(f"{encoder_fingerprint(encoder)} {content}".encode()).hexdigest()[:16]
     with _alone(output) as kept:
         for other in kept.iterdir():
@@ -99,7 +98,7 @@ def embed_file(
 
 @contextmanager
 def _alone(output: Path) -> Iterator[Path]:
-    """Make the folder of what is done, and hold it against other runs; the kernel lets go with the process."""
+    """Make the folder of finished parts and lock it; the kernel frees the lock when the process ends."""
     kept = output.with_name(f"{output.name}.parts")
     with write_errors(output):
         kept.mkdir(parents=True, exist_ok=True)
@@ -109,8 +108,8 @@ def _alone(output: Path) -> Iterator[Path]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BusyError(
-                f"another run is writing {output} (it keeps what is done in {kept}). Wait until it ends, or stop it, "
-                "and try again: it goes on there."
+                f"another run is writing {output} (its finished parts are in {kept}). Wait until it ends, or stop it "
+                "and start again: finished parts are kept."
             ) from error
         yield kept
 
@@ -118,18 +117,18 @@ def _alone(output: Path) -> Iterator[Path]:
 def _embed(
     parts: Sequence[Part], encoder: DialogueEncoder, batch_size: int, workers: Workers, *, progress: bool
 ) -> None:
-    left = [part for part in parts if not part.is_there]
+    left = [part for part in parts if not part.is_finished]
     lines = sum(part.shard.lines for part in parts)
-    there = lines - sum(part.shard.lines for part in left)
-    with tqdm(total=lines, initial=there, unit="dialogue", disable=None if progress else True) as bar:
+    finished = lines - sum(part.shard.lines for part in left)
+    with tqdm(total=lines, initial=finished, unit="dialogue", disable=None if progress else True) as bar:
         workers(left, encoder, batch_size, bar.update)
 
 
 def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, encoder: DialogueEncoder) -> Embedded:
     if not any(pq.read_metadata(part.vectors).num_rows for part in parts):
-        reasons = "; ".join(str(one) for part in parts[:3] for one in quarantined(part)[:3]) or "it is empty"
+        examples = "; ".join(str(record) for part in parts[:3] for record in quarantined(part)[:3]) or "it is empty"
         shutil.rmtree(parts[0].folder.parent, ignore_errors=True)
-        raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend it and try again.")
+        raise CorpusError(f"nothing in {transcripts} can be used: {examples}. Correct it and start again.")
     copies: list[Quarantined] = []
     count = long = 0
     with vector_writer(output, encoder.dimension, within=parts[0].folder) as write:
@@ -137,16 +136,16 @@ def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, enco
             write(table)
             count += len(table)
             long += sum(table[LONG].to_pylist())
-    aside = output.with_name(f"{output.name}.quarantine.jsonl")
-    n_aside = write_quarantine(aside, chain(chain.from_iterable(map(quarantined, parts)), copies))
-    if not n_aside:
-        aside.unlink()
+    reasons = output.with_name(f"{output.name}.quarantine.jsonl")
+    n_quarantined = write_quarantine(reasons, chain(chain.from_iterable(map(quarantined, parts)), copies))
+    if not n_quarantined:
+        reasons.unlink()
     return Embedded(
         dialogues=count,
         dimension=encoder.dimension,
         long=long,
         in_windows=encoder.reads_whole,
         max_length=encoder.max_length,
-        quarantine=n_aside,
-        quarantine_file=aside if n_aside else None,
+        quarantine=n_quarantined,
+        quarantine_file=reasons if n_quarantined else None,
     )

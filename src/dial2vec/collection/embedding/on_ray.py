@@ -1,4 +1,4 @@
-"""Embedding on many machines by Ray Data (the extra `scale`): the same parts, written by actors that may be killed."""
+"""Embedding on many machines by Ray Data (extra `scale`): actors write the parts, and any of them may be killed."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ LOCAL = "local"
 
 @dataclass(frozen=True, slots=True)
 class RayWorkers:
-    """Embeds parts by actors of a Ray cluster; each has its own copy of the encoder.
+    """Actors of a Ray cluster that embed parts; each has its own copy of the encoder.
 
-    All machines see the transcripts and the output's folder at the same paths. An actor that dies is replaced, and its
-    part is embedded anew; a part that ended five of them stops the run. Parts that are there stay there, so a run
-    whose driver was killed goes on.
+    All machines see the transcripts and the output's folder at the same paths. A dead actor is replaced, and its part
+    is embedded again; a part that ends five actors stops the run. Finished parts stay, so a killed run resumes.
 
     :param count: number of actors.
-    :param address: of the cluster, such as "auto" or "ray://host:10001"; "local" starts one for this run.
-    :param gpus: that each actor takes, may be a fraction; 0 embeds on CPUs.
+    :param address: address of the cluster, such as "auto" or "ray://host:10001"; "local" starts a cluster for this run.
+    :param gpus: GPUs per actor, may be a fraction; 0 embeds on CPUs.
     """
 
     count: int
@@ -46,7 +45,7 @@ class RayWorkers:
     ) -> None:
         """Embed the parts, and call `done` with the number of lines of each.
 
-        :raises Dial2vecError: when Ray is not installed, or a part cannot be embedded.
+        :raises Dial2vecError: if Ray is not installed, or a part cannot be embedded.
         """
         if not parts:
             return
@@ -54,11 +53,11 @@ class RayWorkers:
         for part in parts:
             _tries(part).unlink(missing_ok=True)
         with _cluster(ray, self):
-            # Actors that begin anew read it there; an argument of theirs could be lost with the machine that holds it.
+            # Actors load the encoder from disk: as an argument, it could be lost with the machine that holds it.
             model = parts[0].folder / "encoder"
             encoder.save_pretrained(model)
             rows = [{"part": part, "model": model, "batch_size": batch_size} for part in parts]
-            # Each block costs the command milliseconds and kilobytes, and of each the bar hears once.
+            # Each block costs milliseconds and kilobytes, and moves the progress bar once.
             embedded = ray.data.from_items(rows, override_num_blocks=min(len(rows), max(BLOCKS, 16 * self.count))).map(
                 PartEmbedder,
                 compute=ray.data.ActorPoolStrategy(size=min(self.count, len(parts))),
@@ -72,25 +71,25 @@ class RayWorkers:
 
     @property
     def processors(self) -> int:
-        """Return the processors, and threads, of an actor: together all of this machine's, or one of a cluster's."""
+        """Return the processors and threads per actor: a share of this machine's processors, or 1 on a cluster."""
         return max(1, (os.cpu_count() or 1) // self.count) if self.address == LOCAL else 1
 
 
 class PartEmbedder:
-    """What an actor is: the encoder, and the file that it read from last."""
+    """An actor, with its encoder and its open file."""
 
     def __init__(self) -> None:
         self.encoder: DialogueEncoder | None = None
         self.reader = ShardReader()
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
-        """Embed `row["part"]` by the encoder in the folder `row["model"]`, and return how many `lines` it had.
+        """Embed `row["part"]` with the encoder in the folder `row["model"]`, and return its number of `lines`.
 
-        What keeps it from that is returned as `error`, a sentence: raised here, it would reach nobody.
+        An error is returned as a sentence, `error`, because an exception in an actor would not reach the user.
         """
         part: Part = row["part"]
         try:
-            if not part.is_there:
+            if not part.is_finished:
                 _count_try(part)
                 if self.encoder is None:
                     self.encoder = DialogueEncoder.from_pretrained(row["model"])
@@ -101,14 +100,14 @@ class PartEmbedder:
 
 
 def _count_try(part: Part) -> None:
-    """Note that a part is begun; one that ends its actor every time would be tried for ever."""
+    """Count an attempt at a part; without a limit, a part that always ends its actor would be tried for ever."""
     tries = _tries(part)
-    begun = tries.stat().st_size if tries.exists() else 0
-    if begun >= TRIES:
+    n_tries = tries.stat().st_size if tries.exists() else 0
+    if n_tries >= TRIES:
         first, last = part.shard.line, part.shard.line + part.shard.lines - 1
         raise Dial2vecError(
-            f"{part.shard.path}: lines {first} to {last} ended {TRIES} workers, one after the other. Give each more "
-            "memory or a smaller batch size, or look for what is odd in these lines, and start again: it goes on there."
+            f"{part.shard.path}: lines {first} to {last} ended {TRIES} workers in a row. Give each more memory or "
+            "a smaller batch size, or correct these lines, and start again: finished parts are kept."
         )
     with tries.open("ab") as handle:
         handle.write(b".")
@@ -145,18 +144,18 @@ def _cluster(ray: Any, workers: RayWorkers) -> Iterator[None]:
 
 
 def _look_for_gpus(ray: Any, workers: RayWorkers) -> None:
-    """Raise where no actor could ever begin on this machine; a cluster may still bring GPUs, so there it is said."""
+    """Raise if this machine has too few GPUs for an actor; on a cluster warn, since GPUs may still join."""
     has = ray.cluster_resources().get("GPU", 0)
     if has >= workers.gpus:
         return
-    found = f"each worker is to take {workers.gpus:g} GPUs, and the cluster has {has:g}"
+    shortage = f"each worker needs {workers.gpus:g} GPUs, and the cluster has {has:g}"
     if workers.address == LOCAL:
-        raise Dial2vecError(f"{found}. Leave --gpus out, or give the address of a cluster that has some (--cluster).")
-    log.warning("%s; waiting for more", found)
+        raise Dial2vecError(f"{shortage}. Leave --gpus out, or give the address of a cluster with GPUs (--cluster).")
+    log.warning("%s; waiting for more", shortage)
 
 
 def _knock(address: str) -> None:
-    """Raise a ConnectionError where nobody listens; Ray itself tries for many minutes."""
+    """Raise a ConnectionError if nothing listens at the address; Ray itself would try for many minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         try:
@@ -166,13 +165,13 @@ def _knock(address: str) -> None:
 
 
 def _ray() -> Any:
-    # Before Ray is imported, also where it is called from Python.
+    # Before the import of Ray, also in calls from Python.
     telemetry.switch_off()
     try:
         import ray
         import ray.data
     except ImportError as error:
         raise Dial2vecError(
-            "embedding by several workers needs Ray, which is not installed. Run `pip install 'dial2vec[scale]'`."
+            "several workers need Ray, which is not installed. Run `pip install 'dial2vec[scale]'`."
         ) from error
     return ray

@@ -1,4 +1,4 @@
-"""What becomes of a shard: a part, written whole or not at all, by whichever process; and parts brought together."""
+"""Parts: the vectors of one shard each, written atomically by any process, and joined in the end."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ Hashes = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Where the vectors of a shard are, and what of it could not be used."""
+    """The files of an embedded shard: its vectors, and its records that cannot be used."""
 
     shard: Shard
     folder: Path
 
     @property
     def vectors(self) -> Path:
-        """Parquet: `dialogue_id`, `embedding`, and of each dialogue the `line` it is from and whether it is `long`."""
+        """Parquet file with the columns `dialogue_id`, `embedding`, `line` (in its file) and `long` (True or False)."""
         return self.folder / f"{self.shard.number:08d}.parquet"
 
     @property
     def quarantine(self) -> Path:
-        """JSON Lines; there before the vectors are."""
+        """JSON Lines file, written before the vectors."""
         return self.folder / f"{self.shard.number:08d}.quarantine.jsonl"
 
     @property
-    def is_there(self) -> bool:
-        """Whether it was written; to its end, since its file appears only then."""
+    def is_finished(self) -> bool:
+        """True if the part is finished; its file appears only then."""
         return self.vectors.is_file()
 
 
 def schema_of(dimension: int) -> pa.Schema:
-    """Return the schema of what users get: `dialogue_id` (string) and `embedding` (fixed-size list of float32)."""
+    """Return the schema of the output: `dialogue_id` (string) and `embedding` (fixed-size list of float32)."""
     return pa.schema([(ID, pa.string()), (VECTOR, pa.list_(pa.float32(), dimension))])
 
 
 def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, batch_size: int) -> int:
-    """Encode the dialogues of a shard, write its part, and return how many lines it had.
+    """Encode the dialogues of a shard, write its part, and return its number of lines.
 
-    Writing it twice changes nothing, so nothing is lost and nothing comes twice, whoever was killed in between.
+    Writing a part twice changes nothing, so a kill at any time loses and repeats nothing.
     """
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
@@ -68,21 +68,21 @@ def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, bat
         pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),
         pa.array([dialogue.origin.line if dialogue.origin else 0 for dialogue in dialogues], pa.int64()),
-        pa.array([one.long for one in windows], pa.bool_()),
+        pa.array([dialogue.long for dialogue in windows], pa.bool_()),
     ]
     write_quarantine(part.quarantine, quarantine)
     with atomic_path(part.vectors) as temporary:
         pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG]), temporary)
-        # A part counts as written once it has its name, also after a machine went down.
+        # A part counts as finished once its file has its name, so its bytes must survive a crash of the machine.
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
     return part.shard.lines
 
 
 def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:
-    """Yield the table of each part, without dialogues whose id came before in the corpus; these go to `quarantine`.
+    """Yield the table of each part, without dialogues whose id was used before in the corpus; these go to `quarantine`.
 
-    Beside a part there are in memory 9 bytes for each dialogue of the corpus, for a while, and ids that come twice.
+    In memory are one part, the repeated ids and, for a while, 9 bytes per dialogue of the corpus.
     """
     suspects = _hashes_that_repeat(parts)
     seen: set[str] = set()
@@ -100,18 +100,18 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
 
 
 def _hashes_that_repeat(parts: Sequence[Part]) -> Hashes:
-    """Return the hashes of ids that more than one dialogue has, sorted, each once."""
+    """Return the hashes that occur more than once, sorted, each once."""
     hashes, first = np.empty(sum(pq.read_metadata(part.vectors).num_rows for part in parts), dtype=np.uint64), 0
     for part in parts:
-        found = _hashes(pq.read_table(part.vectors, columns=[ID])[ID])
-        hashes[first : first + len(found)] = found
-        first += len(found)
+        own = _hashes(pq.read_table(part.vectors, columns=[ID])[ID])
+        hashes[first : first + len(own)] = own
+        first += len(own)
     hashes.sort()
     return np.unique(hashes[1:][hashes[1:] == hashes[:-1]])
 
 
 def _among(hashes: Hashes, suspects: Hashes) -> NDArray[np.bool_]:
-    """Tell which hashes are suspects. `np.isin` would sort these anew for every part."""
+    """Return a mask of the hashes among the suspects; `np.isin` would sort the suspects for every part."""
     if not len(suspects):
         return np.zeros(len(hashes), dtype=bool)
     places = np.searchsorted(suspects, hashes).clip(max=len(suspects) - 1)
@@ -123,19 +123,19 @@ def _hashes(ids: pa.ChunkedArray) -> Hashes:
 
 
 def quarantined(part: Part) -> list[Quarantined]:
-    """Return what of a shard could not be used."""
-    # Not by `splitlines`, which also cuts where an id has a line separator of Unicode.
+    """Return the records of a shard that cannot be used."""
+    # Not by `splitlines`, which also splits at a Unicode line separator in an id.
     with part.quarantine.open(encoding="utf-8") as lines:
-        found = [json.loads(line) for line in lines]
-    return [Quarantined(Origin(one["source"], one["line"]), one["dialogue_id"], one["reason"]) for one in found]
+        entries = [json.loads(line) for line in lines]
+    return [Quarantined(Origin(e["source"], e["line"]), e["dialogue_id"], e["reason"]) for e in entries]
 
 
 @contextmanager
 def vector_writer(output: Path, dimension: int, *, within: Path) -> Iterator[Any]:
-    """Yield the function that writes the table of one part after the other; what it wrote is there in the end.
+    """Yield a function that writes the table of each part; the output appears at the end, atomically.
 
-    :param output: a `.parquet` file, or a folder that gets a file per part.
-    :param within: folder on the same file system in which they are until then.
+    :param output: `.parquet` file, or folder for one file per part.
+    :param within: folder for temporary files, on the same file system.
     """
     schema = schema_of(dimension)
     with atomic_path(output, within=within) as temporary:

@@ -1,4 +1,4 @@
-"""A corpus of JSON Lines cut into shards that are read by themselves, wherever there is a worker."""
+"""Cutting a corpus of JSON Lines into shards, which any worker can read alone."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ENDINGS = (".jsonl", ".jsonl.gz")
 class Shard:
     """Consecutive lines of a file of dialogues.
 
-    :param number: of the shard in its corpus, from 0.
-    :param path: the file.
-    :param byte: where its first line begins in the file, unpacked.
-    :param line: number of that line, from 1.
-    :param lines: how many there are, blank ones included.
-    :param digest: of their bytes: a shard is read later than it was cut, and the file may have changed by then.
+    :param number: number of the shard in its corpus, from 0.
+    :param path: file of the shard.
+    :param byte: offset of the first line in the decompressed file.
+    :param line: number of the first line, from 1.
+    :param lines: number of lines, including blank ones.
+    :param digest: hash of the bytes, because the file may change before the shard is read.
     """
 
     number: int
@@ -42,22 +42,22 @@ class Shard:
 def files_of(source: Path) -> list[Path]:
     """Return the files of a corpus, sorted: the source itself, or every `.jsonl` and `.jsonl.gz` in a folder.
 
-    Hidden files and what embedding itself writes beside its output are none of it.
+    Hidden files and files written by embedding (`.parts`, `.quarantine.jsonl`) do not count.
 
-    :raises CorpusError: when a folder holds none.
+    :raises CorpusError: if a folder has no such file.
     """
     if not source.is_dir():
         return [source]
-    found = [path for path in _inside(source) if path.name.lower().endswith(ENDINGS)]
-    if not found:
-        raise CorpusError(f"{source} holds no .jsonl or .jsonl.gz file. `dial2vec import` makes one of an export.")
-    return found
+    paths = [path for path in _inside(source) if path.name.lower().endswith(ENDINGS)]
+    if not paths:
+        raise CorpusError(f"{source} holds no .jsonl or .jsonl.gz file. `dial2vec import` makes one from an export.")
+    return paths
 
 
 def look_at(source: Path) -> None:
-    """Read the beginning of every file.
+    """Read the first byte of every file, to fail early.
 
-    :raises CorpusError: when one cannot be read.
+    :raises CorpusError: if a file cannot be read.
     """
     for path in files_of(source):
         with reading_errors(path), _opened(path) as handle:
@@ -65,21 +65,23 @@ def look_at(source: Path) -> None:
 
 
 def passed_over(source: Path) -> list[Path]:
-    """Return the files of a folder that are no JSON Lines by their names."""
+    """Return the files of a folder whose names do not end in .jsonl or .jsonl.gz."""
     return [path for path in _inside(source) if not path.name.lower().endswith(ENDINGS)] if source.is_dir() else []
 
 
 def _inside(source: Path) -> list[Path]:
-    """Return the files of a folder and those below it, also behind links to folders, sorted."""
-    found, been = [], set()
+    """Return the files of a folder and its subfolders, including linked folders, sorted."""
+    paths, visited = [], set()
     for folder, below, names in os.walk(source, followlinks=True):
         here = Path(folder).resolve()
-        # A link may lead back to where it stands.
-        below[:] = [] if here in been else [one for one in below if not one.startswith(".") and not _is_ours(one)]
-        names = [] if here in been else names
-        been.add(here)
-        found += [Path(folder, name) for name in names if not name.startswith(".") and not _is_ours(name)]
-    return sorted(path for path in found if path.is_file())
+        # A link may lead back to a visited folder.
+        below[:] = (
+            [] if here in visited else [name for name in below if not name.startswith(".") and not _is_ours(name)]
+        )
+        names = [] if here in visited else names
+        visited.add(here)
+        paths += [Path(folder, name) for name in names if not name.startswith(".") and not _is_ours(name)]
+    return sorted(path for path in paths if path.is_file())
 
 
 def _is_ours(name: str) -> bool:
@@ -87,11 +89,11 @@ def _is_ours(name: str) -> bool:
 
 
 def shards_of(source: Path, *, size: int = SIZE) -> tuple[list[Shard], str]:
-    """Cut a corpus into shards of at most `size` lines, and return them with a hash of all their bytes.
+    """Cut a corpus into shards of at most `size` lines, and return them with a hash of all bytes.
 
-    It is read once, in bounded memory; the shards themselves take some 200 bytes each.
+    The corpus is read once, in bounded memory; each shard takes some 200 bytes.
 
-    :raises CorpusError: when a file cannot be read, ends its lines by carriage returns alone, or there is no line.
+    :raises CorpusError: if a file cannot be read, ends lines with carriage returns alone, or the corpus is empty.
     """
     shards: list[Shard] = []
     digest = hashlib.sha256()
@@ -104,7 +106,7 @@ def shards_of(source: Path, *, size: int = SIZE) -> tuple[list[Shard], str]:
                 shards.append(Shard(len(shards), path, byte, line, len(lines), hashlib.sha256(block).digest()))
                 digest.update(block)
                 byte, line = byte + len(block), line + len(lines)
-        # What stands at the end of one file must not pass for the beginning of the next.
+        # Lines that move from one file to the next change the hash.
         digest.update(f"{path.name} {line}\n".encode())
     if not shards:
         raise CorpusError(f"{source} is empty; expected JSON Lines, one dialogue per line. Export it again.")
@@ -112,7 +114,7 @@ def shards_of(source: Path, *, size: int = SIZE) -> tuple[list[Shard], str]:
 
 
 class ShardReader:
-    """Reads shards; the file stays open from one to the next, so that a packed one is unpacked once, not every time."""
+    """Reads shards. The file stays open between shards, so a compressed file is decompressed only once."""
 
     def __init__(self) -> None:
         self._path: Path | None = None
@@ -127,9 +129,9 @@ class ShardReader:
         self._path = None
 
     def read(self, shard: Shard, *, quarantine: list[Quarantined]) -> list[Dialogue]:
-        """Return the dialogues of a shard; lines that are none, and ids that came before in it, go to `quarantine`.
+        """Return the dialogues of a shard; invalid lines and repeated ids go to `quarantine`.
 
-        :raises CorpusError: when the file cannot be read, or is no longer what it was.
+        :raises CorpusError: if the file cannot be read, or has changed since it was cut.
         """
         numbered = self._numbered(shard, quarantine)
         return list(dialogues_of_lines(numbered, shard.path, quarantine=quarantine))
@@ -137,7 +139,7 @@ class ShardReader:
     def _numbered(self, shard: Shard, quarantine: list[Quarantined]) -> Iterator[tuple[int, str]]:
         for number, line in enumerate(self._lines(shard), start=shard.line):
             try:
-                # A byte order mark stands at the beginning of a file only.
+                # Only the first line of a file can have a byte order mark.
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
                 reason = f"it is not UTF-8 (byte {error.start + 1}: {error.reason}); save it as UTF-8"
@@ -157,17 +159,17 @@ class ShardReader:
         if hashlib.sha256(b"".join(lines)).digest() != shard.digest:
             raise CorpusError(
                 f"{shard.path} was changed while it was being embedded: lines {shard.line} to "
-                f"{shard.line + shard.lines - 1} are not what they were. Start again when nobody writes to it."
+                f"{shard.line + shard.lines - 1} are different now. Start again when nobody writes to it."
             )
         return lines
 
 
 def _check_ends(block: bytes, path: Path, line: int) -> None:
-    """Raise where lines end by carriage returns alone: many dialogues would be one line."""
+    """Raise if lines end with carriage returns alone: many dialogues would be one line."""
     if block.count(b"\r") != block.count(b"\r\n"):
         raise CorpusError(
-            f"{path}: from line {line} on lines end by carriage returns alone; expected line feeds. "
-            "Convert it, such as by `tr '\\r' '\\n'`."
+            f"{path}: from line {line} on, lines end with carriage returns alone; expected line feeds. "
+            "Convert it, for example with `tr '\\r' '\\n'`."
         )
 
 

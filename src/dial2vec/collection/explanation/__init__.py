@@ -1,1 +1,1 @@
-"""Why a dialogue has the vector that it has: how its speakers' turns match, and which turns made it."""
+"""Explanation of a dialogue's vector: the shares of its turns, and how the turns of its speakers match."""

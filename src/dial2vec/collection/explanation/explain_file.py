@@ -1,4 +1,4 @@
-"""`dial2vec explain`: a dialogue of a file, explained on a page."""
+"""The command `dial2vec explain`: a page that explains a dialogue of a file."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ def explain_file(
     png: Path | None,
     say: Callable[[str], object],
 ) -> None:
-    """Write the page of a dialogue, and the heat map where a file is named for it.
+    """Write the page of a dialogue, and its heat map if `png` is given.
 
-    :param dialogue_id: which of the file's; None where it has one only.
-    :param say: is told what was found and written.
+    :param dialogue_id: id of the dialogue; None if the file has only one.
+    :param say: called with each line of output.
     """
     dialogue = find_dialogue(path, dialogue_id, way="--id {}")
-    found = explain(DialogueEncoder.from_pretrained(model), dialogue)
+    explanation = explain(DialogueEncoder.from_pretrained(model), dialogue)
     with atomic_path(output) as temporary:
-        temporary.write_text(render_explanation(found, model=model), encoding="utf-8")
-    say(explanation_headline(found))
+        temporary.write_text(render_explanation(explanation, model=model), encoding="utf-8")
+    say(explanation_headline(explanation))
     say(f"wrote {output}; open it in a browser")
     if png is not None:
-        say(f"wrote {png}" if save_png(found, png) else f"one side says nothing, so there is no heat map for {png}")
+        say(
+            f"wrote {png}"
+            if save_png(explanation, png)
+            else f"one side says nothing, so there is no heat map for {png}"
+        )

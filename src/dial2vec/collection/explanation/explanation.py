@@ -1,4 +1,4 @@
-"""What is shown of a dialogue: shares of its turns, and the matching between its two sides."""
+"""Computing an explanation: shares of a dialogue's turns, and the matching of its two sides."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dial2vec.encoder.contribution import shares
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.windows import windows_of
 
-# Rows and columns of the picture at most: with more, a cell is too small to be seen or pointed at.
+# Most rows and columns of the heat map; smaller cells are hard to see and to point at.
 MOST_BLOCKS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """How alike the turns of two sides are.
+    """Similarity of the turns of two sides.
 
-    :param rows: turns of the first speaker, in blocks of neighbours; numbers from 0, each int64 [turns of the block].
-    :param columns: turns of all others, likewise.
-    :param cosines: mean cosine of the turns of a row's block with those of a column's, float32 [rows, columns].
+    :param rows: blocks of consecutive turns of the first speaker; numbers of turns from 0, each int64 [turns].
+    :param columns: blocks of consecutive turns of all others.
+    :param cosines: mean cosine of the turns of a row's block and a column's block, float32 [rows, columns].
     """
 
     rows: list[NDArray[np.int64]]
@@ -32,17 +32,17 @@ class Matching:
 
     @property
     def blocked(self) -> bool:
-        """Whether a cell is the mean of several pairs of turns."""
+        """True if a cell is the mean of several pairs of turns."""
         return max(map(len, [*self.rows, *self.columns])) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One dialogue explained.
+    """Explanation of a dialogue.
 
-    :param shares: of each turn in the vector, float32 [turns], with sum 1 (`dial2vec.encoder.contribution`).
-    :param matching: None for a dialogue in which one side says nothing.
-    :param windows: in how many windows it was read.
+    :param shares: share of each turn in the vector, float32 [turns], with sum 1 (`dial2vec.encoder.contribution`).
+    :param matching: matching of the two sides; None if one side says nothing.
+    :param windows: number of windows in which the encoder read the dialogue.
     """
 
     dialogue: Dialogue
@@ -52,9 +52,9 @@ class Explanation:
 
 
 def explain(encoder: DialogueEncoder, dialogue: Dialogue, *, batch_size: int = 32) -> Explanation:
-    """Read a dialogue once, and say which turns made its vector and how its two sides match.
+    """Compute the shares of a dialogue's turns and the matching of its two sides.
 
-    :param batch_size: largest number of windows read at a time.
+    :param batch_size: largest number of windows per batch.
     """
     [windows] = windows_of(encoder.tokens, [dialogue])
     [read] = encoder.read_turns([windows], batch_size=batch_size)
@@ -65,11 +65,11 @@ def explain(encoder: DialogueEncoder, dialogue: Dialogue, *, batch_size: int = 3
 def match(turns: NDArray[np.float32], roles: NDArray[np.int64], *, most: int = MOST_BLOCKS) -> Matching | None:
     """Compare the turns of the first speaker with those of all others.
 
-    A side of more than `most` turns is grouped into as many blocks of neighbours, equal but for one turn.
+    A side with more than `most` turns is cut into `most` blocks of consecutive turns, whose sizes differ by at most 1.
 
-    :param turns: their vectors, float32 [turns, d]; one of zeros is like nothing.
-    :param roles: int64 [turns].
-    :return: None where a side has no turns.
+    :param turns: vectors of the turns, float32 [turns, d]; a zero vector has cosine 0 to all others.
+    :param roles: role of each turn, int64 [turns]; 0 is the first speaker.
+    :return: None if a side has no turns.
     """
     sides = np.flatnonzero(roles == 0), np.flatnonzero(roles > 0)
     if not all(map(len, sides)):

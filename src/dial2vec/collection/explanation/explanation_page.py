@@ -1,4 +1,4 @@
-"""An explanation as one HTML page, and its heat map as PNG."""
+"""An explanation as one HTML page, and its heat map as a PNG file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dial2vec.collection.explanation.explanation import Explanation, Matching
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
-# Turns that are listed before the whole dialogue, and characters that the list shows of each.
+# Number of turns listed above the dialogue, and characters of each in that list.
 N_STRONGEST, CHARACTERS = 8, 160
 
 
@@ -20,10 +20,10 @@ N_STRONGEST, CHARACTERS = 8, 160
 class ShownTurn:
     """A turn on the page.
 
-    :param number: from 1.
-    :param percent: its share, such as "3.4".
-    :param heat: how strongly it is coloured, 0 to 1.
-    :param first: whether the first speaker says it.
+    :param number: number of the turn, from 1.
+    :param percent: share of the turn, such as "3.4".
+    :param heat: strength of its colour, 0 to 1.
+    :param first: True if the first speaker says it.
     """
 
     number: int
@@ -36,12 +36,12 @@ class ShownTurn:
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """A cell of the heat map: its place, how strongly it is coloured, 0 to 1, and what it says when pointed at."""
+    """A cell of the heat map: its place, the strength of its colour, 0 to 1, and its tooltip."""
 
     row: int
     column: int
     heat: float
-    says: str
+    tooltip: str
 
 
 def render_explanation(explanation: Explanation, *, model: str) -> str:
@@ -63,7 +63,7 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
             matching=matching,
             cells=_cells(matching) if matching else [],
             range=_range(matching) if matching else (),
-            words=_matching_in_words(matching, explanation) if matching else "",
+            caption=_caption(matching, explanation) if matching else "",
             strongest=[shown[place] for place in strongest],
             characters=CHARACTERS,
             turns=shown,
@@ -73,7 +73,7 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
 
 
 def explanation_headline(explanation: Explanation) -> str:
-    """Return in one sentence how many turns made the vector."""
+    """Return one sentence on the number of turns that make half of the vector."""
     ordered = np.sort(explanation.shares)[::-1]
     half = int(np.searchsorted(np.cumsum(ordered), 0.5)) + 1
     most = f"turn {int(explanation.shares.argmax()) + 1:,} alone makes {_percent(ordered[0])} %"
@@ -81,8 +81,8 @@ def explanation_headline(explanation: Explanation) -> str:
 
 
 def save_png(explanation: Explanation, path: Path) -> bool:
-    """Draw the heat map into a PNG file, atomically; False, and nothing is written, where one side says nothing."""
-    from matplotlib.figure import Figure  # heavy, and only this draws
+    """Write the heat map as a PNG file, atomically; return False, without a file, if one side says nothing."""
+    from matplotlib.figure import Figure  # heavy, and needed only here
 
     matching = explanation.matching
     if matching is None:
@@ -102,11 +102,11 @@ def save_png(explanation: Explanation, path: Path) -> bool:
 
 
 def _turns(explanation: Explanation) -> list[ShownTurn]:
-    most = float(max(explanation.shares.max(), 1e-9))
-    found = zip(explanation.dialogue.turns, explanation.dialogue.roles, explanation.shares.tolist(), strict=True)
+    highest = float(max(explanation.shares.max(), 1e-9))
+    turns = zip(explanation.dialogue.turns, explanation.dialogue.roles, explanation.shares.tolist(), strict=True)
     return [
-        ShownTurn(number, turn.speaker, turn.text, _percent(share), max(share, 0.0) / most, role == 0)
-        for number, (turn, role, share) in enumerate(found, start=1)
+        ShownTurn(number, turn.speaker, turn.text, _percent(share), max(share, 0.0) / highest, role == 0)
+        for number, (turn, role, share) in enumerate(turns, start=1)
     ]
 
 
@@ -132,19 +132,19 @@ def _named(block: NDArray[np.int64]) -> str:
     return f"turn {block[0] + 1}" if len(block) == 1 else f"turns {block[0] + 1} to {block[-1] + 1}"
 
 
-def _matching_in_words(matching: Matching, explanation: Explanation) -> str:
+def _caption(matching: Matching, explanation: Explanation) -> str:
     row, column = np.unravel_index(int(matching.cosines.argmax()), matching.cosines.shape)
     best = _says(matching.rows[row], matching.columns[column], float(matching.cosines.max()))
     first, others = (sum(map(len, blocks)) for blocks in (matching.rows, matching.columns))
     blocked = (
-        f" There are {first:,} and {others:,} turns, too many to be shown one by one: neighbouring turns of a side are "
-        "one block, and a cell is the mean of its pairs."
+        f" There are {first:,} and {others:,} turns, too many to show each: consecutive turns of a side form a block, "
+        "and a cell is the mean of its pairs."
         if matching.blocked
         else ""
     )
     return (
-        f"Rows are the turns of {explanation.dialogue.turns[0].speaker}, columns those of {_others(explanation)}, as "
-        f"they were said. The stronger the colour, the more alike; the most alike are {best}.{blocked}"
+        f"Rows are the turns of {explanation.dialogue.turns[0].speaker}, columns those of {_others(explanation)}, in "
+        f"order. A stronger colour means more similar turns; the most similar are {best}.{blocked}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Finding the dialogues of a collection that are like a text or another dialogue, and the turns that make them so."""
+"""Search in a collection: dialogues similar to a text or a dialogue, and the turns that make them similar."""
 
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.search import Hit, Search, SpeakingTurn

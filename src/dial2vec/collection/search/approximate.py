@@ -1,4 +1,4 @@
-"""The nearest vectors of many, almost surely: an inverted file by faiss, whose recall is measured and kept with it."""
+"""Approximate search for the nearest vectors: an inverted file by faiss, stored with its measured recall."""
 
 from __future__ import annotations
 
@@ -19,29 +19,31 @@ from dial2vec.files import atomic_path, read_json, write_json
 
 log = logging.getLogger(__name__)
 
-# With fewer dialogues every vector is looked at faster than the model reads the query.
+# With fewer dialogues, comparing all vectors takes less time than encoding the query.
 FROM = 100_000
-# How often so many vectors as the lists were made for, before they are made anew.
+# Growth since the lists were trained after which they may be trained again.
 GROWN = 1.5
-FAISS = "faiss is not installed; pip install 'dial2vec[search]' brings it"
-# Lists for n vectors: a query then reads about as many centres as vectors.
+FAISS = "faiss is not installed; run `pip install 'dial2vec[search]'`"
+# Lists per square root of n vectors: a query then reads about as many centres as vectors.
 LISTS_PER_ROOT = 4
+# Vectors per list in training.
 TRAINED_ON = 50
+# Recall to reach, nearest vectors it counts, and dialogues it is measured on.
 RECALL, AT, QUERIES = 0.95, 10, 200
-# Codes of 8 bits are near enough to find the best among so many times k, whose cosines are then computed exactly.
+# Candidates per result. Codes of 8 bits rank them roughly; their cosines are then computed exactly.
 MORE = 10
 BLOCK = 65_536
 
 
 @dataclass(frozen=True, slots=True)
 class IndexRecord:
-    """What `index.json` holds.
+    """The content of `index.json`.
 
-    :param fingerprint: of the collection's encoder.
-    :param probes: lists that a query looks into.
-    :param recall: share of the 10 nearest that it finds, measured on dialogues of the collection, in [0, 1].
-    :param lists: how many there are.
-    :param trained: vectors that there were when the lists were made.
+    :param fingerprint: fingerprint of the collection's encoder.
+    :param probes: number of lists that a query reads.
+    :param recall: share of the 10 nearest dialogues that is found, measured on dialogues of the collection, in [0, 1].
+    :param lists: number of lists.
+    :param trained: number of vectors when the lists were trained.
     """
 
     fingerprint: str
@@ -54,18 +56,18 @@ class IndexRecord:
 class Approximate:
     """An index of a collection.
 
-    :param index: of faiss; its numbers are the rows.
-    :param measured: how it is asked, and what that finds.
+    :param index: faiss index, whose ids are the rows of the collection.
+    :param record: content of `index.json`.
     """
 
-    def __init__(self, index: Any, measured: IndexRecord) -> None:
-        self.index, self.measured = index, measured
+    def __init__(self, index: Any, record: IndexRecord) -> None:
+        self.index, self.record = index, record
 
     def nearest(
         self, vectors: NDArray[np.float32], query: NDArray[np.float32], k: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Return rows and cosines as `exact.nearest_rows` does, of almost all of the nearest."""
-        return _nearest(self.index, vectors, query, k, probes=self.measured.probes)
+        """Return rows and cosines like `exact.nearest_rows`; a few of the nearest may be missing."""
+        return _nearest(self.index, vectors, query, k, probes=self.record.probes)
 
 
 def _nearest(
@@ -75,46 +77,46 @@ def _nearest(
 
     options = faiss.SearchParametersIVF()
     options.nprobe = probes
-    _, found = index.search(query[None], k * MORE, params=options)
-    rows = np.sort(found[0][found[0] >= 0])
+    _, [candidates] = index.search(query[None], k * MORE, params=options)
+    rows = np.sort(candidates[candidates >= 0])
     return nearest_rows(vectors, query, k, rows=rows)
 
 
 def has_faiss() -> bool:
-    """Whether an index can be made and asked here."""
+    """True if faiss is installed."""
     return importlib.util.find_spec("faiss") is not None
 
 
 def open_index(collection: Collection) -> Approximate | None:
-    """Return the index of a collection; None where it has none, or one that does not fit it or is damaged."""
+    """Return the index of a collection; None if it is missing, damaged or does not match the collection."""
     files = _files(collection)
     if not all(path.is_file() for path in files):
         return None
     if not has_faiss():
-        log.warning("%s is not used, and every vector is looked at: %s", files[0], FAISS)
+        log.warning("%s is not used, so all vectors are compared: %s", files[0], FAISS)
         return None
     import faiss
 
     try:
-        measured = IndexRecord(**read_json(files[1]))
+        record = IndexRecord(**read_json(files[1]))
         index = faiss.read_index(str(files[0]), faiss.IO_FLAG_MMAP)
     except (ArtifactError, TypeError, RuntimeError) as error:
-        log.warning("%s cannot be read (%s), so every vector is looked at; `dial2vec index` mends it", files[0], error)
+        log.warning("%s cannot be read (%s), so all vectors are compared; `dial2vec index` repairs it", files[0], error)
         return None
-    fits = measured.fingerprint == collection.manifest.fingerprint and index.ntotal == len(collection)
-    return Approximate(index, measured) if fits else None
+    fits = record.fingerprint == collection.manifest.fingerprint and index.ntotal == len(collection)
+    return Approximate(index, record) if fits else None
 
 
 def update_index(
     collection: Collection, *, seed: int = 1, done: Callable[[int], object] = lambda _: None
 ) -> IndexRecord:
-    """Bring the index of a collection up to date, and return what was measured; atomic.
+    """Bring the index of a collection up to date, and return its record; atomic.
 
-    New dialogues are added to the lists that are there. It is made anew where there is none, or where the collection
-    has grown by half and it would have to look into an eighth of the lists. Where nothing is new it is as it was.
+    New dialogues are added to the existing lists. The lists are trained again if the collection has grown by half and
+    a query would read more than an eighth of the lists. Without new dialogues nothing changes.
 
-    :param seed: of the dialogues that the lists are made from, and of those that recall is measured on.
-    :param done: called with the number of vectors after each block.
+    :param seed: random seed of the dialogues for training, and of those for measuring recall.
+    :param done: called with the number of vectors of each block.
     """
     files = _files(collection)
     index, trained = _kept(collection, files)
@@ -122,17 +124,17 @@ def update_index(
         if index.ntotal == len(collection):
             return IndexRecord(**read_json(files[1]))
         _add(index, collection, done)
-        measured = _measure(index, collection, seed, trained)
-    if index is None or (measured.probes > index.nlist // 8 and len(collection) > GROWN * trained):
+        record = _measure(index, collection, seed, trained)
+    if index is None or (record.probes > index.nlist // 8 and len(collection) > GROWN * trained):
         index = _trained(collection, seed)
         _add(index, collection, done)
-        measured = _measure(index, collection, seed, len(collection))
+        record = _measure(index, collection, seed, len(collection))
     import faiss
 
     with atomic_path(files[0]) as temporary:
         faiss.write_index(index, str(temporary))
-    write_json(files[1], asdict(measured))
-    return measured
+    write_json(files[1], asdict(record))
+    return record
 
 
 def _files(collection: Collection) -> tuple[Path, Path]:
@@ -141,14 +143,14 @@ def _files(collection: Collection) -> tuple[Path, Path]:
 
 
 def _kept(collection: Collection, files: tuple[Path, Path]) -> tuple[Any, int]:
-    """Return the index that is there and how many it was made for, if it is of the first dialogues of this one."""
+    """Return the existing index and its number of training vectors; None and 0 if it does not match the collection."""
     import faiss
 
     try:
-        measured = IndexRecord(**read_json(files[1]))
+        record = IndexRecord(**read_json(files[1]))
         index = faiss.read_index(str(files[0]))
-        if measured.fingerprint == collection.manifest.fingerprint and index.ntotal <= len(collection):
-            return index, measured.trained
+        if record.fingerprint == collection.manifest.fingerprint and index.ntotal <= len(collection):
+            return index, record.trained
     except (ArtifactError, TypeError, RuntimeError):
         pass
     return None, 0
@@ -176,13 +178,13 @@ def _add(index: Any, collection: Collection, done: Callable[[int], object]) -> N
 
 
 def _measure(index: Any, collection: Collection, seed: int, trained: int) -> IndexRecord:
-    """Look into twice as many lists until recall is reached."""
+    """Double the number of lists that a query reads until the recall is reached."""
     vectors, rows = collection.vectors, _sample(len(collection), QUERIES, seed)
     true = [set(nearest_rows(vectors, vectors[row], AT)[0].tolist()) for row in rows]
     probes = 1
     while True:
-        found = [_nearest(index, vectors, vectors[row], AT, probes=probes)[0].tolist() for row in rows]
-        recall = float(np.mean([len(one & set(other)) / len(one) for one, other in zip(true, found, strict=True)]))
+        hits = [_nearest(index, vectors, vectors[row], AT, probes=probes)[0].tolist() for row in rows]
+        recall = float(np.mean([len(best & set(hit)) / len(best) for best, hit in zip(true, hits, strict=True)]))
         if recall >= RECALL or probes >= index.nlist:
             return IndexRecord(collection.manifest.fingerprint, min(probes, index.nlist), recall, index.nlist, trained)
         probes *= 2

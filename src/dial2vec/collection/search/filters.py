@@ -1,4 +1,4 @@
-"""Which dialogues of a collection are looked at: by label, date and speaker."""
+"""Filters on the dialogues of a collection: label, date and speaker."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dial2vec.errors import CorpusError, did_you_mean
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a dialogue must have to be found.
+    """Conditions that a dialogue must meet.
 
-    :param labels: one of these; none is any.
-    :param speakers: one of these among its speakers; none is anybody.
-    :param after: ISO date or time at or after which it began, in UTC where it has no zone; None is any.
-    :param before: before which it began.
+    :param labels: accepted labels, of which the dialogue has at least one; () accepts all.
+    :param speakers: accepted speakers, of whom at least one speaks; () accepts all.
+    :param after: earliest start, an ISO date or time, in UTC unless it has a zone; None accepts all.
+    :param before: end of the accepted period, exclusive, like `after`.
     """
 
     labels: tuple[str, ...] = ()
@@ -32,9 +32,9 @@ class Filters:
     before: str | None = None
 
     def rows(self, collection: Collection) -> NDArray[np.int64] | None:
-        """Return the rows that pass, ascending, int64 [m]; None where nothing is asked.
+        """Return the rows that pass, ascending, int64 [m]; None if there is no condition.
 
-        :raises CorpusError: when a label or speaker is nobody's, a date is none, or no dialogue has a date.
+        :raises CorpusError: if no dialogue has a label or speaker, a date is invalid, or no dialogue has a date.
         """
         if self == Filters():
             return None
@@ -52,7 +52,7 @@ class Filters:
 
 
 def _has(column: pa.ChunkedArray, name: str, wanted: Sequence[str], n: int) -> NDArray[np.bool_]:
-    """Tell which lists have one of these values."""
+    """Return a mask of the lists that contain one of these values."""
     lists = column.combine_chunks()
     values = pc.list_flatten(lists)
     known = pc.unique(values).to_pylist()
@@ -62,9 +62,9 @@ def _has(column: pa.ChunkedArray, name: str, wanted: Sequence[str], n: int) -> N
                 f"no dialogue has the {name} {value!r}.{did_you_mean(value, known)} "
                 f"There are {len(known)}: {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}."
             )
-    found = np.zeros(n, dtype=bool)
-    found[pc.list_parent_indices(lists).filter(pc.is_in(values, pa.array(wanted))).to_numpy()] = True
-    return found
+    mask = np.zeros(n, dtype=bool)
+    mask[pc.list_parent_indices(lists).filter(pc.is_in(values, pa.array(wanted))).to_numpy()] = True
+    return mask
 
 
 def _moment(date: str) -> datetime:

@@ -1,4 +1,4 @@
-"""A question to a collection: encoded once, its nearest dialogues found, and the turns named that speak for them."""
+"""Search for a query: encode it, find its nearest dialogues and the turns that contribute most."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from dial2vec.encoder.windows import windows_of
 
 @dataclass(frozen=True, slots=True)
 class SpeakingTurn:
-    """A turn of a found dialogue.
+    """A turn of a hit.
 
-    :param number: from 0.
-    :param contribution: what it adds to the cosine, `dial2vec.encoder.contribution.turn_shares`.
+    :param number: number of the turn, from 0.
+    :param contribution: part of the cosine that comes from this turn (`dial2vec.encoder.contribution.shares`).
     """
 
     number: int
@@ -34,11 +34,11 @@ class SpeakingTurn:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A dialogue that was found.
+    """A dialogue found by a search.
 
-    :param cosine: of its vector and the query's, in [-1, 1].
-    :param date: when it began, ISO 8601; None where that is not known.
-    :param turns: those that speak most for it, most first.
+    :param cosine: cosine of its vector and the query's, in [-1, 1].
+    :param date: start of the dialogue, ISO 8601; None if unknown.
+    :param turns: turns that contribute most to the cosine, the highest contribution first.
     """
 
     dialogue_id: str
@@ -49,9 +49,9 @@ class Hit:
 
 
 class Search:
-    """Searches a collection by its own copy of the encoder.
+    """Search in a collection, with the collection's copy of the encoder.
 
-    :param collection: opened; what is added later is not found.
+    :param collection: open collection; dialogues added later are not found.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -68,30 +68,30 @@ class Search:
         exact: bool = False,
         n_turns: int = 3,
     ) -> list[Hit]:
-        """Return the dialogues that are most like the query, best first.
+        """Return the dialogues most similar to the query, best first.
 
-        :param query: a text, read as a dialogue of one turn, or a dialogue. One that is in the collection, by its id
-            and its words, is not its own hit.
-        :param k: how many; there are as many, where so many pass the filters.
-        :param exact: look at every vector, also where there is an index. With filters every one that passes always is.
-        :param n_turns: turns named for each.
+        :param query: text, read as a dialogue of one turn, or a dialogue. A dialogue of the collection, with the same
+            id and words, is not its own hit.
+        :param k: number of hits; fewer if fewer dialogues pass the filters.
+        :param exact: compare all vectors even if there is an index. A search with filters always does.
+        :param n_turns: number of turns per hit.
         """
         dialogue = Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
         vector = unit_vector(self.encoder.encode(dialogue))
         own = self._own(dialogue)
         rows = (filters or Filters()).rows(self.collection)
-        found, cosines = self._nearest(vector, k + (own is not None), rows, exact=exact)
-        best = [(int(row), float(c)) for row, c in zip(found, cosines, strict=True) if row != own][:k]
+        hits = zip(*self._nearest(vector, k + (own is not None), rows, exact=exact), strict=True)
+        best = [(int(row), float(cosine)) for row, cosine in hits if row != own][:k]
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
-        # All at once: one after the other they would take most of the time of a query.
+        # All in one batch: read singly, they would take most of the time of a query.
         reads = self.encoder.read_turns(windows_of(self.encoder.tokens, dialogues), batch_size=32)
         return [
-            Hit(one.dialogue_id, cosine, one.labels, one.date, self._speaking(one, read, vector, n_turns))
-            for one, read, (_, cosine) in zip(dialogues, reads, best, strict=True)
+            Hit(hit.dialogue_id, cosine, hit.labels, hit.date, self._speaking(hit, read, vector, n_turns))
+            for hit, read, (_, cosine) in zip(dialogues, reads, best, strict=True)
         ]
 
     def _own(self, dialogue: Dialogue) -> int | None:
-        """Return the row of this very dialogue; another one may have its id."""
+        """Return the row with the same id and turns; None if there is no such dialogue."""
         row = self.collection.row_of.get(dialogue.dialogue_id)
         return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
 
@@ -100,16 +100,17 @@ class Search:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         vectors = self.collection.vectors
         if rows is None and self.approximate is not None and not exact:
-            found = self.approximate.nearest(vectors, vector, k)
-            if len(found[0]) >= min(k, len(vectors)):
-                return found
+            hits = self.approximate.nearest(vectors, vector, k)
+            if len(hits[0]) >= min(k, len(vectors)):
+                return hits
         return nearest_rows(vectors, vector, k, rows=rows)
 
     def _speaking(
         self, dialogue: Dialogue, read: ReadTurns, vector: NDArray[np.float32], n: int
     ) -> tuple[SpeakingTurn, ...]:
-        found = shares(self.encoder, read, towards=vector)
-        order = np.argsort(-found, kind="stable")[:n]
+        contributions = shares(self.encoder, read, towards=vector)
+        order = np.argsort(-contributions, kind="stable")[:n]
         return tuple(
-            SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(found[at])) for at in order
+            SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(contributions[at]))
+            for at in order
         )

@@ -1,4 +1,4 @@
-"""What a search found, for a terminal and for programs."""
+"""Hits of a search as text for a terminal and as records for programs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BOLD, PLAIN = "\033[1m", "\033[0m"
 
 
 def hits_as_text(hits: Sequence[Hit], *, bold: bool, width: int | None = None) -> str:
-    """Return the hits with the turns that speak for them, as many columns wide as the terminal is.
+    """Return the hits and their turns as text, as wide as the terminal.
 
-    :param bold: mark the turn that speaks most by a terminal's bold letters; otherwise by `>`.
+    :param bold: True to print the turn with the highest contribution in bold; False to mark it by `>`.
     """
     width = width or min(shutil.get_terminal_size().columns, 120)
     return "\n".join(line for place, hit in enumerate(hits, start=1) for line in _lines(place, hit, bold, width))
@@ -26,7 +26,7 @@ def _lines(place: int, hit: Hit, bold: bool, width: int) -> list[str]:
     about = printable(", ".join([*hit.labels, *([hit.date] if hit.date else [])]))
     lines = [f"{place:3d}. {hit.cosine:.3f}  {printable(hit.dialogue_id)}{f'  ({about})' if about else ''}"]
     best = max((turn.contribution for turn in hit.turns), default=0.0)
-    for turn in sorted(hit.turns, key=lambda one: one.number):
+    for turn in sorted(hit.turns, key=lambda turn: turn.number):
         marked = turn.contribution == best
         text = textwrap.shorten(
             printable(f"{turn.number + 1}. {turn.speaker}: {turn.text}"), width - 9, placeholder=" ..."
@@ -37,10 +37,10 @@ def _lines(place: int, hit: Hit, bold: bool, width: int) -> list[str]:
 
 
 def hit_as_record(hit: Hit) -> dict[str, Any]:
-    """Return a hit as JSON would have it; turns are numbered from 0."""
+    """Return a hit as a JSON record; turns are numbered from 0."""
     turns = [
         {"turn": turn.number, "speaker": turn.speaker, "text": turn.text, "contribution": round(turn.contribution, 6)}
         for turn in hit.turns
     ]
-    found = {"dialogue_id": hit.dialogue_id, "cosine": round(hit.cosine, 6), "labels": list(hit.labels)}
-    return found | {"date": hit.date, "turns": turns}
+    record = {"dialogue_id": hit.dialogue_id, "cosine": round(hit.cosine, 6), "labels": list(hit.labels)}
+    return record | {"date": hit.date, "turns": turns}
