@@ -62,7 +62,7 @@ def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
     ("method", "address", "body", "said"),
     [
         ("GET", "/dialogue/40", None, "0 to 39"),
-        ("GET", "/search?words=%20&by=words", None, "nothing to search for"),
+        ("GET", "/search?words=%20&by=words", None, "no words to search for"),
         ("GET", "/search?words=a&by=smell", None, "by words or by meaning"),
         ("POST", "/openings", b"[1", "not JSON"),
         ("POST", "/openings", b"[" * 100_000, "not JSON"),

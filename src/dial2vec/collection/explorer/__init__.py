@@ -1,1 +1,1 @@
-"""The explorer: a map of the dialogues of a collection on a web page, to search, select and read."""
+"""The explorer: a web page with a map of a collection's dialogues, to search, select and read them."""

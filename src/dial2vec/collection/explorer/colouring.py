@@ -1,4 +1,4 @@
-"""What the points are coloured by: labels, clusters, time."""
+"""Colours of the points, by label, cluster or time."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dial2vec.collection import Collection
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.report.pictures import COLOURS
 
-# The colours of the house twice, as discs, and as rings in a shade of their own; more cannot be told apart.
+# Each colour twice, as disc and as ring in another shade; more groups cannot be told apart.
 MOST_NAMED = 2 * len(COLOURS)
-# From blue, the oldest, to yellow: told apart by lightness too, and seen on a white and on a near-black page.
+# From blue, the oldest, to yellow: they differ in lightness too, and are visible on white and on near-black.
 TIMES = ("#4f5bd5", "#7a52d1", "#9b4bc4", "#b847ae", "#cf4a92", "#e05675", "#ea6a57", "#ee823c", "#e99c27", "#d9b620")
 GREY = "#8b949e"
-# From fine to coarse; the first that leaves no more periods than there are colours is taken.
+# From fine to coarse; the first with no more periods than colours is used.
 PERIODS = ("D", "W", "M", "Q", "Y")
 
 
@@ -29,13 +29,13 @@ PERIODS = ("D", "W", "M", "Q", "Y")
 class Colouring:
     """One way to colour the points.
 
-    :param title: such as "label".
-    :param names: of the groups, in the order of the legend.
-    :param counts: dialogues of each.
-    :param colours: of each, such as "#3b82f6".
-    :param marks: of each, "disc" or "ring".
-    :param codes: uint8 [n], place of each dialogue's group in `names`.
-    :param groups: what is said of each dialogue: its group, also where the legend does not name it; maybe empty.
+    :param title: title, such as "label".
+    :param names: names of the groups, in the order of the legend.
+    :param counts: number of dialogues per group.
+    :param colours: colour per group, such as "#3b82f6".
+    :param marks: mark per group, "disc" or "ring".
+    :param codes: index of each dialogue's group in `names`, uint8 [n].
+    :param groups: group of each dialogue for its description, even if the legend does not name it; () for none.
     """
 
     title: str
@@ -48,24 +48,24 @@ class Colouring:
 
 
 def colourings(collection: Collection, rows: NDArray[np.int64]) -> list[Colouring]:
-    """Return the ways in which these dialogues can be coloured, at least one.
+    """Return the possible colourings of these dialogues, at least one.
 
-    :raises ArtifactError: when the folder `clusters` of the collection cannot be read.
+    :raises ArtifactError: if the folder `clusters` of the collection cannot be read.
     """
     table = collection.rows.take(rows)
-    labels = [", ".join(found) for found in table["labels"].to_pylist()]
+    labels = [", ".join(names) for names in table["labels"].to_pylist()]
     clusters = _clusters(collection.folder / "clusters", table["dialogue_id"].to_pylist())
     dates = table["date"].to_pandas()
-    found = [
+    ways = [
         *([_largest("label", labels, missing="no label")] if any(labels) else []),
         *([_largest("cluster", clusters, missing="no cluster")] if any(clusters) else []),
         *([_periods(dates)] if dates.notna().any() else []),
     ]
-    return found or [_with_grey("nothing", [0] * len(rows), ["dialogues"], COLOURS[:1], ("", ""))]
+    return ways or [_with_grey("nothing", [0] * len(rows), ["dialogues"], COLOURS[:1], ("", ""))]
 
 
 def _largest(title: str, groups: Sequence[str], *, missing: str) -> Colouring:
-    """Name the largest groups, and bring the rest together in grey; an empty name is none."""
+    """Name the largest groups and join the rest in grey; "" means no group."""
     sizes = Counter(name for name in groups if name)
     ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
     named = ranked[: MOST_NAMED if len(ranked) <= MOST_NAMED else MOST_NAMED - 1]
@@ -83,9 +83,9 @@ def _periods(dates: pd.Series) -> Colouring:
         names = sorted(periods.dropna().unique())
         if len(names) <= len(TIMES):
             break
-    # More years than colours are brought together.
-    together = -(-len(names) // len(TIMES))
-    groups = [names[first : first + together] for first in range(0, len(names), together)]
+    # If there are more years than colours, consecutive years are joined.
+    joined = -(-len(names) // len(TIMES))
+    groups = [names[first : first + joined] for first in range(0, len(names), joined)]
     places = {period: place for place, group in enumerate(groups) for period in group}
     titles = [str(group[0]) if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups]
     spread = np.linspace(0, len(TIMES) - 1, len(groups)).round().astype(int)
@@ -96,28 +96,28 @@ def _periods(dates: pd.Series) -> Colouring:
 def _with_grey(
     title: str, codes: list[int], names: Sequence[str], colours: Sequence[str], grey: tuple[str, str]
 ) -> Colouring:
-    """Give the codes -1 and -2 entries in grey, behind the others, where they occur."""
-    found, last = np.array(codes, dtype=np.int64), len(names)
+    """Add grey groups at the end for the codes -1 and -2, if they occur."""
+    groups, last = np.array(codes, dtype=np.int64), len(names)
     names, colours = list(names), list(colours)
     for code, name in zip((-1, -2), grey, strict=True):
-        if (found == code).any():
-            found[found == code] = last
+        if (groups == code).any():
+            groups[groups == code] = last
             names.append(name)
             colours.append(GREY)
             last += 1
-    counts = np.bincount(found, minlength=last)
+    counts = np.bincount(groups, minlength=last)
     marks = ["ring" if len(COLOURS) <= place and colour != GREY else "disc" for place, colour in enumerate(colours)]
-    return Colouring(title, tuple(names), tuple(counts.tolist()), tuple(colours), tuple(marks), found.astype(np.uint8))
+    return Colouring(title, tuple(names), tuple(counts.tolist()), tuple(colours), tuple(marks), groups.astype(np.uint8))
 
 
 def _clusters(folder: Path, dialogue_ids: Sequence[str]) -> list[str]:
-    """Return the name of each dialogue's cluster, an empty one for those that are in none."""
+    """Return the name of each dialogue's cluster; "" for a dialogue without a cluster."""
     path = folder / "assignment.parquet"
     if not path.exists():
         return [""] * len(dialogue_ids)
     try:
         table = pq.read_table(path, columns=["dialogue_id", "name"])
     except (OSError, ValueError, KeyError) as error:
-        raise ArtifactError(f"{folder} cannot be read ({error}). Make the clusters anew, or remove it.") from error
+        raise ArtifactError(f"{folder} cannot be read ({error}). Make the clusters again, or remove it.") from error
     names = dict(zip(table["dialogue_id"].to_pylist(), table["name"].to_pylist(), strict=True))
     return [names.get(name, "") for name in dialogue_ids]

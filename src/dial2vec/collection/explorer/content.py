@@ -1,4 +1,4 @@
-"""What the page is given: where the points are, what they are coloured by, and what is asked for later."""
+"""The data of the page as JSON: places and colours of the points, and dialogues for a page without a server."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ OPENING_TURNS, OPENING_CHARACTERS = 2, 90
 
 
 def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what the page draws, as JSON: arrays of numbers are base64 of their bytes, the least significant first.
+    """Return the data of the map and the legend for JSON; arrays are base64 of their little-endian bytes.
 
-    :param rows: int64 [n], those of the collection that are on the page, in their order there.
+    :param rows: rows of the collection in the order of the page, int64 [n].
     """
     table = collection.rows.take(rows)
     shown = [("trained", collection.manifest.model, maps.trained)]
@@ -36,35 +36,35 @@ def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict
         "ids": table["dialogue_id"].to_pylist(),
         "dates": ["" if date is None else f"{date:%Y-%m-%d}" for date in table["date"].to_pylist()],
         "maps": [
-            {"title": title, "encoder": name, "points": _packed(one.points[rows].astype("<f4"))}
-            for title, name, one in shown
+            {"title": title, "encoder": name, "points": _packed(drawn.points[rows].astype("<f4"))}
+            for title, name, drawn in shown
         ],
         "colourings": [
             {
-                "title": one.title,
-                "names": one.names,
-                "counts": one.counts,
-                "colours": one.colours,
-                "marks": one.marks,
-                "codes": _packed(one.codes),
+                "title": way.title,
+                "names": way.names,
+                "counts": way.counts,
+                "colours": way.colours,
+                "marks": way.marks,
+                "codes": _packed(way.codes),
             }
-            for one in ways
+            for way in ways
         ],
-        "details": [_told(one.groups) for one in ways if one.groups],
+        "details": [_coded(way.groups) for way in ways if way.groups],
     }
 
 
 def whole_content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what a page without a server needs: `content`, the dialogues, and the ten most similar of each."""
+    """Return the data of a page without a server: `content`, the dialogues, and the ten most similar of each."""
     units = np.asarray(collection.vectors[rows])
     count = min(SIMILAR, len(rows) - 1)
     similar = nearest_others(units, k=count) if count else np.zeros((len(rows), 0), dtype=np.int32)
-    # One column of neighbours at a time: all at once would be ten times the vectors.
+    # One column of neighbours at a time: all at once would take ten times the memory of the vectors.
     cosines = np.zeros((len(rows), count), dtype="<f4")
     for place in range(count):
         cosines[:, place] = (units * units[similar[:, place]]).sum(axis=1)
     return content(collection, maps, rows) | {
-        "records": [one.to_record() for one in collection.dialogues(rows.tolist())],
+        "records": [dialogue.to_record() for dialogue in collection.dialogues(rows.tolist())],
         "similar": {
             "count": count,
             "rows": _packed(similar.astype("<i4")),
@@ -73,27 +73,27 @@ def whole_content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -
     }
 
 
-def packed(found: dict[str, Any]) -> str:
-    """Return content as text that can stand in any element of a page: base64 of packed JSON, which has no "<"."""
-    return base64.b64encode(gzip.compress(to_json(found), mtime=0)).decode()
+def packed(data: dict[str, Any]) -> str:
+    """Return data as base64 of gzipped JSON: it has no "<", so it is safe in any element of a page."""
+    return base64.b64encode(gzip.compress(to_json(data), mtime=0)).decode()
 
 
-def to_json(found: dict[str, Any]) -> bytes:
-    """Return content as JSON without blanks."""
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":")).encode()
+def to_json(data: dict[str, Any]) -> bytes:
+    """Return data as JSON without blanks."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
 
 
 def openings(dialogues: Iterable[Dialogue]) -> list[list[list[str]]]:
-    """Return the first turns of dialogues, `[[[speaker, text], ...], ...]`, cut to what a line of a list holds."""
-    short = [excerpt(one, turns=OPENING_TURNS, characters=OPENING_CHARACTERS) for one in dialogues]
-    return [[[turn.speaker, turn.text] for turn in one.turns] for one in short]
+    """Return the first turns of dialogues, `[[[speaker, text], ...], ...]`, cut to the length of a line in the list."""
+    short = [excerpt(dialogue, turns=OPENING_TURNS, characters=OPENING_CHARACTERS) for dialogue in dialogues]
+    return [[[turn.speaker, turn.text] for turn in dialogue.turns] for dialogue in short]
 
 
-def _told(groups: Sequence[str]) -> dict[str, Any]:
-    # Not by an array of texts, which gives each the room of the longest.
+def _coded(groups: Sequence[str]) -> dict[str, Any]:
+    # Not by an array of texts, in which each text takes the space of the longest.
     names = sorted(set(groups))
     places = {name: place for place, name in enumerate(names)}
-    return {"names": names, "codes": _packed(np.array([places[one] for one in groups], dtype="<i4"))}
+    return {"names": names, "codes": _packed(np.array([places[group] for group in groups], dtype="<i4"))}
 
 
 def _packed(values: NDArray[Any]) -> str:

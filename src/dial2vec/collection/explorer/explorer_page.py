@@ -1,4 +1,4 @@
-"""The page of the explorer: one file that holds its style and its scripts, and allows no others."""
+"""The page of the explorer: one file with its style and scripts, which allows no others."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from dial2vec.collection.explorer.maps import SEED, Maps
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
-# In the order in which they need each other.
+# In the order in which they depend on each other.
 SCRIPTS = ("sources.js", "list.js", "points.js", "gestures.js", "reader.js", "legend.js", "tip.js", "explorer.js")
-# Of these a page is some 10 to 30 MB, which a browser opens in a few seconds.
+# Such a page has 10 to 30 MB, which a browser opens in a few seconds.
 MOST_DIALOGUES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class StaticPage:
-    """A page that was written.
+    """Result of `write_page`.
 
-    :param dialogues: on it.
-    :param left_out: dialogues beyond 20,000, drawn by lot.
-    :param bytes: its size.
+    :param dialogues: number of dialogues on the page.
+    :param left_out: number of dialogues left out at random.
+    :param bytes: size of the page.
     """
 
     dialogues: int
@@ -40,9 +40,9 @@ class StaticPage:
 def write_page(
     path: Path, collection: Collection, maps: Maps, *, most: int = MOST_DIALOGUES, seed: int = SEED
 ) -> StaticPage:
-    """Write the explorer as one file, atomically: it needs neither a server nor a network.
+    """Write the explorer as one file that needs neither server nor network, atomically.
 
-    :param most: dialogues on it at most; of more so many are drawn by lot.
+    :param most: largest number of dialogues on the page; if there are more, a random sample is used.
     """
     rows = np.arange(len(collection))
     if len(rows) > most:
@@ -54,10 +54,10 @@ def write_page(
 
 
 def render_explorer(title: str, *, content: str = "") -> str:
-    """Return the page.
+    """Return the page as HTML.
 
     :param title: name of the collection.
-    :param content: result of `content.packed` for a page without a server; empty for a page with a server.
+    :param content: result of `content.packed` for a page without a server; "" for a page with a server.
     """
     environment = templates("dial2vec.collection.explorer")
     style = environment.get_template("explorer.css").render()
@@ -85,5 +85,5 @@ def _source(name: str) -> str:
 
 
 def _hash(source: str) -> str:
-    """Return how a policy names an inline element that may be used."""
+    """Return the hash by which a content policy allows an inline element."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}'"

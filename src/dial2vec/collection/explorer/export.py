@@ -1,4 +1,4 @@
-"""Dialogues that were selected, as a file to work on with: JSON Lines or CSV."""
+"""Selected dialogues as a file: JSON Lines or CSV."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Callable, Iterable, Iterator
 
 from dial2vec.dialogue import Dialogue
 
-# One row per turn, as `dial2vec import` reads it: a column that counts turns would be taken for their times.
+# One row per turn, as `dial2vec import` reads it. It would take a column of turn numbers for times.
 COLUMNS = ("dialogue_id", "date", "labels", "speaker", "text")
-# A spreadsheet takes what begins so for a formula, which could send away what stands beside it.
+# A spreadsheet reads cells with these first characters as formulas, which could send other cells away.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_lines(dialogues: Iterable[Dialogue]) -> Iterator[str]:
-    """Yield a line per dialogue, in the form that `dial2vec.dialogue.read_dialogues` reads."""
+    """Yield a line per dialogue, in the format of `dial2vec.dialogue.read_dialogues`."""
     for dialogue in dialogues:
         yield json.dumps(dialogue.to_record(), ensure_ascii=False) + "\n"
 
 
 def comma_separated(dialogues: Iterable[Dialogue]) -> Iterator[str]:
-    """Yield the heading, then the rows of each dialogue: one per turn, several labels with "; " between them.
+    """Yield the header, then the rows of each dialogue, one per turn; labels are joined by "; ".
 
-    A cell that a spreadsheet would take for a formula has ' in front.
+    A cell that a spreadsheet would take for a formula starts with '.
     """
     yield _rows([COLUMNS])
-    for one in dialogues:
-        about = (one.dialogue_id, one.date or "", "; ".join(one.labels))
-        yield _rows([(*about, turn.speaker, turn.text) for turn in one.turns])
+    for dialogue in dialogues:
+        about = (dialogue.dialogue_id, dialogue.date or "", "; ".join(dialogue.labels))
+        yield _rows([(*about, turn.speaker, turn.text) for turn in dialogue.turns])
 
 
 def _rows(rows: Iterable[tuple[str, ...]]) -> str:

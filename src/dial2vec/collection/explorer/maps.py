@@ -1,4 +1,4 @@
-"""Maps of a collection, kept in its folder: what lies on one stays where it is when the collection grows."""
+"""Maps of a collection, stored in its folder: points do not move when the collection grows."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, folder_lock
 
 SEED = 42
-# It takes minutes, and a map of more would show no more: the others are placed among these, so many at a time.
+# Most dialogues that a map is fitted to, which takes minutes; the others are placed among them, in blocks.
 MOST_FITTED, BLOCK = 100_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionMap:
-    """Where the dialogues of a collection are.
+    """Places of the dialogues of a collection.
 
-    :param points: float32 [n, 2], in the order of the collection.
-    :param fitted: int64, rows of the dialogues that the map was made of; the others were placed among them.
+    :param points: places in the order of the collection, float32 [n, 2].
+    :param fitted: rows of the dialogues that the map was fitted to, int64; the others were placed among them.
     """
 
     points: Points
@@ -37,9 +37,9 @@ class CollectionMap:
 class Maps:
     """The maps of a collection.
 
-    :param trained: by the encoder of the collection.
-    :param start: by the encoder that it is compared with, turned to lie as close as it can to the first; or None.
-    :param start_name: of that encoder.
+    :param trained: map by the encoder of the collection.
+    :param start: map by the other encoder, aligned with the first map; None without a comparison.
+    :param start_name: name of the other encoder.
     """
 
     trained: CollectionMap
@@ -50,54 +50,54 @@ class Maps:
 def maps_of(
     collection: Collection, *, start: str | None = None, anew: bool = False, seed: int = SEED, progress: bool = True
 ) -> Maps:
-    """Return the maps of a collection, which are made if they are not there, and grow if it has grown.
+    """Return the maps of a collection; missing maps are made, and new dialogues are placed on existing maps.
 
-    :param start: name or folder of an encoder to compare with. It reads all dialogues, once; a run that was killed goes
-        on. None is the one of the last time, if there was one.
-    :param anew: make new maps, in which everything may lie elsewhere.
-    :raises ArtifactError: when the collection is empty, or a kept map is none of it.
-    :raises ModelError: when `start` cannot be loaded.
+    :param start: name or folder of an encoder to compare with, which reads all dialogues once; a killed run resumes.
+        None uses the encoder of the last run, if there was one.
+    :param anew: True to make new maps, on which every point may move.
+    :raises ArtifactError: if the collection is empty, or a stored map does not belong to it.
+    :raises ModelError: if `start` cannot be loaded.
     """
     if not len(collection):
         raise ArtifactError(f"{collection.folder} holds no dialogues. Add some, and look again.")
     folder = collection.folder / "map"
     with folder_lock(folder, "makes the map of"):
         if anew:
-            # The second is turned to the first, and says nothing without it.
+            # The second map is aligned with the first, so both go.
             for name in ("trained.npz", "start.npz"):
                 (folder / name).unlink(missing_ok=True)
         trained = _map(folder / "trained.npz", collection, seed=seed, progress=progress)
         other = read_by_start(collection, folder / "start", start, progress=progress)
         if other is None:
             return Maps(trained)
-        beside = _map(folder / "start.npz", other, seed=seed, progress=progress, like=trained.points)
-    return Maps(trained, beside, other.manifest.model)
+        compared = _map(folder / "start.npz", other, seed=seed, progress=progress, like=trained.points)
+    return Maps(trained, compared, other.manifest.model)
 
 
 def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like: Points | None = None) -> CollectionMap:
-    """Read a map, make it where there is none, add what came since, and keep it.
+    """Read a map or make it, place new dialogues on it, and store it.
 
-    :param like: the map that a new one is turned to.
+    :param like: map to align a new map with.
     """
-    found = _read(path, collection) if path.exists() else None
-    if found is not None and len(found.points) == len(collection):
-        return found
+    drawn = _read(path, collection) if path.exists() else None
+    if drawn is not None and len(drawn.points) == len(collection):
+        return drawn
     units = collection.vectors
-    if found is None:
-        found = _fitted(units, seed=seed, progress=progress)
-        found = found if like is None else replace(found, points=aligned(found.points, like))
+    if drawn is None:
+        drawn = _fitted(units, seed=seed, progress=progress)
+        drawn = drawn if like is None else replace(drawn, points=aligned(drawn.points, like))
     else:
-        known = np.asarray(units[found.fitted])
-        more = place(units[len(found.points) :], known, found.points[found.fitted])
-        found = replace(found, points=np.concatenate([found.points, more]))
+        known = np.asarray(units[drawn.fitted])
+        more = place(units[len(drawn.points) :], known, drawn.points[drawn.fitted])
+        drawn = replace(drawn, points=np.concatenate([drawn.points, more]))
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         content = _content(collection, len(collection))
-        np.savez(handle, points=found.points, fitted=found.fitted, content=content)
-    return found
+        np.savez(handle, points=drawn.points, fitted=drawn.fitted, content=content)
+    return drawn
 
 
 def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> CollectionMap:
-    """Make a map of so many as it takes, and place the others among them."""
+    """Fit a map to at most 100,000 vectors, and place the others among them."""
     n = len(units)
     fitted = np.arange(n)
     if n > MOST_FITTED:
@@ -119,11 +119,11 @@ def _read(path: Path, collection: Collection) -> CollectionMap:
         raise ArtifactError(f"{path} cannot be read ({error}). Make a new map: --anew.") from error
     if len(points) > len(collection) or _content(collection, len(points)) != content:
         raise ArtifactError(
-            f"{path} is a map of other dialogues than {collection.folder} holds. Make a new one: --anew."
+            f"{path} is a map of other dialogues than those of {collection.folder}. Make a new map: --anew."
         )
     return CollectionMap(points, fitted)
 
 
 def _content(collection: Collection, count: int) -> str:
-    """Identify the first dialogues of a collection."""
+    """Return a hash of the first `count` dialogues of a collection."""
     return hashlib.sha256(collection.rows["content"][:count].to_numpy().tobytes()).hexdigest()

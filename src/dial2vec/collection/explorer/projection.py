@@ -1,4 +1,4 @@
-"""Many vectors to points on a map that new ones join without moving the old."""
+"""Projection of many vectors onto a map, and placing of new vectors without moving the old points."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from dial2vec.evaluation.report.projection import (
 
 Points = NDArray[np.float32]
 
-# Nearest dialogues whose places say where a new one belongs.
+# Nearest dialogues that determine the place of a new one.
 NEAREST = 10
-# Steps of t-SNE with its clusters drawn together, then as they are; and between two looks at how far it is.
+# Steps of t-SNE with early exaggeration, steps after it, and steps per update of the progress bar.
 EARLY, LATE, EVERY = 250, 500, 25
-# From so many on, interpolating on a grid is faster than a tree.
+# Number of vectors from which interpolation on a grid is faster than a tree.
 FEWEST_FOR_GRID = 10_000
 
 
 def lay_out_many(units: NDArray[np.float32], *, seed: int, progress: bool = False) -> Points:
     """Place vectors in two dimensions by t-SNE of their principal components; float32 [n, 2] around 0.
 
-    The same seed gives the same bytes on one machine, whatever the number of processors: one thread does it all,
-    because several add up in whatever order they finish. Source: Linderman et al. 2019 (FIt-SNE), by openTSNE.
+    The same seed gives the same bytes on one machine. One thread does all the work, because several threads would add
+    in varying order. Source: Linderman et al. 2019 (FIt-SNE), by openTSNE.
 
-    :param units: float32 [n, d] of length 1; with n under 30, d under 3 or all of them equal, two principal components
-        are taken as they are.
-    :param progress: show a progress bar, where standard error is a terminal.
+    :param units: vectors of length 1, float32 [n, d]. If n is below 30, d is below 3 or all are equal, the points are
+        the first two principal components.
+    :param progress: True for a progress bar if standard error is a terminal.
     """
     coincide = np.ptp(units, axis=0).max(initial=0) < 1e-6
     if len(units) < FEWEST_FOR_TSNE or units.shape[1] < 3 or coincide:
         return project(units, seed).astype(np.float32)
-    from openTSNE import TSNE  # heavy, and a map that is kept does not need it
+    from openTSNE import TSNE  # heavy, and not needed for a stored map
 
     steps = tqdm(total=EARLY + LATE, unit="step", disable=None if progress else True, leave=False)
     with threadpool_limits(limits=1), steps as bar:
         reduced = PCA(min(COMPONENTS_BEFORE_TSNE, *units.shape), random_state=seed).fit_transform(units)
-        way = TSNE(
+        tsne = TSNE(
             perplexity=min(PERPLEXITY, (len(units) - 1) / 3),
             initialization="pca",
             negative_gradient_method="fft" if len(units) >= FEWEST_FOR_GRID else "bh",
@@ -55,24 +55,23 @@ def lay_out_many(units: NDArray[np.float32], *, seed: int, progress: bool = Fals
             callbacks=lambda *_: bar.update(EVERY) and None,
             callbacks_every_iters=EVERY,
         )
-        points = np.asarray(way.fit(reduced))
+        points = np.asarray(tsne.fit(reduced))
     return (points - points.mean(axis=0)).astype(np.float32)
 
 
 def place(
     new: NDArray[np.float32], units: NDArray[np.float32], points: Points, *, nearest: int = NEAREST, block: int = 1024
 ) -> Points:
-    """Place vectors on a map that is there, each at the median of its nearest by cosine; float32 [m, 2].
+    """Place vectors on an existing map, each at the median of its nearest by cosine; float32 [m, 2].
 
-    A point depends on no other new one, and never lies outside what the map spans. A mean would lie in the empty middle
-    where some of the nearest are far off on the map; openTSNE's own placing, which moves on from the median, was no
-    better (docs/explorer.md).
+    The place does not depend on other new vectors, and lies within the map. A mean could lie in an empty middle between
+    distant neighbours. openTSNE's own placing, which starts from the median, was not better (docs/explorer.md).
 
-    :param new: float32 [m, d] of length 1.
-    :param units: float32 [n, d] of length 1, n at least 1: what the map was made of.
-    :param points: float32 [n, 2], where these are.
-    :param nearest: how many of them count.
-    :param block: rows taken at a time; the memory is some two times `block` x n float32.
+    :param new: new vectors of length 1, float32 [m, d].
+    :param units: vectors of length 1 that the map was fitted to, float32 [n, d], n at least 1.
+    :param points: their points, float32 [n, 2].
+    :param nearest: number of nearest vectors for the median.
+    :param block: rows per block; memory is about 2 x `block` x n float32.
     """
     placed = np.empty((len(new), 2), dtype=np.float32)
     count = min(nearest, len(units))
@@ -85,9 +84,9 @@ def place(
 
 
 def aligned(points: Points, other: Points) -> Points:
-    """Return a map turned, mirrored and brought to the size of another of the same dialogues; float32 [n, 2].
+    """Turn, mirror and scale a map to match another map of the same dialogues; float32 [n, 2].
 
-    What still differs is what the two encoders see differently. Source: Procrustes analysis (Schönemann 1966).
+    The remaining differences come from the encoders. Source: Procrustes analysis (Schönemann 1966).
     """
     centre = other.mean(axis=0)
     turned = turn_like(points.astype(np.float64), other.astype(np.float64))

@@ -1,4 +1,4 @@
-"""The explorer on this machine's own address: the page, and what it asks for."""
+"""The explorer's server, for this machine only: the page and the answers to its requests."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.operation.serving.keeper import address_of, listen
 
-# By another name a page of somebody else's could reach this one through the browser of who looks at it.
+# With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
-# Searched by meaning everything is similar in some degree; so many are shown.
+# Number of results of a search by meaning, since every dialogue is similar to some degree.
 CLOSEST = 100
 MOST_OPENINGS = 200
 MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
@@ -48,11 +48,11 @@ HEADERS = {
 
 
 class WrongRequestError(ValueError):
-    """A request that cannot be answered; the message says why in one sentence."""
+    """A request that cannot be answered; the message gives the reason in one sentence."""
 
 
 class Explorer:
-    """Answers what the page asks about a collection, as it was when this was made."""
+    """Answers the requests of the page; dialogues that are added later do not show."""
 
     def __init__(self, collection: Collection, maps: Maps) -> None:
         self.collection, self.maps = collection, maps
@@ -66,36 +66,36 @@ class Explorer:
         return DialogueEncoder.from_pretrained(self.collection.model)
 
     def page(self, _: Request) -> Response:
-        """Return the page itself."""
+        """Return the page."""
         return HTMLResponse(self._page)
 
     def content(self, _: Request) -> Response:
-        """Return what it draws."""
+        """Return the data of the map and the legend."""
         return Response(self._content, media_type="application/json")
 
     def dialogue(self, request: Request) -> Response:
-        """Return one dialogue and the rows of the most similar, with their cosines."""
-        [row] = self._there([request.path_params["row"]])
-        [found] = self.collection.dialogues([row])
-        # It is its own nearest, though not first among equal ones.
+        """Return a dialogue, and the rows and cosines of the most similar ones."""
+        [row] = self._checked([request.path_params["row"]])
+        [dialogue] = self.collection.dialogues([row])
+        # One more than needed, because the dialogue itself is among the nearest, though not always first.
         rows, cosines = nearest_rows(self.collection.vectors, self.collection.vectors[row], SIMILAR + 1)
         others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
-        return JSONResponse({"record": found.to_record(), "similar": others[:SIMILAR]})
+        return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]})
 
     def search(self, request: Request) -> Response:
-        """Return the rows of the dialogues that have these words, or are closest to what they mean."""
-        words, how = request.query_params.get("words", ""), request.query_params.get("by", "")
+        """Return the rows of the dialogues with these words, or of those closest in meaning."""
+        words, kind = request.query_params.get("words", ""), request.query_params.get("by", "")
         if not words.strip():
-            raise WrongRequestError("there is nothing to search for; expected some words.")
-        if how == "words":
+            raise WrongRequestError("there are no words to search for; expected at least one.")
+        if kind == "words":
             return JSONResponse({"rows": self._texts.rows_with(words).tolist()})
-        if how != "meaning":
-            raise WrongRequestError(f"found the search by {how[:40]!r}; expected by words or by meaning.")
+        if kind != "meaning":
+            raise WrongRequestError(f"found the search by {kind[:40]!r}; expected by words or by meaning.")
         rows, cosines = nearest_rows(self.collection.vectors, self._vector(words), CLOSEST)
         return JSONResponse({"rows": rows.tolist(), "cosines": cosines.round(4).tolist()})
 
     def openings(self, rows: list[int]) -> Response:
-        """Return how these dialogues begin."""
+        """Return the first turns of these dialogues."""
         if len(rows) > MOST_OPENINGS:
             raise WrongRequestError(f"found {len(rows)} rows; expected at most {MOST_OPENINGS} at a time.")
         return JSONResponse(openings(self.collection.dialogues(rows)))
@@ -108,24 +108,24 @@ class Explorer:
         return StreamingResponse(_blocks(lines), media_type=MEDIA[form])
 
     def rows(self, body: bytes) -> list[int]:
-        """Read the rows that a request names.
+        """Read the rows in the body of a request.
 
-        :raises WrongRequestError: when it is no list of them, or one is not there.
+        :raises WrongRequestError: if the body is no list of rows of the collection.
         """
         try:
-            found = json.loads(body)
+            rows = json.loads(body)
         except (ValueError, RecursionError):
             raise WrongRequestError("the body is not JSON; expected a list of rows.") from None
-        return self._there(found)
+        return self._checked(rows)
 
-    def _there(self, rows: object) -> list[int]:
+    def _checked(self, rows: object) -> list[int]:
         last = len(self.collection) - 1
         if not isinstance(rows, list) or not all(type(row) is int and 0 <= row <= last for row in rows):
             raise WrongRequestError(f"expected rows of the collection, whole numbers from 0 to {last}.")
         return rows
 
     def _vector(self, words: str) -> NDArray[np.float32]:
-        # One at a time: an encoding uses every processor already.
+        # One encoding at a time, because it uses every processor.
         with self._turn:
             return unit_vector(self._encoder.encode(Dialogue("search", (Turn("anyone", words.strip()),))))
 
@@ -153,7 +153,7 @@ def application(collection: Collection, maps: Maps) -> ASGIApp:
 
 
 def with_headers(app: ASGIApp) -> ASGIApp:
-    """Add to every answer what tells a browser to keep it from other pages, and answer those nothing but the page."""
+    """Add headers that keep answers from other pages, and refuse requests of other pages except for the page itself."""
     added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -164,8 +164,8 @@ def with_headers(app: ASGIApp) -> ASGIApp:
 
         from_elsewhere = (b"sec-fetch-site", b"cross-site") in scope.get("headers", ())
         if from_elsewhere and scope["path"] != "/":
-            # It could not read the answer, but would keep the machine busy.
-            await PlainTextResponse("another page may not ask this", status_code=403)(scope, receive, send_more)
+            # The other page could not read the answer, but would keep the machine busy.
+            await PlainTextResponse("other pages may not ask this", status_code=403)(scope, receive, send_more)
         else:
             await app(scope, receive, send_more)
 
@@ -173,11 +173,11 @@ def with_headers(app: ASGIApp) -> ASGIApp:
 
 
 def serve(collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object]) -> None:
-    """Show the explorer at a port of this machine until Ctrl-C.
+    """Serve the explorer on a port of this machine until Ctrl-C.
 
-    :param port: 0 is any free one.
-    :param say: told where it is.
-    :raises Dial2vecError: when the port is taken.
+    :param port: port; 0 takes any free port.
+    :param say: called with the address.
+    :raises Dial2vecError: if the port is taken.
     """
     with listen("127.0.0.1", port) as listening:
         app = application(collection, maps)
@@ -188,7 +188,7 @@ def serve(collection: Collection, maps: Maps, *, port: int, say: Callable[[str],
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[str]:
-    """Bring lines together, of which each would be sent by itself."""
+    """Join lines, because the server sends each item in its own chunk."""
     while block := "".join(islice(lines, 500)):
         yield block
 

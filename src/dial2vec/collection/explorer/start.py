@@ -1,4 +1,4 @@
-"""The dialogues of a collection as another encoder sees them: a collection of its own, inside the first."""
+"""The dialogues of a collection with vectors of another encoder: a second collection inside the first."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from dial2vec.errors import ArtifactError, Dial2vecError
 
 
 def read_by_start(collection: Collection, folder: Path, start: str | None, *, progress: bool) -> Collection | None:
-    """Return the dialogues of a collection by the encoder that it is compared with, each read once; resumable.
+    """Return the dialogues of a collection with vectors of another encoder; None without one. A killed run resumes.
 
-    :param folder: where they are kept; the map beside it, `<folder>.npz`, goes where the encoder is another one.
-    :param start: name or folder of the encoder; None is the one that was named before, if any was.
-    :raises Dial2vecError: when it is the encoder of the collection itself.
-    :raises ModelError: when it cannot be loaded.
+    :param folder: folder of this second collection; if the encoder changes, the map `<folder>.npz` is deleted.
+    :param start: name or folder of the other encoder; None uses the encoder of the last run, if there was one.
+    :raises Dial2vecError: if `start` is the encoder of the collection itself.
+    :raises ModelError: if `start` cannot be loaded.
     """
     encoder = None if start is None else DialogueEncoder.from_pretrained(start)
     if encoder is not None:
         _make_room(collection, folder, encoder)
-    there = Collection(folder) if (folder / "collection.json").exists() else None
-    if encoder is None and there is None:
+    existing = Collection(folder) if (folder / "collection.json").exists() else None
+    if encoder is None and existing is None:
         return None
-    known = 0 if there is None else len(there)
+    known = 0 if existing is None else len(existing)
     if known < len(collection):
         more = folder.with_suffix(".jsonl")
         write_dialogues(more, collection.dialogues(range(known, len(collection))))
         add(folder, more, encoder=encoder or DialogueEncoder.from_pretrained(folder / "model"), progress=progress)
         more.unlink()
-    found = Collection(folder)
-    if found.rows["content"] != collection.rows["content"]:
+    other = Collection(folder)
+    if other.rows["content"] != collection.rows["content"]:
         raise ArtifactError(
             f"{folder} holds other dialogues than {collection.folder}. Remove it, and name the encoder again: --start."
         )
-    return found
+    return other
 
 
 def _make_room(collection: Collection, folder: Path, encoder: DialogueEncoder) -> None:
-    """Remove what another encoder has left."""
+    """Remove the vectors and the map of another encoder."""
     fingerprint = model_fingerprint(encoder)
     if fingerprint == collection.manifest.fingerprint:
         raise Dial2vecError(

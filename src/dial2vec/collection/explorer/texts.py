@@ -1,4 +1,4 @@
-"""Finding words in many dialogues: all that was said in one column, mapped from a file."""
+"""Search for words: the texts of all dialogues in one column, mapped from a file."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ SCHEMA = pa.schema([("said", pa.large_string())])
 
 
 class Texts:
-    """What is said in a collection, in small letters, turns apart by line feeds.
+    """Texts of a collection in lower case, with line feeds between turns, in the file `map/texts.arrow`.
 
-    :param collection: whose file `map/texts.arrow` is made, or made longer, where it is not there or too short.
+    :param collection: collection whose file is made or extended if dialogues are missing.
     """
 
     def __init__(self, collection: Collection) -> None:
@@ -32,12 +32,12 @@ class Texts:
                 _write(sink, collection, kept if kept is not None and len(kept) < len(collection) else None)
             kept = _kept(path)
         assert kept is not None
-        self._said = kept["said"]
+        self._texts = kept["said"]
 
     def rows_with(self, words: str) -> NDArray[np.int64]:
-        """Return the rows of the dialogues with a turn that has these words somewhere, capital letters or not."""
-        found = pc.match_substring(self._said, pattern=" ".join(words.lower().split()))
-        return np.flatnonzero(found.to_numpy(zero_copy_only=False))
+        """Return the rows of the dialogues with a turn that contains these words; case does not matter."""
+        matches = pc.match_substring(self._texts, pattern=" ".join(words.lower().split()))
+        return np.flatnonzero(matches.to_numpy(zero_copy_only=False))
 
 
 def _kept(path: Path) -> pa.Table | None:
@@ -53,11 +53,11 @@ def _write(sink: pa.OSFile, collection: Collection, kept: pa.Table | None) -> No
     with pa.ipc.new_file(sink, SCHEMA) as writer:
         if kept is not None:
             writer.write_table(kept)
-        for said in _said(collection, first=0 if kept is None else len(kept)):
-            writer.write_table(pa.table({"said": said}, schema=SCHEMA))
+        for texts in _texts(collection, first=0 if kept is None else len(kept)):
+            writer.write_table(pa.table({"said": texts}, schema=SCHEMA))
 
 
-def _said(collection: Collection, *, first: int) -> Iterator[list[str]]:
+def _texts(collection: Collection, *, first: int) -> Iterator[list[str]]:
     dialogues = collection.dialogues(range(first, len(collection)))
     while block := list(islice(dialogues, BLOCK)):
-        yield ["\n".join(" ".join(turn.text.lower().split()) for turn in one.turns) for one in block]
+        yield ["\n".join(" ".join(turn.text.lower().split()) for turn in dialogue.turns) for dialogue in block]
