@@ -192,7 +192,7 @@ def test_markup_in_a_dialogue_is_text(page):
 
 def test_legend_hides_a_group(page):
     page.click("#legend button")
-    assert page.value(SAYS) == "40 dialogues. 20 of them are hidden by the legend."
+    assert page.value(SAYS) == "40 dialogues. The legend hides 20 of them."
     assert shown(page)[:2] == ["d1", "d3"]
     assert page.value("document.querySelector('#legend button').getAttribute('aria-pressed')") == "false"
     page.value("void [...document.querySelectorAll('#legend .all')][0].click()")
@@ -340,7 +340,7 @@ def test_command_that_ended_is_named(collection, chromium, addresses):
     chromium.until(READY)
     chromium.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     chromium.click("#list li")
-    chromium.until(f"{SAYS}.includes('has ended; start it again')")
+    chromium.until(f"{SAYS}.includes('has ended. Start it again')")
     chromium.ask(
         "Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1
     )

@@ -1,5 +1,5 @@
 "use strict";
-// The page: what is looked at, and who is told when that changes.
+// The page: which dialogues are shown, and the parts that change with them.
 
 const PAUSE = 300;
 const many = (number) => `${number.toLocaleString("en")} dialogue${number === 1 ? "" : "s"}`;
@@ -9,10 +9,10 @@ class Explorer {
     this.source = source;
     this.content = content;
     this.count = content.ids.length;
-    this.details = content.details.map(({ names, codes }) => ({ names, codes: wholesOf(codes) }));
+    this.details = content.details.map(({ names, codes }) => ({ names, codes: integersOf(codes) }));
     this.maps = content.maps.map(({ points }) => floatsOf(points));
-    // The rows that were searched for or selected, what is said of each, and of all; null stands for every row.
-    this.found = this.notes = null;
+    // Rows of a search or a selection (null for all rows), a note on each row, and a sentence on all.
+    this.rows = this.notes = null;
     this.sentence = `${many(this.count)}.`;
     this.words = "";
     this.picked = -1;
@@ -23,48 +23,48 @@ class Explorer {
     this.tip = new Tip(byId("tip"), byId("stage"), source, about);
     this.points = this.#drawn();
     this.#listen();
-    const colourings = content.colourings.map((one) => ({ ...one, codes: bytesOf(one.codes) }));
+    const colourings = content.colourings.map((way) => ({ ...way, codes: bytesOf(way.codes) }));
     const paint = ({ codes, colours, marks }) => this.points?.colour(codes, colours, marks);
     this.legend = new Legend(byId("legend"), byId("colour-by"), colourings, paint, () => this.refresh());
     this.legend.colour(colourings[0]);
   }
 
-  // Its id, and what else there is to say in a word or two: labels, cluster, date.
+  // The id of a dialogue, and its labels, cluster and date.
   about(row) {
     const details = this.details.map(({ names, codes }) => names[codes[row]]);
     return [this.content.ids[row], [...details, this.content.dates[row]].filter(Boolean)];
   }
 
-  // The rows that list and downloads are about.
-  meant() {
-    const rows = this.found ?? Array.from({ length: this.count }, (_, row) => row);
+  // The rows of the list and of downloads.
+  listed() {
+    const rows = this.rows ?? Array.from({ length: this.count }, (_, row) => row);
     return rows.filter((row) => this.legend.shows(row));
   }
 
-  // Mean other rows from now on; null is all of them. notes: what is said of each, such as its cosine.
-  mean(rows, sentence, { notes = null, words = "" } = {}) {
-    Object.assign(this, { found: rows, sentence, notes, words });
+  // Show other rows; null for all. notes: a note on each row, such as its cosine.
+  show(rows, sentence, { notes = null, words = "" } = {}) {
+    Object.assign(this, { rows, sentence, notes, words });
     this.refresh();
   }
 
-  // Bring list, map and counts to what is meant now.
+  // Update list, map and counts.
   refresh() {
-    const { found, notes } = this, shown = new Uint8Array(this.count).fill(found ? FAINT : SHOWN);
-    for (const row of found ?? []) shown[row] = SHOWN;
+    const { rows, notes } = this, shown = new Uint8Array(this.count).fill(rows ? FAINT : SHOWN);
+    for (const row of rows ?? []) shown[row] = SHOWN;
     for (let row = 0; row < this.count; row++) if (!this.legend.shows(row)) shown[row] = HIDDEN;
     this.points?.show(shown);
-    const rows = this.meant(), hidden = (found?.length ?? this.count) - rows.length;
-    this.list.show(rows, notes && notes.filter((_, i) => this.legend.shows(found[i])));
-    this.say(this.sentence + (hidden ? ` ${hidden.toLocaleString("en")} of them are hidden by the legend.` : ""));
-    byId("clear").hidden = !found;
-    byId("exports").hidden = !rows.length;
+    const listed = this.listed(), hidden = (rows?.length ?? this.count) - listed.length;
+    this.list.show(listed, notes && notes.filter((_, i) => this.legend.shows(rows[i])));
+    this.say(this.sentence + (hidden ? ` The legend hides ${hidden.toLocaleString("en")} of them.` : ""));
+    byId("clear").hidden = !rows;
+    byId("exports").hidden = !listed.length;
   }
 
   say(sentence) {
     byId("says").textContent = sentence;
   }
 
-  // Mark a row on the map; -1 is none.
+  // Mark a row on the map; -1 for none.
   pick(row) {
     this.picked = row;
     if (row >= 0) this.points?.follow(row, ...this.#uncovered());
@@ -83,7 +83,7 @@ class Explorer {
     }
   }
 
-  // The reader was; the map gets back the room that it took.
+  // The reader is closed: the map gets its space back.
   closed() {
     this.pick(-1);
     this.points?.settle();
@@ -92,26 +92,26 @@ class Explorer {
   clear() {
     this.request++;
     byId("words").value = "";
-    this.mean(null, `${many(this.count)}.`);
+    this.show(null, `${many(this.count)}.`);
   }
 
   async search() {
     const words = byId("words").value.trim(), by = this.#by(), number = ++this.request;
-    if (!words) return this.found && this.clear();
-    if (by === "meaning") this.say("Searching by meaning; the first time loads the encoder …");
+    if (!words) return this.rows && this.clear();
+    if (by === "meaning") this.say("Searching by meaning; the first search loads the encoder …");
     try {
       const { rows, cosines } = await this.source.search(words, by);
       if (number !== this.request) return null;
-      if (!cosines) return this.mean(rows, `${many(rows.length)} with “${words}”.`, { words });
+      if (!cosines) return this.show(rows, `${many(rows.length)} with “${words}”.`, { words });
       const notes = cosines.map((cosine) => cosine.toFixed(2));
-      return this.mean(rows, `The ${many(rows.length)} closest in meaning to “${words}”.`, { notes });
+      return this.show(rows, `The ${many(rows.length)} closest in meaning to “${words}”.`, { notes });
     } catch (error) {
       return this.say(error.message);
     }
   }
 
   async download(form) {
-    const rows = this.meant();
+    const rows = this.listed();
     try {
       const address = URL.createObjectURL(await this.source.export(rows, form));
       Object.assign(document.createElement("a"), { href: address, download: `dialogues.${form}` }).click();
@@ -122,12 +122,12 @@ class Explorer {
     }
   }
 
-  lasso(wanted) {
-    this.gestures?.lasso(wanted);
-    byId("lasso").setAttribute("aria-pressed", String(wanted));
+  lasso(on) {
+    this.gestures?.lasso(on);
+    byId("lasso").setAttribute("aria-pressed", String(on));
   }
 
-  // Go to the next dialogue to one side on the map.
+  // Go to the next dialogue on the map in a direction.
   step(dx, dy) {
     if (!this.points) return;
     this.pick(this.points.next(this.picked, dx, dy));
@@ -136,7 +136,7 @@ class Explorer {
     this.list.mark(this.picked);
   }
 
-  // Width and height of the map that the reader, to its right or on a telephone below, leaves to be seen.
+  // Width and height of the visible part of the map; the reader covers the right, or the bottom on a phone.
   #uncovered() {
     const map = byId("canvas").getBoundingClientRect(), reader = byId("reader").getBoundingClientRect();
     if (byId("reader").hidden) return [map.width, map.height];
@@ -199,7 +199,7 @@ class Explorer {
         byId("words").focus();
       } else if (event.key === "Escape") {
         if (!byId("reader").hidden) this.reader.close();
-        else if (this.found) this.clear();
+        else if (this.rows) this.clear();
         this.lasso(false);
       }
     });
@@ -214,7 +214,7 @@ class Explorer {
         else this.tip.show(row, x, y);
       },
       open: (row) => this.open(row),
-      select: (rows) => { this.lasso(false); this.mean(rows, `${many(rows.length)} selected.`); },
+      select: (rows) => { this.lasso(false); this.show(rows, `${many(rows.length)} selected.`); },
       step: (dx, dy) => this.step(dx, dy),
       enter: () => { if (this.picked >= 0) this.open(this.picked); },
     });
@@ -230,7 +230,7 @@ class Explorer {
     this.#offerEncoders();
   }
 
-  // Start against trained: the same dialogues on the map of the other encoder.
+  // Switch between the maps of the trained encoder and of the one to compare with.
   #offerEncoders() {
     const box = byId("encoders");
     this.content.maps.forEach(({ title, encoder }, i) => {

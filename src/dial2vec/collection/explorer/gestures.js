@@ -1,5 +1,5 @@
 "use strict";
-// What hands do on the map: drag, pinch, turn the wheel, point, tap, press keys, draw a lasso.
+// Gestures on the map: drag, pinch, wheel, point, tap, keys, lasso.
 
 const REACH = 14, STILL = 5, ZOOM_STEP = 1.6;
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -7,12 +7,7 @@ const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowD
 class Gestures {
   // on: {hover(point, x, y), open(point), select(points), step(dx, dy), enter()}
   constructor(canvas, points, on) {
-    this.canvas = canvas;
-    this.points = points;
-    this.on = on;
-    this.fingers = new Map();
-    this.outline = null;
-    this.lassoing = false;
+    Object.assign(this, { canvas, points, on, fingers: new Map(), outline: null, lassoing: false });
     canvas.addEventListener("pointerdown", (event) => this.#down(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
     canvas.addEventListener("pointerup", (event) => this.#up(event));
@@ -22,10 +17,10 @@ class Gestures {
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // Whether dragging draws a lasso; holding Shift does so at any time.
-  lasso(wanted) {
-    this.lassoing = wanted;
-    this.canvas.classList.toggle("drawing", wanted);
+  // on: true if dragging draws a lasso; with Shift held it always does.
+  lasso(on) {
+    this.lassoing = on;
+    this.canvas.classList.toggle("drawing", on);
   }
 
   #place(event) {
@@ -54,7 +49,7 @@ class Gestures {
       this.outline.push(place);
       this.#drawOutline();
     } else if (this.fingers.size === 2) {
-      const [other] = [...this.fingers].filter(([id]) => id !== event.pointerId).map(([, found]) => found);
+      const [other] = [...this.fingers].filter(([id]) => id !== event.pointerId).map(([, other]) => other);
       const apart = (a) => Math.hypot(a[0] - other[0], a[1] - other[1]);
       this.points.zoomBy(apart(place) / (apart(before) || 1), (place[0] + other[0]) / 2, (place[1] + other[1]) / 2);
       this.points.pan((place[0] - before[0]) / 2, (place[1] - before[1]) / 2);
@@ -72,8 +67,8 @@ class Gestures {
     if (outline && outline.length > 3) {
       this.on.select(this.points.within(outline));
     } else if (!moved) {
-      const found = this.points.nearest(...place, event.pointerType === "mouse" ? REACH : 2 * REACH);
-      if (found >= 0) this.on.open(found);
+      const point = this.points.nearest(...place, event.pointerType === "mouse" ? REACH : 2 * REACH);
+      if (point >= 0) this.on.open(point);
     }
   }
 

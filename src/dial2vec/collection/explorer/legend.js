@@ -1,23 +1,19 @@
 "use strict";
-// What the points are coloured by; each entry of the legend hides or shows its group.
+// The choice of a colouring, and its legend; each entry hides or shows its group.
 
 class Legend {
   // colourings: [{title, names, counts, colours, marks, codes: Uint8Array}]; onColour(colouring), onHide()
   constructor(box, select, colourings, onColour, onHide) {
-    this.box = box;
-    this.onColour = onColour;
-    this.onHide = onHide;
+    Object.assign(this, { box, onColour, onHide, off: new Set(), colouring: colourings[0] });
     colourings.forEach(({ title }, i) => element("option", title, select, { value: i }));
     select.addEventListener("change", () => this.colour(colourings[select.value]));
-    this.off = new Set();
-    this.colouring = colourings[0];
   }
 
   colour(colouring) {
     this.colouring = colouring;
     this.off = new Set();
     const groups = colouring.names.map((name, code) => this.#group(name, code));
-    const all = groups.length > 1 ? [this.#every("all", () => []), this.#every("none", () => groups.keys())] : [];
+    const all = groups.length > 1 ? [this.#all("all", () => []), this.#all("none", () => groups.keys())] : [];
     this.box.replaceChildren(...groups, ...all);
     this.onColour(colouring);
     this.#press();
@@ -41,7 +37,7 @@ class Legend {
     return button;
   }
 
-  #every(text, off) {
+  #all(text, off) {
     const button = element("button", text, null, { type: "button", className: "all" });
     button.addEventListener("click", () => { this.off = new Set(off()); this.#press(); });
     return button;

@@ -1,11 +1,11 @@
 "use strict";
-// The dialogues that are meant at the moment, as many at a time as are looked at.
+// The list of dialogues, extended while scrolling.
 
 const AT_ONCE = 100;
 
 const byId = (name) => document.getElementById(name);
 
-// A new element with text, which is never read as markup.
+// A new element; its text is never read as markup.
 function element(tag, text, parent, options = {}) {
   const made = Object.assign(document.createElement(tag), options);
   made.textContent = text;
@@ -13,15 +13,12 @@ function element(tag, text, parent, options = {}) {
   return made;
 }
 
+const spoken = ([speaker, text]) => `${speaker}: ${text}`;
+
 class List {
   // about(row) is [id, [detail, ...]]; on: {open(row), mark(row)}
   constructor(box, source, about, on) {
-    this.box = box;
-    this.source = source;
-    this.about = about;
-    this.on = on;
-    this.rows = [];
-    this.items = [];
+    Object.assign(this, { box, source, about, on, rows: [], items: [] });
     box.addEventListener("click", (event) => this.#click(event));
     box.addEventListener("keydown", (event) => this.#key(event));
     box.addEventListener("scroll", () => {
@@ -29,7 +26,7 @@ class List {
     });
   }
 
-  // rows: an array; notes: what is said of each beside, such as its cosine, or null.
+  // notes: a note on each row, such as its cosine, or null.
   show(rows, notes) {
     this.rows = rows;
     this.notes = notes;
@@ -41,7 +38,7 @@ class List {
     this.#more();
   }
 
-  // Mark the row in the list, if it is there.
+  // Mark the row if the list has it.
   mark(row) {
     this.#activate(this.items.findIndex((item) => Number(item.dataset.row) === row), false);
   }
@@ -53,7 +50,7 @@ class List {
     this.items.push(...made);
     this.box.append(...made);
     const openings = await this.source.openings(rows).catch(() => []);
-    openings.forEach((turns, i) => { made[i].lastChild.textContent = turns.map(([who, text]) => `${who}: ${text}`).join(" · "); });
+    openings.forEach((turns, i) => { made[i].lastChild.textContent = turns.map(spoken).join(" · "); });
   }
 
   #item(row, place) {

@@ -1,16 +1,16 @@
 "use strict";
-// Draws points by WebGL 2, all of them in one call, so that moving a map sends the processor nothing but three numbers;
-// and finds the one beneath a finger.
+// Draws all points in one WebGL 2 call, so that moving the map sends only three numbers to the graphics card; and finds
+// the point under a finger.
 
 const VERTEX = `#version 300 es
 in vec2 from; in vec2 to; in float group; in float shown;
 uniform float progress; uniform vec2 centre; uniform vec2 scale; uniform float size; uniform vec3 page; uniform vec3 ink;
-// Of each group, and whether its points are rings in a shade of their own.
+// Colour of each group, and 1 if its points are rings in another shade.
 uniform vec4 colours[24];
 out vec3 colour; flat out float ring;
 void main() {
   vec2 place = (mix(from, to, progress) - centre) * scale;
-  // What is hidden lies outside; what is faint lies behind.
+  // Hidden points lie outside the picture, faint ones behind the others.
   gl_Position = shown < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place, shown < 1.5 ? 0.5 : 0.0, 1.0);
   gl_PointSize = shown < 1.5 ? size * 0.75 : size;
   vec4 own = colours[int(group)];
@@ -29,13 +29,13 @@ void main() {
 }`;
 const HIDDEN = 0, FAINT = 1, SHOWN = 2;
 const CLOSEST = 400, MARGIN = 0.06, SWITCH_MS = 700;
-// A moving picture may take so long; where it would take longer, as without a graphics card, only every second point is
-// drawn, or every third, until the map has rested so long.
+// Longest time for a frame while the map moves. If all points take longer, as without a graphics card, only every second
+// to eighth point is drawn until the map has rested for REST_MS.
 const SMOOTH_MS = 25, SPARSEST = 8, REST_MS = 150;
 
 class Points {
-  // maps: places of the same points, each a Float32Array [x, y, ...], of which the first is shown; the whole picture
-  // holds all of them. onDraw is called after every picture.
+  // maps: places of the same points, one Float32Array [x, y, ...] per map, the first one shown first; the full view
+  // contains the points of all maps. onDraw is called after every frame.
   constructor(canvas, maps, onDraw) {
     const [places] = maps;
     this.canvas = canvas;
@@ -51,7 +51,7 @@ class Points {
     this.moving = false;
     this.costMs = 0;
     this.gl = canvas.getContext("webgl2", { antialias: false, alpha: false });
-    if (!this.gl) throw new Error("This browser has no WebGL 2, so there is no map; the list has all dialogues.");
+    if (!this.gl) throw new Error("This browser has no WebGL 2, so there is no map. The list has all dialogues.");
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => this.#prepare());
     new ResizeObserver(() => this.#fit()).observe(canvas);
@@ -61,7 +61,7 @@ class Points {
     this.showAll();
   }
 
-  // Show other places: the points travel there, or jump where motion is unwelcome.
+  // Move the points to other places, without animation if the user prefers reduced motion.
   moveTo(places) {
     this.before = this.places;
     this.places = places;
@@ -78,7 +78,7 @@ class Points {
     requestAnimationFrame(step);
   }
 
-  // groups: Uint8Array; of each group a colour, such as "#3b82f6", and a mark, "disc" or "ring".
+  // groups: group of each point, a Uint8Array; colours and marks per group, such as "#3b82f6" and "disc" or "ring".
   colour(groups, colours, marks) {
     this.groups = groups;
     this.colours.set(colours.flatMap((colour, code) => [...numbersOf(colour), Number(marks[code] === "ring")]));
@@ -104,7 +104,7 @@ class Points {
     this.draw();
   }
 
-  // At the widest, nothing is gained by a map that is off the middle.
+  // Centre the map again if all of it is in view.
   settle() {
     if (this.zoom === 1) this.showAll();
   }
@@ -135,7 +135,7 @@ class Points {
     this.#move();
   }
 
-  // Zoom about a place of the page, which stays where it is.
+  // Zoom around a place of the page, which does not move.
   zoomBy(factor, x = this.width / 2, y = this.height / 2) {
     const [mapX, mapY] = this.onMap(x, y);
     this.zoom = Math.min(Math.max(this.zoom * factor, 1), CLOSEST);
@@ -144,16 +144,16 @@ class Points {
     return this.#move();
   }
 
-  // Bring a point into sight, into the middle of the part, from the left and the top, that nothing covers.
+  // Move a point into view: into the middle of the uncovered part, which starts at the top left.
   follow(point, width = this.width, height = this.height) {
     const [x, y] = this.onPage(point);
     if (x >= 0 && y >= 0 && x <= width && y <= height) return;
-    const aside = (this.width - width) / 2 / this.scale, above = (this.height - height) / 2 / this.scale;
-    this.centre = [this.places[2 * point] + aside, this.places[2 * point + 1] - above];
+    const right = (this.width - width) / 2 / this.scale, above = (this.height - height) / 2 / this.scale;
+    this.centre = [this.places[2 * point] + right, this.places[2 * point + 1] - above];
     this.draw();
   }
 
-  // The point nearest to a place of the page, within `reach` pixels; -1 where there is none.
+  // The shown point nearest to a place of the page, within `reach` pixels; -1 for none.
   nearest(x, y, reach) {
     this.grid ??= new Grid(this.places, this.low, this.high);
     const [mapX, mapY] = this.onMap(x, y), far = reach / this.scale;
@@ -166,7 +166,7 @@ class Points {
     return best;
   }
 
-  // The next shown point to one side of another: near, and more ahead than aside; of none, the one nearest to the middle.
+  // The next shown point in a direction; if no point is given (-1), the one nearest to the middle.
   next(point, dx, dy) {
     if (point < 0) return this.nearest(this.width / 2, this.height / 2, Math.hypot(this.width, this.height));
     const [fromX, fromY] = this.onPage(point);
@@ -174,21 +174,21 @@ class Points {
     for (let other = 0; other < this.count; other++) {
       if (this.shown[other] !== SHOWN) continue;
       const [x, y] = this.onPage(other), ahead = (x - fromX) * dx + (y - fromY) * dy;
-      const aside = Math.abs((x - fromX) * dy) + Math.abs((y - fromY) * dx), cost = ahead + 2 * aside;
-      if (ahead > 0 && ahead >= aside && cost < least) [best, least] = [other, cost];
+      const across = Math.abs((x - fromX) * dy) + Math.abs((y - fromY) * dx), cost = ahead + 2 * across;
+      if (ahead > 0 && ahead >= across && cost < least) [best, least] = [other, cost];
     }
     return best;
   }
 
-  // The shown points within a line around them, [[x, y], ...] on the page.
+  // The points inside an outline, [[x, y], ...] on the page.
   within(outline) {
     this.grid ??= new Grid(this.places, this.low, this.high);
-    const line = outline.map(([x, y]) => this.onMap(x, y)), found = [];
+    const line = outline.map(([x, y]) => this.onMap(x, y)), inside = [];
     const xs = line.map(([x]) => x), ys = line.map(([, y]) => y);
     this.grid.each(Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys), (point) => {
-      if (this.shown[point] !== HIDDEN && isInside(line, this.places[2 * point], this.places[2 * point + 1])) found.push(point);
+      if (this.shown[point] !== HIDDEN && isInside(line, this.places[2 * point], this.places[2 * point + 1])) inside.push(point);
     });
-    return found.sort((a, b) => a - b);
+    return inside.sort((a, b) => a - b);
   }
 
   #move() {
@@ -221,7 +221,7 @@ class Points {
     gl.uniform4fv(at("colours"), this.colours);
     gl.drawArrays(gl.POINTS, 0, Math.ceil(this.count / every));
     if (!this.moving) {
-      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));  // waits until all is drawn
+      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));  // waits until everything is drawn
       this.costMs = performance.now() - began;
     }
     this.onDraw();
@@ -237,7 +237,7 @@ class Points {
     }
     gl.linkProgram(program);
     if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-      throw new Error(`The map cannot be drawn here (${gl.getProgramInfoLog(program)}); the list has all dialogues.`);
+      throw new Error(`The map cannot be drawn here (${gl.getProgramInfoLog(program)}). The list has all dialogues.`);
     }
     gl.useProgram(program);
     gl.enable(gl.BLEND);
@@ -263,7 +263,7 @@ class Points {
     gl.enableVertexAttribArray(gl.getAttribLocation(this.program, name));
   }
 
-  // Have an attribute read for every n-th point.
+  // Read an attribute for every n-th point only.
   #read(name, every) {
     const { gl } = this, { buffer, each, bytes } = this.buffers[name];
     gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
@@ -290,7 +290,7 @@ class Points {
   }
 }
 
-// Which points lie near: a square is cut into cells, and each cell knows its own.
+// A grid of cells, each with its points, to find the points near a place.
 class Grid {
   constructor(places, low, high) {
     const count = places.length / 2;
@@ -322,7 +322,7 @@ class Grid {
   }
 }
 
-// Whether a ray to the right crosses the line an odd number of times.
+// True if a ray to the right crosses the line an odd number of times.
 function isInside(line, x, y) {
   let inside = false;
   for (let i = 0, j = line.length - 1; i < line.length; j = i++) {

@@ -1,18 +1,14 @@
 "use strict";
-// Shows one dialogue, its speakers side by side, and the most similar ones.
+// A dialogue with its speakers side by side, and the most similar dialogues.
 
 class Reader {
   // about(row) is [id, [detail, ...]]; on: {open(row), close()}
   constructor(box, source, about, on) {
-    this.box = box;
-    this.source = source;
-    this.about = about;
-    this.on = on;
-    this.row = -1;
+    Object.assign(this, { box, source, about, on, row: -1 });
     byId("close").addEventListener("click", () => this.close());
   }
 
-  // words: what was searched for, to be marked.
+  // words: words of the search, to be marked.
   async open(row, words) {
     if (this.row < 0) this.from = document.activeElement;
     this.row = row;
@@ -36,7 +32,7 @@ class Reader {
     this.on.close();
   }
 
-  // Who speaks first stands on the left, everybody else on the right; there, several are told apart by their names.
+  // The first speaker is on the left, all others are on the right; with several others, each turn has a name.
   #turns(turns, words) {
     const box = byId("turns"), [first, ...others] = new Set(turns.map(({ speaker }) => speaker));
     box.replaceChildren();
@@ -44,7 +40,7 @@ class Reader {
     element("h3", others.join(", "), box, { className: "other" });
     for (const { speaker, text } of turns) {
       const turn = element("div", "", box, { className: speaker === first ? "turn" : "turn other" });
-      // A screen reader has no columns.
+      // Screen readers read no columns.
       element("span", `${speaker}: `, turn, { className: others.length > 1 && speaker !== first ? "speaker" : "unseen" });
       turn.append(...marked(text, words));
     }
@@ -62,7 +58,7 @@ class Reader {
   }
 }
 
-// A text as nodes, in which the words that were searched for are marked.
+// A text as nodes, with the words of the search marked.
 function marked(text, words) {
   if (!words) return [document.createTextNode(text)];
   const sought = words.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+");

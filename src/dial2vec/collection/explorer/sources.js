@@ -1,5 +1,5 @@
 "use strict";
-// Where dialogues come from: a server on this machine, or the page itself. Both answer the same questions.
+// Sources of dialogues: a server on this machine, or the page itself. Both have the same methods.
 
 const bytesOf = (text) => {
   const letters = atob(text), bytes = new Uint8Array(letters.length);
@@ -7,7 +7,7 @@ const bytesOf = (text) => {
   return bytes;
 };
 const floatsOf = (text) => new Float32Array(bytesOf(text).buffer);
-const wholesOf = (text) => new Int32Array(bytesOf(text).buffer);
+const integersOf = (text) => new Int32Array(bytesOf(text).buffer);
 
 class ServerSource {
   searchesMeaning = true;
@@ -41,11 +41,11 @@ class ServerSource {
     try {
       answer = await fetch(address, options);
     } catch {
-      throw new Error("The explorer's command has ended; start it again and reload this page.");
+      throw new Error("`dial2vec explore` has ended. Start it again and reload this page.");
     }
     if (answer.ok) return answer;
-    const said = await answer.json().catch(() => ({}));
-    throw new Error(said.message ?? `The explorer's command failed (status ${answer.status}).`);
+    const { message } = await answer.json().catch(() => ({}));
+    throw new Error(message ?? `\`dial2vec explore\` failed (status ${answer.status}).`);
   }
 }
 
@@ -53,16 +53,16 @@ class PageSource {
   searchesMeaning = false;
   #records;
   #similar;
-  #said;
+  #texts;
 
   async content() {
     const packed = bytesOf(document.getElementById("content").textContent.trim());
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const found = await new Response(unpacked).json();
-    this.#records = found.records;
-    const { count, rows, cosines } = found.similar;
-    this.#similar = { count, rows: wholesOf(rows), cosines: floatsOf(cosines) };
-    return found;
+    const content = await new Response(unpacked).json();
+    this.#records = content.records;
+    const { count, rows, cosines } = content.similar;
+    this.#similar = { count, rows: integersOf(rows), cosines: floatsOf(cosines) };
+    return content;
   }
 
   async dialogue(row) {
@@ -73,9 +73,9 @@ class PageSource {
 
   async search(words) {
     const clean = (text) => text.toLowerCase().split(/\s+/).join(" ").trim();
-    this.#said ??= this.#records.map(({ turns }) => turns.map(({ text }) => clean(text)).join("\n"));
+    this.#texts ??= this.#records.map(({ turns }) => turns.map(({ text }) => clean(text)).join("\n"));
     const sought = clean(words), rows = [];
-    this.#said.forEach((said, row) => { if (said.includes(sought)) rows.push(row); });
+    this.#texts.forEach((text, row) => { if (text.includes(sought)) rows.push(row); });
     return { rows };
   }
 
@@ -90,7 +90,7 @@ class PageSource {
     return new Blob(lines);
   }
 
-  // As `dial2vec.collection.explorer.export` writes it.
+  // The same rows as `comma_separated` in export.py.
   #table(records) {
     const plain = (value) => (/^[=+\-@\t\r]/.test(value) ? `'${value}` : value);
     const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);

@@ -1,16 +1,12 @@
 "use strict";
-// What is told of the dialogue beneath the mouse.
+// The tooltip of the dialogue under the mouse.
 
-const ASIDE = 16;
+const DISTANCE = 16;
 
 class Tip {
-  // about(row) is [id, [detail, ...]]
+  // about(row): [id, [detail, ...]]
   constructor(box, stage, source, about) {
-    this.box = box;
-    this.stage = stage;
-    this.source = source;
-    this.about = about;
-    this.row = -1;
+    Object.assign(this, { box, stage, source, about, row: -1 });
   }
 
   hide() {
@@ -20,18 +16,18 @@ class Tip {
 
   show(row, x, y) {
     this.box.hidden = false;
-    if (this.row !== row) this.#tell(row);
+    if (this.row !== row) this.#describe(row);
     const { offsetWidth: width, offsetHeight: height } = this.box;
-    const left = x + ASIDE + width > this.stage.clientWidth ? x - ASIDE - width : x + ASIDE;
-    const top = y + ASIDE + height > this.stage.clientHeight ? y - ASIDE - height : y + ASIDE;
+    const left = x + DISTANCE + width > this.stage.clientWidth ? x - DISTANCE - width : x + DISTANCE;
+    const top = y + DISTANCE + height > this.stage.clientHeight ? y - DISTANCE - height : y + DISTANCE;
     this.box.style.transform = `translate(${Math.max(left, 0)}px, ${Math.max(top, 0)}px)`;
   }
 
-  async #tell(row) {
+  async #describe(row) {
     this.row = row;
     const [id, details] = this.about(row);
     this.box.replaceChildren(element("p", [id, ...details].join(" · ")));
     const [turns] = await this.source.openings([row]).catch(() => [[]]);
-    if (this.row === row) this.box.append(...turns.map(([who, text]) => element("p", `${who}: ${text}`)));
+    if (this.row === row) this.box.append(...turns.map((turn) => element("p", spoken(turn))));
   }
 }
