@@ -180,3 +180,8 @@ class Collection:
 def rows_file(folder: Path, number: int) -> Path:
     """Return the file with the rows of an addition."""
     return folder / "rows" / f"{number:06d}.parquet"
+
+
+def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Return at most `most` of n rows, ascending; the same rows for the same seed."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

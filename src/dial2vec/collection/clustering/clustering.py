@@ -23,10 +23,10 @@ from dial2vec.collection.clustering.partition import (
     assign,
     centres_of,
     dense_centres,
-    sampled,
 )
 from dial2vec.collection.clustering.stability import LEAST, SAMPLE, match_groups, measure_stability, propose_number
 from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
+from dial2vec.collection.collection import sampled
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from dial2vec.collection.collection import sampled
 from dial2vec.encoder.nearest import unit_rows
 
 Vectors = NDArray[np.float32]
@@ -85,6 +86,12 @@ def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = Fa
         regions = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=single, copy=True).fit_predict(few)
     means = [sample[regions == number].mean(axis=0) for number in range(regions.max() + 1)]
     return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1])), float((regions < 0).mean())
+
+
+def unit_rows(vectors: NDArray[np.float64] | Vectors) -> Vectors:
+    """Return vectors at length 1; zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
 
 
 def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:

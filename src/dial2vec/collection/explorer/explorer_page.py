@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-import numpy as np
 from markupsafe import Markup
 
 from dial2vec.collection import Collection
+from dial2vec.collection.collection import sampled
 from dial2vec.collection.explorer.content import packed, whole_content
 from dial2vec.collection.explorer.maps import SEED, Maps
 from dial2vec.files import atomic_path
@@ -44,9 +44,7 @@ def write_page(
 
     :param most: largest number of dialogues on the page; if there are more, a random sample is used.
     """
-    rows = np.arange(len(collection))
-    if len(rows) > most:
-        rows = np.sort(np.random.default_rng(seed).choice(len(rows), most, replace=False))
+    rows = sampled(len(collection), most, seed)
     text = render_explorer(collection.folder.resolve().name, content=packed(whole_content(collection, maps, rows)))
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
+from dial2vec.collection.collection import sampled
 from dial2vec.collection.explorer.projection import Points, aligned, lay_out_many, place
 from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.errors import ArtifactError
@@ -99,9 +100,7 @@ def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like:
 def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> CollectionMap:
     """Fit a map to at most 100,000 vectors, and place the others among them."""
     n = len(units)
-    fitted = np.arange(n)
-    if n > MOST_FITTED:
-        fitted = np.sort(np.random.default_rng(seed).choice(n, MOST_FITTED, replace=False))
+    fitted = sampled(n, MOST_FITTED, seed)
     known = np.asarray(units[fitted])
     points = np.zeros((n, 2), dtype=np.float32)
     points[fitted] = lay_out_many(known, seed=seed, progress=progress)

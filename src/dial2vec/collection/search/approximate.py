@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection import Collection
+from dial2vec.collection.collection import sampled
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
@@ -161,7 +162,7 @@ def _trained(collection: Collection, seed: int) -> Any:
 
     n, d = collection.vectors.shape
     lists = max(1, min(int(LISTS_PER_ROOT * n**0.5), n // 10))
-    rows = _sample(n, TRAINED_ON * lists, seed)
+    rows = sampled(n, TRAINED_ON * lists, seed)
     index = faiss.IndexIVFScalarQuantizer(
         faiss.IndexFlatIP(d), d, lists, faiss.ScalarQuantizer.QT_8bit, faiss.METRIC_INNER_PRODUCT
     )
@@ -179,7 +180,7 @@ def _add(index: Any, collection: Collection, done: Callable[[int], object]) -> N
 
 def _measure(index: Any, collection: Collection, seed: int, trained: int) -> IndexRecord:
     """Double the number of lists that a query reads until the recall is reached."""
-    vectors, rows = collection.vectors, _sample(len(collection), QUERIES, seed)
+    vectors, rows = collection.vectors, sampled(len(collection), QUERIES, seed)
     true = [set(nearest_rows(vectors, vectors[row], AT)[0].tolist()) for row in rows]
     probes = 1
     while True:
@@ -188,7 +189,3 @@ def _measure(index: Any, collection: Collection, seed: int, trained: int) -> Ind
         if recall >= RECALL or probes >= index.nlist:
             return IndexRecord(collection.manifest.fingerprint, min(probes, index.nlist), recall, index.nlist, trained)
         probes *= 2
-
-
-def _sample(n: int, size: int, seed: int) -> NDArray[np.int64]:
-    return np.sort(np.random.default_rng(seed).choice(n, min(n, size), replace=False))
