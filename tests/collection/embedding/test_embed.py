@@ -159,7 +159,9 @@ def test_a_second_run_to_the_same_output_is_refused_with_a_sentence(encoder, tmp
     path, output, refused = transcripts(tmp_path), tmp_path / "v.parquet", []
 
     def twice(parts, *arguments):
-        with pytest.raises(BusyError, match=r"another run is writing .*v\.parquet .*Wait until it ends") as error:
+        with pytest.raises(
+            BusyError, match=r"another process keeps its finished parts in .*v\.parquet\.parts\. Wait until it ends"
+        ) as error:
             embed_file(path, output, encoder=encoder, progress=False)
         refused.append(error)
         here(parts, *arguments)

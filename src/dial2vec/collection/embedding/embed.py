@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -19,8 +17,8 @@ from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import encoder_fingerprint
-from dial2vec.errors import BusyError, CorpusError
-from dial2vec.files import write_errors
+from dial2vec.errors import CorpusError
+from dial2vec.files import folder_lock
 
 # A function that embeds parts, in any order, and calls its last argument with the number of lines of each.
 Workers = Callable[[Sequence[Part], DialogueEncoder, int, Callable[[int], object]], None]
@@ -83,7 +81,8 @@ def embed_file(
     output = output if output.name else output.resolve()
     # One folder per encoder and corpus: a worker that outlives its command must not write into another run's parts.
     name = hashlib.sha256(f"{encoder_fingerprint(encoder)} {content}".encode()).hexdigest()[:16]
-    with _alone(output) as kept:
+    kept = output.with_name(f"{output.name}.parts")
+    with folder_lock(kept, "keeps its finished parts in"):
         for other in kept.iterdir():
             if other.is_dir() and other.name != name:
                 shutil.rmtree(other, ignore_errors=True)
@@ -94,24 +93,6 @@ def embed_file(
         embedded = _bring_together(parts, transcripts, output, encoder)
         shutil.rmtree(kept, ignore_errors=True)
     return embedded
-
-
-@contextmanager
-def _alone(output: Path) -> Iterator[Path]:
-    """Make the folder of finished parts and lock it; the kernel frees the lock when the process ends."""
-    kept = output.with_name(f"{output.name}.parts")
-    with write_errors(output):
-        kept.mkdir(parents=True, exist_ok=True)
-        handle = (kept / ".lock").open("a")
-    with handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise BusyError(
-                f"another run is writing {output} (its finished parts are in {kept}). Wait until it ends, or stop it "
-                "and start again: finished parts are kept."
-            ) from error
-        yield kept
 
 
 def _embed(
