@@ -53,7 +53,7 @@ def test_added_in_any_portions_it_is_the_same_collection(tmp_path_factory, encod
     dialogues = dialogues_of(dialogue, range(20))
     ends = sorted({0, 20, *cuts})
     for last in ends[1:]:
-        # Each portion brings along all that came before it, as a growing export does.
+        # Each portion contains all earlier ones, like a growing export.
         add(folder / "c", write(folder / f"{last}.jsonl", dialogues[:last]), encoder=encoder)
         assert len(Collection(folder / "c")) == last
     collection = Collection(folder / "c")
@@ -107,7 +107,7 @@ def test_killed_addition_changes_nothing_and_the_next_one_is_whole(tmp_path, enc
         with pytest.raises(KeyboardInterrupt):
             add(tmp_path / "c", more, encoder=encoder)
     assert list(Collection(tmp_path / "c").dialogues()) == dialogues[:4]
-    # Half of a write that was never counted.
+    # Bytes of a killed addition.
     with (tmp_path / "c" / "vectors.f32").open("ab") as handle:
         handle.write(os.urandom(100))
     assert add(tmp_path / "c", more, encoder=encoder).dialogues == 5

@@ -28,7 +28,7 @@ def few(monkeypatch):
 
 
 class Maker:
-    """Collections that grow: each dialogue is about a topic, its vector near the topic's, its words too."""
+    """Collections that grow: each dialogue has a topic, with a vector near the topic's and words of the topic."""
 
     def __init__(self, folder, dialogue) -> None:
         self.folder, self.dialogue, self.topics = folder, dialogue, []
@@ -104,14 +104,14 @@ def test_a_few_strange_dialogues_are_no_cluster(make):
 
 def test_a_cluster_that_falls_into_two_is_told(make):
     cluster(make.add(*[0] * 60, *[1] * 60, spread=0.12), k=2)
-    # What comes lies nearer to cluster 0 than to 1, and is a group beside it.
+    # New dialogues are nearer to cluster 0 than to 1, and form a group next to it.
     maker_vectors = unit_rows(np.eye(D)[[0] * 60] * 0.8 + np.eye(D)[[3] * 60] * 0.6).astype(np.float32)
     collection = make.add(*[0] * 60, spread=0.02)
     raw = np.fromfile(make.folder / "vectors.f32", dtype=np.float32).reshape(-1, D)
     raw[120:] = maker_vectors
     raw.tofile(make.folder / "vectors.f32")
     found, _ = read_clusters(collection)
-    # Near enough that none of them counts as far.
+    # So near that no dialogue counts as far.
     calm = [one.far - 1 for one in found.clusters]
     path = make.folder / "clusters" / "clusters.json"
     record = json.loads(path.read_text())
@@ -167,7 +167,7 @@ def test_damaged_clusters_are_named(make):
 def test_a_kill_while_clusters_are_written_leaves_those_that_were_there(make, monkeypatch, at):
     before = cluster(make.add(*[0] * 40, *[1] * 30, *[2] * 20), k=3)
     was = read_assignment(Collection(make.folder)).tolist()
-    # The largest comes first, so that a mixture of both would give the wrong ids.
+    # The largest cluster comes first, so mixing up both orders would give wrong ids.
     collection = make.add(*[2] * 60)
     where = {"write_table": clusters.pq, "write_csv": clusters.pc, "write_json": clusters}[at]
     with monkeypatch.context() as patch:

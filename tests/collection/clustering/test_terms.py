@@ -14,7 +14,7 @@ def said(*texts: str, speakers: tuple[str, str] = ("a", "b")) -> Dialogue:
 
 
 def topics(n: int = 40):
-    """Two topics in a language that nobody speaks; all begin and end with the same words."""
+    """Two topics in an invented language; all dialogues begin and end with the same words."""
     dialogues, groups = [], []
     for number in range(n):
         about = [("blorp zan", "fira"), ("quilt marn", "dovo")][number % 2]

@@ -1,4 +1,4 @@
-"""On a real local cluster, whose processes are killed."""
+"""Embedding on a real local cluster, whose processes are killed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ embed_slowly(*sys.argv[1:])
 
 
 def embed_slowly(folder, path, output):
-    """Embed parts of three dialogues, each with a long one, so that there is time to kill somebody."""
+    """Embed parts of three dialogues, each with a long one, so that there is time to kill a process."""
     encoder = DialogueEncoder.from_pretrained(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedding, "shards_of", functools.partial(shards_of, size=3))
@@ -54,7 +54,7 @@ def actors():
 
 
 def wait_until(true):
-    """Wait, on a busy machine for minutes: Ray starts processes that each import torch."""
+    """Wait, on a busy machine for minutes, because each process of Ray imports torch."""
     deadline = time.monotonic() + 600
     while not true():
         assert time.monotonic() < deadline
@@ -124,7 +124,7 @@ def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(tiny_folder
 
 
 class FakeRay:
-    """As much of Ray as is asked of it, in this process; has one processor and no GPU."""
+    """The part of Ray that is used, in this process; it has one processor and no GPU."""
 
     data = None
 

@@ -1,4 +1,4 @@
-"""A small collection: two topics, two labels, dates, and a dialogue that would like to be markup."""
+"""A small collection: two topics, two labels, dates, and a dialogue with markup in its text."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ def grow(encoder: DialogueEncoder) -> Grow:
 
 @pytest.fixture(scope="session")
 def collection(grow: Grow, tmp_path_factory: pytest.TempPathFactory) -> Collection:
-    """Forty dialogues; not to be changed."""
+    """Forty dialogues; tests do not change them."""
     return grow(tmp_path_factory.mktemp("explorer") / "calls", dialogues_of(range(40)))

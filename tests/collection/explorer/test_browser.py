@@ -1,4 +1,4 @@
-"""The page as it is used, in headless Chromium: from the server, and as one file."""
+"""The page in headless Chromium, from the server and as one file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SAYS = "document.getElementById('says').textContent"
 
 @pytest.fixture(scope="module")
 def addresses(collection, tmp_path_factory) -> Iterator[dict[str, str]]:
-    """Where the page of the collection is: served, and as a file."""
+    """Addresses of the page: on the server, and as a file."""
     maps = maps_of(collection)
     file = tmp_path_factory.mktemp("static") / "out.html"
     write_page(file, collection, maps)
@@ -54,7 +54,7 @@ def chromium(tmp_path_factory) -> Iterator[Page]:
 
 @pytest.fixture(params=["served", "static"])
 def page(request, chromium, addresses) -> Iterator[Page]:
-    """The page, as it is when it was opened; nothing may complain, or ask for anything elsewhere."""
+    """The page after opening; without complaints and without requests to other hosts."""
     chromium.look()
     chromium.complaints.clear()
     chromium.requests.clear()
@@ -72,7 +72,7 @@ def shown(page: Page) -> list[str]:
 
 
 def colours_drawn(page: Page) -> int:
-    """Return how many colours the middle of the map has."""
+    """Return the number of colours in the middle of the map."""
     script = """new Promise((done) => requestAnimationFrame(() => {
       const canvas = document.getElementById("canvas"), copy = document.createElement("canvas");
       const points = explorer.points; points.draw();

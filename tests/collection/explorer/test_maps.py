@@ -15,7 +15,7 @@ from .conftest import dialogues_of
 
 @pytest.fixture
 def other(tiny_folder, tmp_path):
-    """An encoder that sees the same dialogues differently."""
+    """An encoder with other vectors for the same dialogues."""
     encoder = DialogueEncoder.from_pretrained(tiny_folder, pooling="cls", device="cpu")
     encoder.name = "the start"
     encoder.save_pretrained(tmp_path / "other")
@@ -91,7 +91,7 @@ def test_start_is_turned_to_the_trained_map_kept_and_grows(grow, tmp_path, other
     assert maps_of(collection).start is None
     first = maps_of(collection, start=other, progress=False)
     assert first.start_name == "the start"
-    # No turn brings it closer: the sum of products with the other map is at its largest.
+    # No rotation brings it closer: the sum of products with the other map is at its largest.
     centred = [one - one.mean(axis=0) for one in (first.start.points, first.trained.points)]
     cross = centred[0].T.astype(float) @ centred[1]
     np.testing.assert_allclose(np.trace(cross), np.linalg.svd(cross)[1].sum(), rtol=1e-3)

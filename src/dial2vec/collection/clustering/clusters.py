@@ -31,7 +31,7 @@ class Cluster:
 
     :param id: number from 0, which stays the same as long as the cluster exists.
     :param name: first terms of the cluster; the name stays the same, too.
-    :param terms: most characteristic terms first.
+    :param terms: terms of the cluster, the most characteristic first.
     :param size: number of dialogues, possibly 0.
     :param stability: mean largest Jaccard index with a cluster of half the dialogues, in [0, 1].
     :param halves: agreement of `stability.Stability` if the cluster is split into two, in [-1, 1].

@@ -86,16 +86,3 @@ def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = Fa
         regions = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=single, copy=True).fit_predict(few)
     means = [sample[regions == number].mean(axis=0) for number in range(regions.max() + 1)]
     return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1])), float((regions < 0).mean())
-
-
-def unit_rows(vectors: NDArray[np.float64] | Vectors) -> Vectors:
-    """Return vectors at length 1; zeros stay."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1), dtype=np.float32)
-
-
-def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
-    """Return at most `most` of n rows, ascending; the same rows for the same seed."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

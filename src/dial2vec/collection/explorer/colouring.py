@@ -29,7 +29,7 @@ PERIODS = ("D", "W", "M", "Q", "Y")
 class Colouring:
     """One way to colour the points.
 
-    :param title: title, such as "label".
+    :param title: name of the colouring, such as "label".
     :param names: names of the groups, in the order of the legend.
     :param counts: number of dialogues per group.
     :param colours: colour per group, such as "#3b82f6".

@@ -175,7 +175,7 @@ def with_headers(app: ASGIApp) -> ASGIApp:
 def serve(collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object]) -> None:
     """Serve the explorer on a port of this machine until Ctrl-C.
 
-    :param port: port; 0 takes any free port.
+    :param port: port number; 0 takes any free port.
     :param say: called with the address.
     :raises Dial2vecError: if the port is taken.
     """

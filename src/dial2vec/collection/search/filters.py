@@ -34,7 +34,7 @@ class Filters:
     def rows(self, collection: Collection) -> NDArray[np.int64] | None:
         """Return the rows that pass, ascending, int64 [m]; None if there is no condition.
 
-        :raises CorpusError: if no dialogue has a label or speaker, a date is invalid, or no dialogue has a date.
+        :raises CorpusError: if a label or speaker is unknown, a date is invalid, or no dialogue has a date.
         """
         if self == Filters():
             return None
