@@ -1,22 +1,53 @@
-"""Seeded draws that depend on names alone, never on the order of the data or on what else is drawn."""
+"""Seeded random draws that depend only on names, never on data order, batches, workers or other draws."""
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import blake2b
 
 import numpy as np
 
+from dial2vec.errors import Dial2vecError
+
 
 def stream(*names: str | int) -> np.random.Generator:
-    """Return the generator of random numbers that belongs to these names, such as a seed and the id of a dialogue.
-
-    Not `augmentation.streams.stream`: each has figures behind it that were drawn by its own seeds, and would change.
-    """
+    """Return the random generator of some names, such as a seed and a dialogue id."""
     return np.random.default_rng(lot(*names))
 
 
 def lot(*names: str | int) -> int:
-    """Return a whole number in [0, 2^128) that these names always draw; different names draw different ones."""
-    # A name's length stands before it, so that ("a", "bc") and ("ab", "c") are two.
-    told = "".join(f"{len(str(name))}:{name}" for name in names)
-    return int.from_bytes(hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    """Return a whole number in [0, 2^128) that depends only on the names."""
+    # The length prefix keeps ("a", "bc") and ("ab", "c") apart.
+    text = "".join(f"{len(str(name))}:{name}" for name in names)
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+
+
+def augmentation_stream(seed: int, *names: str) -> np.random.Generator:
+    """Return the random generator of a seed and some names, such as a way of augmentation and a dialogue id.
+
+    It hashes differently from `stream`, because published figures depend on the draws of each.
+
+    :param seed: Random seed, at least 0.
+    :raises Dial2vecError: if the seed is negative.
+    """
+    if seed < 0:
+        raise Dial2vecError(f"seed is {seed}; expected 0 or more. Give another.")
+    digest = blake2b("\x1f".join(names).encode("utf-8", "replace"), digest_size=8).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest, "big")])
+
+
+def share_of(share: float, n: int) -> int:
+    """Return a share of n, rounded to the nearest whole number, halves up: 0.3 of 5 is 2.
+
+    :raises Dial2vecError: if the share is not in [0, 1].
+    """
+    require_share(share)
+    return int(share * n + 0.5)
+
+
+def require_share(share: float) -> None:
+    """Raise if a share is not in [0, 1].
+
+    :raises Dial2vecError: if it is not.
+    """
+    if not 0 <= share <= 1:
+        raise Dial2vecError(f"share is {share}; expected a number from 0 (nothing) to 1 (everything). Give another.")

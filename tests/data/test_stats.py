@@ -8,7 +8,7 @@ import pytest
 
 from dial2vec.config import Prepare, Read, Settings
 from dial2vec.data.corpora import CORPORA
-from dial2vec.data.stats import DIFFERENCES, PUBLISHED, Count, Statistics, count_corpus, describe
+from dial2vec.data.stats import DIFFERENCES, PUBLISHED, Count, Statistics, corpus_table, count_corpus
 from dial2vec.errors import CorpusError
 
 EMPTY = Count(0, 0.0, 0.0, 0)
@@ -74,7 +74,7 @@ def test_shares_and_seed_of_the_settings_split_what_has_no_official_splits(tmp_p
 
 
 def test_published_figures_stand_beside_those_counted(tmp_path: Path):
-    lines = describe(count_corpus("sgd", data=sgd(tmp_path), settings=Settings())).splitlines()
+    lines = corpus_table(count_corpus("sgd", data=sgd(tmp_path), settings=Settings())).splitlines()
     cells = [line.split() for line in lines]
     assert ["train", "3", "1.33", "2.00", "2", "16,142", "20", "199"] in cells
     assert ["whole", "7", "1.43", "2.00", "4", "45"] in cells
@@ -85,7 +85,7 @@ def test_published_figures_stand_beside_those_counted(tmp_path: Path):
 
 
 def test_corpus_of_ones_own_has_the_table_only(tmp_path: Path):
-    lines = describe(count_corpus("calls", data=calls(tmp_path, ["a b"]), settings=Settings())).splitlines()
+    lines = corpus_table(count_corpus("calls", data=calls(tmp_path, ["a b"]), settings=Settings())).splitlines()
     assert [line.split()[0] for line in lines] == ["calls", "train", "dev", "test", "whole", "0"]
     assert lines[-1] == "0 records quarantined."
     assert "paper" not in lines[0]
@@ -98,7 +98,7 @@ def test_every_published_corpus_has_a_reader_and_a_word_on_what_differs():
 
 def test_rare_reasons_are_only_counted():
     reasons = {f"reason {n}": 20 - n for n in range(12)}
-    lines = describe(
+    lines = corpus_table(
         Statistics("calls", dict.fromkeys(("train", "dev", "test"), EMPTY), EMPTY, 0, 0, reasons)
     ).splitlines()
     assert lines[-1] == "      19  for 2 further reasons"

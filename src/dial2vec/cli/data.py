@@ -65,13 +65,13 @@ def add(corpus: str) -> None:
         checker = Checker(settings.validate, quarantine=quarantine)
         read = get_corpus(corpus, data=root / "data", options=settings.read).read(folder, quarantine=quarantine)
         usable = sum(1 for _ in checker.passing(counted(read, "dialogues")))
-        failed = [outcome for outcome in checker.outcomes(checker.profile(), earlier=None) if outcome.stops]
+        failed = [result for result in checker.results(checker.profile(), earlier=None) if result.stops]
         add_data(root)
     click.echo(f"{usable} dialogues can be used, {len(quarantine)} records cannot.")
     for record in quarantine[:5]:
         click.echo(f"  {record}", err=True)
-    for outcome in failed:
-        click.echo(f"A run would stop here: expected {outcome.expectation}; found {outcome.found}", err=True)
+    for result in failed:
+        click.echo(f"A run would stop here: expected {result.expectation}; found {result.found}", err=True)
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
 
 
@@ -142,7 +142,7 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
 
     Dialogues, turns, words and labels, beside published figures where there are some.
     """
-    from dial2vec.data.stats import count_corpus, describe
+    from dial2vec.data.stats import corpus_table, count_corpus
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import find_root
 
@@ -150,4 +150,4 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
     settings = load_settings(root / "params.yaml")
     for name in corpora:
         found = count_corpus(name, data=root / "data", settings=settings)
-        click.echo(json.dumps(dataclasses.asdict(found)) if as_json else f"{describe(found)}\n")
+        click.echo(json.dumps(dataclasses.asdict(found)) if as_json else f"{corpus_table(found)}\n")

@@ -87,7 +87,7 @@ def augment(
 
     TRANSCRIPTS are JSON Lines; a page shows each original beside its variants.
     """
-    from dial2vec.training.augmentation.command import Models, augment_file
+    from dial2vec.training.augmentation.augment_files import Models, augment_file
 
     models = Models(model, masked or "", translate or ())
     for path in augment_file(transcripts, output, ways=ways, models=models, limit=limit, seed=seed, say=click.echo):

@@ -137,7 +137,7 @@ def _reasons(quarantine: Iterable[Quarantined]) -> dict[str, int]:
     return dict(Counter(reason.replace(repr(name), "...") if name else reason for reason, name in named).most_common())
 
 
-def describe(found: Statistics) -> str:
+def corpus_table(found: Statistics) -> str:
     """Return the counts as a table, beside the published ones if there are any, and what is to be said about them."""
     lines = _table(found)
     if found.left_out:

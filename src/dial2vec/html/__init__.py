@@ -1,4 +1,4 @@
-"""The look that our pages share, and what fills their templates in. A page is one file and needs no network."""
+"""The shared frame and style of all HTML pages. Each page is one file and needs no network."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import jinja2
 
 
 def templates(package: str) -> jinja2.Environment:
-    """Return the templates of a package, such as "dial2vec.evaluation.report", which may include `base.css`.
+    """Return the templates of a package, such as "dial2vec.evaluation.report", which may extend `base.html`.
 
-    What is filled in is escaped; a name that a template uses and nobody gives is an error.
+    Values are escaped; a missing value is an error.
     """
     return jinja2.Environment(
         loader=jinja2.ChoiceLoader([jinja2.PackageLoader(package, ""), jinja2.PackageLoader("dial2vec.html", "")]),

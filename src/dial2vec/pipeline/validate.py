@@ -6,8 +6,8 @@ from dataclasses import asdict, replace
 
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
-from dial2vec.data.validation import Checker, Outcome, Profile, require
-from dial2vec.data.validation.page import render_page
+from dial2vec.data.validation import Checker, Profile, ValidationResult, require
+from dial2vec.data.validation.validation_page import render_validation
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
@@ -34,27 +34,27 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
             write_quarantine(artifacts.quarantine, quarantine)
         profile = checker.profile()
         earlier = _earlier(artifacts, profile)
-        outcomes = checker.outcomes(profile, earlier=earlier)
-        _write_verdict(artifacts, profile, outcomes, quarantine, earlier)
-        require(outcomes, corpus=artifacts.corpus)
+        results = checker.results(profile, earlier=earlier)
+        _write_verdict(artifacts, profile, results, quarantine, earlier)
+        require(results, corpus=artifacts.corpus)
     # After the verdict, too: the next version is not compared with a refused one.
     records = {"this": profile.to_record(), "earlier": earlier.to_record() if earlier else None}
     write_json(artifacts.profile, records)
     where = artifacts.quarantine.relative_to(artifacts.root)
     aside = f", {len(quarantine)} quarantined (see {where})" if quarantine else ""
-    return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(outcomes)} expectations checked{aside}"
+    return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(results)} expectations checked{aside}"
 
 
 def _write_verdict(
     artifacts: Artifacts,
     profile: Profile,
-    outcomes: list[Outcome],
+    results: list[ValidationResult],
     quarantine: list[Quarantined],
     earlier: Profile | None,
 ) -> None:
-    write_json(artifacts.validation, {"quarantined": len(quarantine), "expectations": list(map(asdict, outcomes))})
+    write_json(artifacts.validation, {"quarantined": len(quarantine), "expectations": list(map(asdict, results))})
     with atomic_path(artifacts.validation_page) as temporary:
-        page = render_page(artifacts.corpus, profile, outcomes, quarantine, earlier=earlier)
+        page = render_validation(artifacts.corpus, profile, results, quarantine, earlier=earlier)
         temporary.write_text(page, encoding="utf-8")
 
 

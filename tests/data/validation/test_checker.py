@@ -21,18 +21,18 @@ def checked(dialogues, *, quarantine=(), limits=LIMITS, earlier=None, block=7):
     checker = Checker(limits, quarantine=quarantine)
     kept = list(checker.passing(dialogues, block=block))
     profile = checker.profile()
-    return kept, quarantine, checker.outcomes(profile, earlier=earlier), profile
+    return kept, quarantine, checker.results(profile, earlier=earlier), profile
 
 
-def stopping(outcomes):
-    return [outcome.expectation for outcome in outcomes if outcome.stops]
+def stopping(results):
+    return [result.expectation for result in results if result.stops]
 
 
 def test_good_dialogues_pass_every_expectation_in_their_order():
-    kept, quarantine, outcomes, _ = checked(good())
-    assert (kept, quarantine, stopping(outcomes)) == (good(), [], [])
-    assert not any(outcome.failed for outcome in outcomes)
-    require(outcomes, corpus="calls")
+    kept, quarantine, results, _ = checked(good())
+    assert (kept, quarantine, stopping(results)) == (good(), [], [])
+    assert not any(result.failed for result in results)
+    require(results, corpus="calls")
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,11 @@ def test_good_dialogues_pass_every_expectation_in_their_order():
 )
 @pytest.mark.parametrize("block", [7])
 def test_dialogue_that_breaks_an_expectation_is_quarantined_alone(dialogue, reason, block):
-    kept, quarantine, outcomes, _ = checked([*good(9), dialogue, *good(20)[9:]], block=block)
+    kept, quarantine, results, _ = checked([*good(9), dialogue, *good(20)[9:]], block=block)
     assert kept == good()
     assert [(record.dialogue_id, record.reason) for record in quarantine] == [(dialogue.dialogue_id, reason)]
-    assert {outcome.failed for outcome in outcomes if outcome.failed} == {1}
-    assert stopping(outcomes) == []
+    assert {result.failed for result in results if result.failed} == {1}
+    assert stopping(results) == []
 
 
 def test_too_many_speakers_are_quarantined():
@@ -91,14 +91,14 @@ MONOLOGUES = [make_dialogue(f"e{i}", *[f"a: and {i}"] * 50, "b: so") for i in ra
 )
 def test_every_expectation_about_the_corpus_can_stop_the_run(dialogues, limits, expectation, found):
     settings = {"min_dialogues": 3, "near_empty_words": 2, "over_long_words": 30} | limits
-    _, _, outcomes, _ = checked(dialogues, limits=Validate(**settings))
-    assert (expectation, found) in [(outcome.expectation, outcome.found) for outcome in outcomes if outcome.stops]
+    _, _, results, _ = checked(dialogues, limits=Validate(**settings))
+    assert (expectation, found) in [(result.expectation, result.found) for result in results if result.stops]
 
 
 def test_too_much_quarantine_stops_the_run_with_the_first_reasons():
     quarantine = [Quarantined(Origin("calls.jsonl", i), "", "not valid JSON") for i in range(1, 5)]
-    _, _, outcomes, _ = checked(good(), quarantine=quarantine)
-    [failed] = [outcome for outcome in outcomes if outcome.stops]
+    _, _, results, _ = checked(good(), quarantine=quarantine)
+    [failed] = [result for result in results if result.stops]
     assert (failed.expectation, failed.found) == ("at most 5.0% of the records quarantined", "16.7%")
     assert failed.examples[0] == "calls.jsonl:1: not valid JSON"
 
@@ -113,9 +113,9 @@ def test_expectation_that_cannot_be_checked_stops_the_run(monkeypatch):
 
 def test_corpus_like_the_version_before_has_not_drifted():
     *_, profile = checked(good())
-    *_, outcomes, _ = checked(good(24), earlier=profile)
-    assert stopping(outcomes) == []
-    assert sum("as before" in outcome.expectation for outcome in outcomes) == 2
+    *_, results, _ = checked(good(24), earlier=profile)
+    assert stopping(results) == []
+    assert sum("as before" in result.expectation for result in results) == 2
 
 
 def test_longer_dialogues_and_another_language_than_before_stop_the_run():
@@ -128,16 +128,16 @@ def test_longer_dialogues_and_another_language_than_before_stop_the_run():
         )
         for i in range(20)
     ]
-    _, _, outcomes, _ = checked(german, earlier=before, limits=Validate())
-    assert [expectation.partition(" as before")[0] for expectation in stopping(outcomes)] == ["lengths", "languages"]
+    _, _, results, _ = checked(german, earlier=before, limits=Validate())
+    assert [expectation.partition(" as before")[0] for expectation in stopping(results)] == ["lengths", "languages"]
     with pytest.raises(ValidationError, match=r"A change that is meant: delete artifacts/calls/profile\.json"):
-        require(outcomes, corpus="calls")
+        require(results, corpus="calls")
 
 
 def test_the_error_names_expectation_figure_and_page():
-    _, _, outcomes, _ = checked([*good(), *ONE_SPEAKER])
+    _, _, results, _ = checked([*good(), *ONE_SPEAKER])
     with pytest.raises(ValidationError) as error:
-        require(outcomes, corpus="calls")
+        require(results, corpus="calls")
     message = str(error.value)
     assert message.startswith("calls is not as expected, so the pipeline stops here.")
     assert "expected at most 5.0% of the dialogues with one speaker only; found 13.0%" in message

@@ -9,9 +9,9 @@ from conftest import make_dialogue
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.training.augmentation import WAYS, Tools, augment, masked, translation
+from dial2vec.training.augmentation import WAYS, Tools, augment, masked_model, translation
+from dial2vec.training.augmentation.augmentation_page import compared, render_variants
 from dial2vec.training.augmentation.made import Made
-from dial2vec.training.augmentation.page import compared, render_page
 from dial2vec.training.augmentation.variants import Variant
 
 BY_STAGES = ["shuffling", "shortening", "lengthening"]
@@ -39,8 +39,8 @@ def models(monkeypatch):
     def other(dialogues):
         return [Made(replace(d, turns=(Turn(d.turns[0].speaker, "other"), *d.turns[1:]))) for d in dialogues]
 
-    monkeypatch.setattr(masked, "inserted", lambda model, dialogues, *, seed: other(dialogues))
-    monkeypatch.setattr(masked, "replaced", lambda model, dialogues, *, seed: other(dialogues))
+    monkeypatch.setattr(masked_model, "inserted", lambda model, dialogues, *, seed: other(dialogues))
+    monkeypatch.setattr(masked_model, "replaced", lambda model, dialogues, *, seed: other(dialogues))
     monkeypatch.setattr(
         translation, "back_translated", lambda model, dialogues, *, seed: [Made(d, "no") for d in dialogues]
     )
@@ -121,7 +121,7 @@ def test_the_page_marks_what_was_moved_left_out_new_and_changed():
 def test_the_page_needs_no_network_and_escapes_what_was_said():
     original = make_dialogue("<d>", "a: one & <two>", "b: three")
     changed = make_dialogue("<d>#insertion", "a: one & more <two>", "b: three")
-    html = render_page(
+    html = render_variants(
         [
             (
                 original,

@@ -20,7 +20,7 @@ from dial2vec.errors import CorpusError
 DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")
 # In the later archive, beside zips of another corpus.
 NESTED = re.compile(r"(?:.*/)?[^/]*metalwoz[^/]*\.zip", re.IGNORECASE)
-TASKS = "tasks.txt"
+TASK_FILE = "tasks.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Metalwoz:
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
-            if TASKS not in present:
-                return [TASKS]
-            tasks = [_decoded(line) for line in read_member(archive, present[TASKS]).splitlines()]
+            if TASK_FILE not in present:
+                return [TASK_FILE]
+            tasks = [_decoded(line) for line in read_member(archive, present[TASK_FILE]).splitlines()]
         domains = {task["domain"] for task in tasks if isinstance(task, dict) and isinstance(task.get("domain"), str)}
         return [f"dialogues/{domain}.txt" for domain in sorted(domains) if f"{domain}.txt" not in present]
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from dial2vec.config import Validate
 from dial2vec.data.validation.frames import dialogue_frame, turn_frame
-from dial2vec.data.validation.outcome import N_EXAMPLES, Outcome
 from dial2vec.data.validation.profile import LanguageSample, Profile, profile_of
+from dial2vec.data.validation.result import N_EXAMPLES, ValidationResult
 from dial2vec.data.validation.suites import Suites, of_corpus, of_dialogues, of_turns
 from dial2vec.dialogue import Dialogue, Origin, Quarantined
 
@@ -20,7 +20,7 @@ BLOCK = 10_000
 
 
 class Checker:
-    """The expectations of a corpus: `passing` first, then `outcomes`.
+    """The expectations of a corpus: `passing` first, then `results`.
 
     Memory holds one block of dialogues and some 60 bytes of each one that went by.
 
@@ -74,8 +74,8 @@ class Checker:
         """Return the profile of all dialogues that passed."""
         return profile_of(self._all(), labels=self.labels, languages=self.languages.shares())
 
-    def outcomes(self, profile: Profile, *, earlier: Profile | None) -> list[Outcome]:
-        """Return one outcome per expectation, those about the corpus as a whole included.
+    def results(self, profile: Profile, *, earlier: Profile | None) -> list[ValidationResult]:
+        """Return one result per expectation, those about the corpus as a whole included.
 
         :param profile: what `profile` returned.
         :param earlier: that of the version before; None leaves the two expectations about it out.
@@ -85,10 +85,10 @@ class Checker:
         if earlier is not None:
             frame["length_drift"], frame["language_drift"] = profile.drift_since(earlier)
         suites.check("corpus", frame, describe=str)
-        for outcome in suites.outcomes.values():
-            if "quarantined" in outcome.expectation and outcome.failed:
-                outcome.examples = [str(record) for record in self.quarantine[:N_EXAMPLES]]
-        return [*self.suites.outcomes.values(), *suites.outcomes.values()]
+        for result in suites.results.values():
+            if "quarantined" in result.expectation and result.failed:
+                result.examples = [str(record) for record in self.quarantine[:N_EXAMPLES]]
+        return [*self.suites.results.values(), *suites.results.values()]
 
     def _all(self) -> pd.DataFrame:
         return pd.concat(self.frames or [dialogue_frame([])], ignore_index=True)

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dial2vec.config import Validate
-from dial2vec.data.validation.outcome import N_EXAMPLES, Outcome, Suite
+from dial2vec.data.validation.result import N_EXAMPLES, Suite, ValidationResult
 from dial2vec.errors import ValidationError
 
 Expectations = list[tuple[str, Any]]
@@ -112,7 +112,7 @@ def of_corpus(limits: Validate, *, drift: bool) -> Expectations:
 
 
 class Suites:
-    """Great Expectations over tables that come block by block; what was found adds up in `outcomes`.
+    """Great Expectations over tables that come block by block; what was found adds up in `results`.
 
     :param expectations: of each suite, in words and for Great Expectations.
     """
@@ -125,13 +125,13 @@ class Suites:
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False, "metric_calculations": False}
         source = context.data_sources.add_pandas("dialogues")
-        self.suites, self.batches, self.outcomes = {}, {}, {}
+        self.suites, self.batches, self.results = {}, {}, {}
         for name, pairs in expectations.items():
             self.suites[name] = gx.ExpectationSuite(name=name)
             for words, expectation in pairs:
                 expectation.meta = {"words": words}
                 self.suites[name].add_expectation(expectation)
-                self.outcomes[name, words] = Outcome(name, words)
+                self.results[name, words] = ValidationResult(name, words)
             self.batches[name] = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
 
     def check(self, name: Suite, frame: pd.DataFrame, *, describe: Callable[[int], str]) -> dict[str, Rows]:
@@ -141,20 +141,20 @@ class Suites:
         :raises ValidationError: when an expectation cannot be checked: what was not looked at must not pass.
         """
         batch = self.batches[name].get_batch({"dataframe": frame})
-        result = batch.validate(self.suites[name], result_format={"result_format": "COMPLETE"})
+        checked = batch.validate(self.suites[name], result_format={"result_format": "COMPLETE"})
         failed = {}
-        for item in result.results:
+        for item in checked.results:
             words, found = item.expectation_config.meta["words"], item.result or {}
-            outcome = self.outcomes[name, words]
+            result = self.results[name, words]
             if _raised(item.exception_info or {}) or (words.startswith(GUARD) and not item.success):
                 raise ValidationError(
                     f"'{words}' could not be checked, which is a fault of dial2vec or of its libraries and not of the "
                     "data. Install what requirements.lock names (`make install`), and report it if it stays."
                 )
             rows = np.array(found.get("unexpected_index_list") or [], dtype=np.int64)
-            outcome.failed += len(rows) if "unexpected_count" in found else int(not item.success)
-            outcome.examples += [describe(int(row)) for row in rows[: N_EXAMPLES - len(outcome.examples)]]
-            outcome.found = _in_words(found.get("observed_value"))
+            result.failed += len(rows) if "unexpected_count" in found else int(not item.success)
+            result.examples += [describe(int(row)) for row in rows[: N_EXAMPLES - len(result.examples)]]
+            result.found = _in_words(found.get("observed_value"))
             if len(rows):
                 failed[words] = rows
         return failed

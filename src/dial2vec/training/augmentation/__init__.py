@@ -24,19 +24,19 @@ __all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "Variant", "augment"]
 
 # While training: `way(batch, vocabulary, *, generator)`, contexts as token ids (DialAug).
 TOKEN_WAYS: dict[str, Callable[..., Batch]] = {
-    "conmix": token_ways.mixing,
-    "truncation": token_ways.truncation,
-    "deletion": token_ways.deletion,
-    "reordering": token_ways.reordering,
-    "replacement": token_ways.replacement,
+    "conmix": token_ways.mix_tokens,
+    "truncation": token_ways.truncate_contexts,
+    "deletion": token_ways.delete_tokens,
+    "reordering": token_ways.reorder_tokens,
+    "replacement": token_ways.replace_tokens,
 }
 # While testing: `perturbation(turns, rng)`, contexts as texts (DialAug).
 PERTURBATIONS: dict[str, Callable[..., list[str]]] = {
-    "truncation": perturbations.truncation,
-    "deletion": perturbations.deletion,
-    "reordering": perturbations.reordering,
-    "typos": perturbations.typos,
-    "synonyms": perturbations.synonyms,
+    "truncation": perturbations.drop_turns,
+    "deletion": perturbations.delete_words,
+    "reordering": perturbations.swap_words,
+    "typos": perturbations.mistype_words,
+    "synonyms": perturbations.use_synonyms,
 }
 # Whole dialogues, by `augment`; all but the last preserve the intent.
 WAYS: dict[str, Way] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from dial2vec.training.augmentation.streams import require_share
+from dial2vec.draws import require_share
 
 
 def conmix(ids: Tensor, replaceable: Tensor, *, generator: torch.Generator, keep: float = 0.7) -> Tensor:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.training.augmentation.streams import require_share, share_of
+from dial2vec.draws import require_share, share_of
 from dial2vec.training.augmentation.wording import Wording, bare
 
 SHARE = 0.3
@@ -34,12 +34,12 @@ AROUND = {
 SLIPS = ("substitution", "insertion", "deletion", "transposition")
 
 
-def truncation(turns: Sequence[str], rng: np.random.Generator) -> list[str]:
+def drop_turns(turns: Sequence[str], rng: np.random.Generator) -> list[str]:
     """Drop a random number of early turns; at least one goes and one stays. A single turn is left as it is."""
     return list(turns[int(rng.integers(1, len(turns))) :]) if len(turns) > 1 else list(turns)
 
 
-def deletion(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
+def delete_words(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
     """Delete a share of the words."""
     wordings, places = _apart(turns)
     wanted = share_of(share, len(places))
@@ -54,7 +54,7 @@ def deletion(turns: Sequence[str], rng: np.random.Generator, *, share: float = S
     return [wording.without(words).text for wording, words in zip(wordings, gone, strict=True)]
 
 
-def reordering(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
+def swap_words(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
     """Swap a share of the words in pairs."""
     wordings, places = _apart(turns)
     require_share(share)
@@ -66,7 +66,9 @@ def reordering(turns: Sequence[str], rng: np.random.Generator, *, share: float =
     return [wording.text for wording in wordings]
 
 
-def typos(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE, noise: float = NOISE) -> list[str]:
+def mistype_words(
+    turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE, noise: float = NOISE
+) -> list[str]:
     """Mistype a share of the words: a key beside the right one, a key too many, one too few, two in the wrong order.
 
     :param noise: probability of a slip at each letter, 0 to 1.
@@ -79,7 +81,7 @@ def typos(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHAR
     return [wording.text for wording in wordings]
 
 
-def synonyms(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
+def use_synonyms(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
     """Replace a share of the words by synonyms, with their capitals and marks."""
     known = synonyms_of()
     wordings, places = _apart(turns)

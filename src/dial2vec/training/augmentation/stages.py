@@ -17,12 +17,12 @@ from scipy import sparse
 from sklearn.cluster import AgglomerativeClustering
 
 from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.draws import share_of
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.ordering import Ordering
-from dial2vec.training.augmentation.streams import share_of
 
 # Some three stages in a dialogue of twelve turns: greeting and wish, details, what was agreed.
 TURNS_PER_STAGE = 4

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from dial2vec.draws import require_share
 from dial2vec.encoder.tokens import PADDING_ROLE, Batch
 from dial2vec.errors import ModelError
 from dial2vec.training.augmentation.conmix import conmix
-from dial2vec.training.augmentation.streams import require_share
 
 # What tokenizers put in front of a word (byte-level, sentencepiece), or of a piece that goes on with one (WordPiece).
 WORD_BEGINS, WORD_GOES_ON = ("Ġ", "▁"), "##"
@@ -84,7 +84,7 @@ class Vocabulary:
         return Vocabulary(*tables, self.padding, self.start, self.deleted)
 
 
-def mixing(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
+def mix_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
     """Mix each context with another one of the batch: `conmix`.
 
     :param share: 1 - λ_mix; of tokens here, not of words.
@@ -93,7 +93,7 @@ def mixing(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, 
     return replace(batch, ids=conmix(batch.ids, replaceable, generator=generator, keep=1 - share))
 
 
-def truncation(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator) -> Batch:
+def truncate_contexts(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator) -> Batch:
     """Drop a random number of early turns, from one to all but the last; a single turn is left as it is.
 
     The token that begins the input stays, and belongs to the first turn that is left. Turns that are numbered from 0
@@ -117,7 +117,7 @@ def truncation(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generat
     return _squeezed(replace(batch, turns=turns, roles=roles), left | begins, vocabulary)
 
 
-def deletion(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.7) -> Batch:
+def delete_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.7) -> Batch:
     """Replace a share of the words by the token for deleted ones; a run of them inside a turn is one token.
 
     :raises ModelError: when the tokenizer has no such token.
@@ -133,7 +133,7 @@ def deletion(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator
     return _squeezed(replace(batch, ids=ids), ~(gone & after_gone), vocabulary)
 
 
-def reordering(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
+def reorder_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
     """Swap a share of the words in pairs, anywhere in the context; each belongs to the turn that it comes to."""
     require_share(share)
     words = _words(batch, vocabulary)
@@ -152,7 +152,7 @@ def reordering(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generat
     return Batch(*(table.gather(1, sorting) for table in moved))
 
 
-def replacement(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
+def replace_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
     """Replace a share of the words by random words of the vocabulary, each of one token."""
     words = _words(batch, vocabulary)
     chosen = _chosen(words, share, generator)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.training.augmentation.made import Made
-from dial2vec.training.augmentation.masked import MaskedModel
+from dial2vec.training.augmentation.masked_model import MaskedModel
 from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
 from dial2vec.training.augmentation.stages import ForeignTurns, turn_vectors
 from dial2vec.training.augmentation.translation import BackTranslation

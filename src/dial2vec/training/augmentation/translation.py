@@ -11,10 +11,10 @@ import numpy as np
 import torch
 
 from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.draws import augmentation_stream
 from dial2vec.encoder.backbone import resolve
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.made import Made
-from dial2vec.training.augmentation.streams import stream
 
 # The likeliest tokens among which sampling draws, as is the custom of Hugging Face.
 CHOICES = 50
@@ -106,7 +106,7 @@ def back_translated(
     texts = [dialogues[d].turns[t].text for d, t in owners]
     for name, model in (("there", models.there), ("back", models.back)):
         # Each turn draws from a stream of its own, so its batch changes nothing.
-        rngs = [stream(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
+        rngs = [augmentation_stream(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
         texts = _translated(model, texts, rngs, beams, temperature, batch_size)
     turns: list[list[Turn]] = [[] for _ in dialogues]
     for (d, t), text in zip(owners, texts, strict=True):

@@ -1,34 +1,38 @@
-"""Variants of dialogues: each way of augmentation as one function of the work to be done.
+"""Ways to augment whole dialogues: one function per way, from `Work` to one result per dialogue.
 
-`augment` has made sure that the tools of a way are there.
+`augment` has already checked that the needed tools exist.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dial2vec.dialogue import Dialogue
-from dial2vec.training.augmentation import masked, stages, translation
+from dial2vec.draws import augmentation_stream
+from dial2vec.training.augmentation import masked_model, stages, translation
 from dial2vec.training.augmentation.made import Made
-from dial2vec.training.augmentation.masked import MaskedModel
+from dial2vec.training.augmentation.masked_model import MaskedModel
 from dial2vec.training.augmentation.ordering import Ordering
 from dial2vec.training.augmentation.stages import ForeignTurns
-from dial2vec.training.augmentation.streams import stream
 from dial2vec.training.augmentation.tools import Work
 from dial2vec.training.augmentation.translation import BackTranslation
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A dialogue that was made from another one.
+    """A dialogue made from another one.
 
-    :param way: name of the way.
-    :param dialogue: of the id `<original's>#<way>`, with the original's split, and its labels where the intent is
-        preserved. A corrupted dialogue has no labels: they may no longer hold.
-    :param preserving: whether the intent is the original's.
-    :param changed: whether any turn differs from the original.
-    :param note: why nothing was changed, a clause; empty otherwise.
+    :param way: Name of the way.
+    :param dialogue: The variant, with id `<original's>#<way>` and the original's split. It keeps the labels if the
+        intent is preserved; otherwise it has none, because they may no longer hold.
+    :param preserving: True if the intent is the original's.
+    :param changed: True if any turn differs from the original.
+    :param note: Clause that says why nothing changed, else "".
     """
 
     way: str
@@ -39,40 +43,45 @@ class Variant:
 
 
 def insertion(work: Work) -> list[Made]:
-    """Likely words between those said."""
-    return masked.inserted(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
+    """Insert likely words."""
+    return masked_model.inserted(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
 
 
 def back_translation(work: Work) -> list[Made]:
-    """Every turn into another language and back."""
+    """Translate every turn into another language and back."""
     return translation.back_translated(cast(BackTranslation, work.tools.translation), work.dialogues, seed=work.seed)
 
 
 def shuffling(work: Work) -> list[Made]:
-    """Stages in another order."""
+    """Reorder the stages."""
     return [
-        stages.shuffled(dialogue, stages.stages_of(vectors), stream(work.seed, "shuffling", dialogue.dialogue_id))
-        for dialogue, vectors in zip(work.dialogues, work.vectors, strict=True)
+        stages.shuffled(dialogue, stages.stages_of(vectors), rng)
+        for dialogue, vectors, rng in _with_draws(work, "shuffling")
     ]
 
 
 def shortening(work: Work) -> list[Made]:
-    """One stage less."""
+    """Drop one stage."""
     return [
-        stages.shortened(dialogue, stages.stages_of(vectors), stream(work.seed, "shortening", dialogue.dialogue_id))
-        for dialogue, vectors in zip(work.dialogues, work.vectors, strict=True)
+        stages.shortened(dialogue, stages.stages_of(vectors), rng)
+        for dialogue, vectors, rng in _with_draws(work, "shortening")
     ]
 
 
 def lengthening(work: Work) -> list[Made]:
-    """Foreign turns where they fit."""
+    """Insert foreign turns where they fit."""
     foreign, ordering = cast(ForeignTurns, work.tools.foreign), cast(Ordering, work.tools.ordering)
     return [
-        stages.lengthened(dialogue, vectors, foreign, ordering, stream(work.seed, "lengthening", dialogue.dialogue_id))
-        for dialogue, vectors in zip(work.dialogues, work.vectors, strict=True)
+        stages.lengthened(dialogue, vectors, foreign, ordering, rng)
+        for dialogue, vectors, rng in _with_draws(work, "lengthening")
     ]
 
 
 def replacement(work: Work) -> list[Made]:
-    """Other content words, which corrupts the intent."""
-    return masked.replaced(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
+    """Replace content words, which corrupts the intent."""
+    return masked_model.replaced(cast(MaskedModel, work.tools.masked), work.dialogues, seed=work.seed)
+
+
+def _with_draws(work: Work, way: str) -> Iterator[tuple[Dialogue, NDArray[np.float32], np.random.Generator]]:
+    for dialogue, vectors in zip(work.dialogues, work.vectors, strict=True):
+        yield dialogue, vectors, augmentation_stream(work.seed, way, dialogue.dialogue_id)

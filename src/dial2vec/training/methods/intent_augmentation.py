@@ -21,7 +21,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
 from dial2vec.training.augmentation import WAYS, Tools
 from dial2vec.training.augmentation.kept import kept_variants
-from dial2vec.training.augmentation.masked import load_masked
+from dial2vec.training.augmentation.masked_model import load_masked
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 from dial2vec.training.data import TrainingSet, whole_batches, word_counts
 from dial2vec.training.loop import Names

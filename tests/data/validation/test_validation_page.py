@@ -5,8 +5,8 @@ import re
 from conftest import make_dialogue
 from dial2vec.config import Validate
 from dial2vec.data.validation import Checker
-from dial2vec.data.validation.outcome import by_reason, kind
-from dial2vec.data.validation.page import render_page
+from dial2vec.data.validation.result import by_reason, kind
+from dial2vec.data.validation.validation_page import render_validation
 from dial2vec.dialogue import Origin, Quarantined
 
 
@@ -16,8 +16,8 @@ def page(dialogues, *, quarantine=(), earlier=False):
     list(checker.passing(dialogues))
     profile = checker.profile()
     before = profile if earlier else None
-    outcomes = checker.outcomes(profile, earlier=before)
-    return render_page("calls", profile, outcomes, quarantine, earlier=before)
+    results = checker.results(profile, earlier=before)
+    return render_validation("calls", profile, results, quarantine, earlier=before)
 
 
 def good(n=20):

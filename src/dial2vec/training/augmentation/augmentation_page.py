@@ -13,7 +13,7 @@ from dial2vec.training.augmentation.wording import Wording
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownTurn:
     """One turn of a variant.
 
     :param turn: speaker and text.
@@ -26,7 +26,7 @@ class Shown:
     pieces: tuple[tuple[str, bool], ...]
 
 
-def render_page(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
+def render_variants(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
     """Return the page as HTML that needs no network.
 
     :param shown: dialogues with their variants.
@@ -37,13 +37,13 @@ def render_page(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
     ]
     page: str = (
         templates("dial2vec.training.augmentation")
-        .get_template("page.html")
-        .render(headline=headline(shown), dialogues=dialogues)
+        .get_template("augmentation_page.html")
+        .render(headline=_headline(shown), dialogues=dialogues)
     )
     return page
 
 
-def headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
+def _headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
     """Return how many variants there are, and of how many nothing could be changed, in a sentence or two."""
     variants = [variant for _, found in shown for variant in found]
     same = sum(not variant.changed for variant in variants)
@@ -55,21 +55,23 @@ def headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
     )
 
 
-def compared(original: Dialogue, variant: Dialogue) -> list[Shown]:
+def compared(original: Dialogue, variant: Dialogue) -> list[ShownTurn]:
     """Return the turns of a variant, and in their old places those that it leaves out."""
-    before, after = list(original.turns), list(variant.turns)
-    steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-    gone = [turn for step, first, last, _, _ in steps if step != "equal" for turn in before[first:last]]
-    shown: list[Shown] = []
+    originals, after = list(original.turns), list(variant.turns)
+    steps = SequenceMatcher(None, originals, after, autojunk=False).get_opcodes()
+    gone = [turn for step, first, last, _, _ in steps if step != "equal" for turn in originals[first:last]]
+    shown: list[ShownTurn] = []
     for step, first, last, new_first, new_last in steps:
-        old, new = before[first:last], after[new_first:new_last]
+        old, new = originals[first:last], after[new_first:new_last]
         if step == "equal":
-            shown += [Shown(turn, "", ((turn.text, False),)) for turn in new]
-        elif step == "replace" and _is_reworded(old, new, before):
-            shown += [Shown(turn, "changed", _pieces(was.text, turn.text)) for was, turn in zip(old, new, strict=True)]
+            shown += [ShownTurn(turn, "", ((turn.text, False),)) for turn in new]
+        elif step == "replace" and _is_reworded(old, new, originals):
+            shown += [
+                ShownTurn(turn, "changed", _pieces(was.text, turn.text)) for was, turn in zip(old, new, strict=True)
+            ]
         else:
-            shown += [Shown(turn, "left out", ((turn.text, False),)) for turn in old if turn not in after]
-            shown += [Shown(turn, "moved" if turn in gone else "new", ((turn.text, False),)) for turn in new]
+            shown += [ShownTurn(turn, "left out", ((turn.text, False),)) for turn in old if turn not in after]
+            shown += [ShownTurn(turn, "moved" if turn in gone else "new", ((turn.text, False),)) for turn in new]
     return shown
 
 

@@ -13,8 +13,8 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.training.augmentation import WAYS, Tools, Variant, augment
-from dial2vec.training.augmentation.masked import load_masked
-from dial2vec.training.augmentation.page import render_page
+from dial2vec.training.augmentation.augmentation_page import render_variants
+from dial2vec.training.augmentation.masked_model import load_masked
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 
 # Dialogues on the page; all of them are in the file.
@@ -69,7 +69,7 @@ def augment_file(
     found = augment(chosen, names, tools=_tools(names, models, dialogues, seed=seed), seed=seed)
     _write(output / "variants.jsonl", chosen, found)
     with atomic_path(output / "variants.html") as temporary:
-        temporary.write_text(render_page(list(zip(chosen[:SHOWN], found[:SHOWN], strict=True))), encoding="utf-8")
+        temporary.write_text(render_variants(list(zip(chosen[:SHOWN], found[:SHOWN], strict=True))), encoding="utf-8")
     changed = Counter(variant.way for variants in found for variant in variants if variant.changed)
     for way in names:
         kind = "keeps the intent" if WAYS[way].preserving else "corrupts it"

@@ -8,7 +8,7 @@ from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast, set_see
 
 from conftest import make_dialogue
 from dial2vec.errors import Dial2vecError, ModelError
-from dial2vec.training.augmentation.masked import inserted, load_masked, replaced
+from dial2vec.training.augmentation.masked_model import inserted, load_masked, replaced
 
 TOKENS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(10)), "##x", "."]
 SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from dial2vec.data.validation.outcome import Outcome, by_reason
 from dial2vec.data.validation.profile import Profile
+from dial2vec.data.validation.result import ValidationResult, by_reason
 from dial2vec.data.validation.suites import GUARD
 from dial2vec.dialogue import Quarantined
 from dial2vec.html import templates
@@ -25,10 +25,10 @@ class Bar:
     most: float
 
 
-def render_page(
+def render_validation(
     corpus: str,
     profile: Profile,
-    outcomes: Sequence[Outcome],
+    results: Sequence[ValidationResult],
     quarantine: Sequence[Quarantined],
     *,
     earlier: Profile | None,
@@ -48,11 +48,11 @@ def render_page(
     ]
     page: str = (
         templates("dial2vec.data.validation")
-        .get_template("page.html")
+        .get_template("validation_page.html")
         .render(
             corpus=corpus,
-            headline=headline(profile, outcomes, quarantine),
-            outcomes=[outcome for outcome in outcomes if outcome.failed or not outcome.expectation.startswith(GUARD)],
+            headline=_headline(profile, results, quarantine),
+            results=[result for result in results if result.failed or not result.expectation.startswith(GUARD)],
             quarantined=len(quarantine),
             reasons=by_reason(quarantine)[:N_REASONS],
             charts=[chart for chart in charts if chart[2]],
@@ -62,9 +62,9 @@ def render_page(
     return page
 
 
-def headline(profile: Profile, outcomes: Sequence[Outcome], quarantine: Sequence[Quarantined]) -> str:
+def _headline(profile: Profile, results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> str:
     """Return what was found, in one or two sentences."""
-    stopping = sum(outcome.stops for outcome in outcomes)
+    stopping = sum(result.stops for result in results)
     missed = f"{stopping} expectation{'s do' if stopping > 1 else ' does'} not hold, so the run stops here."
     verdict = missed if stopping else "The run may go on."
     return (

@@ -16,7 +16,7 @@ Suite = Literal["turns", "dialogues", "corpus"]
 
 
 @dataclass(slots=True)
-class Outcome:
+class ValidationResult:
     """What one expectation found.
 
     An expectation about single turns or dialogues quarantines the dialogues for which it does not hold. One about the
@@ -41,19 +41,19 @@ class Outcome:
         return self.suite == "corpus" and self.failed > 0
 
 
-def require(outcomes: Sequence[Outcome], *, corpus: str) -> None:
+def require(results: Sequence[ValidationResult], *, corpus: str) -> None:
     """Raise when an expectation about the corpus as a whole does not hold.
 
     :raises ValidationError: naming every such expectation, what was found, and examples.
     """
-    failed = [outcome for outcome in outcomes if outcome.stops]
+    failed = [result for result in results if result.stops]
     if failed:
         lines = [
-            f"  expected {outcome.expectation}; found {outcome.found}"
-            + "".join(f"\n      for example {example}" for example in outcome.examples)
-            for outcome in failed
+            f"  expected {result.expectation}; found {result.found}"
+            + "".join(f"\n      for example {example}" for example in result.examples)
+            for result in failed
         ]
-        moved = any("as before" in outcome.expectation for outcome in failed)
+        moved = any("as before" in result.expectation for result in failed)
         meant = f" A change that is meant: delete artifacts/{corpus}/profile.json and run again." if moved else ""
         raise ValidationError(
             f"{corpus} is not as expected, so the pipeline stops here.\n"

@@ -18,11 +18,11 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from torch.nn.utils.rnn import pad_sequence
 
 from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.draws import augmentation_stream, share_of
 from dial2vec.encoder.backbone import limits, resolve
 from dial2vec.encoder.inputs import InputStyle
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.made import Made
-from dial2vec.training.augmentation.streams import share_of, stream
 from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.augmentation.wording import Wording, bare
 
@@ -113,7 +113,7 @@ def inserted(
     """
     marked = []
     for dialogue in dialogues:
-        rng = stream(seed, "insertion", dialogue.dialogue_id)
+        rng = augmentation_stream(seed, "insertion", dialogue.dialogue_id)
         gaps = [(turn, word) for turn, wording in _wordings(model, dialogue) for word in range(len(wording.words))]
         chosen = rng.permutation(len(gaps))[: max(1, share_of(share, len(gaps)))]
         draws = rng.random(len(chosen))
@@ -143,7 +143,7 @@ def replaced(
     """
     marked = []
     for dialogue in dialogues:
-        rng = stream(seed, "replacement", dialogue.dialogue_id)
+        rng = augmentation_stream(seed, "replacement", dialogue.dialogue_id)
         content = [
             (turn, word, said)
             for turn, wording in _wordings(model, dialogue)
