@@ -7,6 +7,8 @@ import inspect
 import logging
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -107,19 +109,53 @@ def load_backbone(folder: str) -> tuple[Any, Any]:
 
     transformers_logging.disable_progress_bar()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    try:
+    with loading_errors(folder, "as an encoder"):
         if is_plato(folder):
             # PLATO's vocabulary is BERT's, and AutoTokenizer does not know the model type.
             return PlatoModel.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
         return _load_model(folder), AutoTokenizer.from_pretrained(folder)
+
+
+@contextmanager
+def loading_errors(folder: str, how: str, *, give: str = "a folder made by save_pretrained") -> Iterator[None]:
+    """Turn any error while a model is loaded into a ModelError of one sentence.
+
+    :param how: Phrase such as "as an encoder".
+    :param give: Folder to give instead, such as "the folder of one such as bert-base-uncased".
+    """
+    try:
+        yield
     except ModelError:
         raise
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(
-            f"{folder} cannot be loaded as an encoder ({reason}). Give a folder made by save_pretrained, "
-            "or a Hugging Face name that this machine can reach."
+            f"{folder} cannot be loaded {how} ({reason}). Give {give}, or a Hugging Face name that this machine can "
+            "reach."
         ) from error
+
+
+def load_with_head(name: str | Path, auto_model: str, *, kind: str, example: str) -> tuple[str, Any, Any]:
+    """Return the folder, the tokenizer and the network (fp32) of a model with a trained head.
+
+    :param auto_model: Class of transformers that loads the network, such as "AutoModelForMaskedLM".
+    :param kind: Kind of model for errors, such as "masked language model".
+    :param example: Name of such a model for errors.
+    :raises ModelError: if the model cannot be loaded or lacks parameters.
+    """
+    import transformers
+
+    folder = resolve(name)
+    with loading_errors(folder, f"as a {kind}", give=f"the folder of one such as {example}"):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        load = getattr(transformers, auto_model).from_pretrained
+        network, report = load(folder, dtype=torch.float32, output_loading_info=True)
+    missing = sorted(report["missing_keys"])
+    if missing:
+        raise ModelError(
+            f"{folder} lacks parameter {missing[0]}, which would be random. Give a whole {kind} such as {example}."
+        )
+    return folder, tokenizer, network
 
 
 def _load_model(folder: str) -> Any:

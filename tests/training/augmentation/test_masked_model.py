@@ -156,7 +156,7 @@ def test_the_tiny_model_fills_what_it_finds_likely(model):
 
 
 def test_a_model_without_its_head_is_refused(tiny_folder):
-    with pytest.raises(ModelError, match=r"has no trained head for masked words: parameter cls\..+ would be random"):
+    with pytest.raises(ModelError, match=r"lacks parameter cls\..+, which would be random"):
         load_masked(tiny_folder)
 
 

@@ -213,6 +213,15 @@ def _size(n_bytes: int) -> str:
     return f"{n_bytes / MIB:,.1f} MiB"
 
 
+def wrong_archive(archive: zipfile.ZipFile, lacking: str, url: str | None) -> CorpusError:
+    """Return the error for an archive that lacks files of its corpus.
+
+    :param lacking: Name or pattern of a file that is not in the archive.
+    """
+    where = archive.filename or ""
+    return CorpusError(f"{where} holds no {lacking}; expected the archive of {url}. {fetch_again(where)}")
+
+
 def fetch_again(where: Path | str) -> str:
     """Say how to replace an archive, given its path or an address within it."""
     where = Path(where)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, files_by_name, open_archive
+from dial2vec.data.corpora.archive import address, files_by_name, open_archive, wrong_archive
 from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.data.corpora.json_member import entries
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
-from dial2vec.errors import CorpusError
 
 FILES = {"train": "en_train.json", "dev": "en_valid.json", "test": "en_test.json"}
 SPEAKERS = {"User": "user", "Wizard": "system"}
@@ -46,10 +45,7 @@ class Bitod:
             present = files_by_name(archive)
             absent = [name for name in FILES.values() if name not in present]
             if absent:
-                raise CorpusError(
-                    f"{archive.filename} holds no {absent[0]}; expected the archive of {self.url}. "
-                    f"Remove it and run `dial2vec fetch {folder.name}`."
-                )
+                raise wrong_archive(archive, absent[0], self.url)
             records = (
                 (Origin(address(archive, present[name]), number), (split, upstream, record))
                 for split, name in FILES.items()

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
 from dial2vec.config import Read
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, dialogue_from_record
+from dial2vec.errors import CorpusError
 
 Splitting = Literal["official", "shuffled", "hashed"]
 Raw = TypeVar("Raw")
@@ -69,6 +70,16 @@ def usable(
             continue
         seen.add(dialogue.dialogue_id)
         yield dialogue
+
+
+def at_least_one(dialogues: Iterable[Dialogue], error: CorpusError) -> Iterator[Dialogue]:
+    """Yield dialogues, and raise an error if there are none."""
+    empty = True
+    for dialogue in dialogues:
+        empty = False
+        yield dialogue
+    if empty:
+        raise error
 
 
 def expect(value: object, kind: type[Kind], what: str) -> Kind:

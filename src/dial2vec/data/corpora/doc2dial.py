@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, fetch_again, files_by_name, open_archive
+from dial2vec.data.corpora.archive import address, fetch_again, files_by_name, open_archive, wrong_archive
 from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.data.corpora.json_member import entries
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
@@ -46,9 +46,9 @@ class Doc2dial:
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
-            for name in self._names.values():
-                if name not in present:
-                    raise CorpusError(f"{archive.filename} holds no {name}; {self._where_from(name, folder)}")
+            absent = next((name for name in self._names.values() if name not in present), None)
+            if absent is not None:
+                raise self._absent_file(archive, absent)
             records = (
                 (origin, (split, domain, record))
                 for split, name in self._names.items()
@@ -71,15 +71,13 @@ class Doc2dial:
         parts = {"train": "train", "dev": "validation", "test": self.options.doc2dial_test}
         return {split: f"doc2dial_dial_{part}.json" for split, part in parts.items()}
 
-    def _where_from(self, name: str, folder: Path) -> str:
-        if self.options.doc2dial_test in SHARED_TASK and "test" in name:
-            return (
-                "the shared task DialDoc 2021 gave it out apart from the corpus. Add it to the archive, or set "
-                "read.doc2dial_test to validation."
-            )
-        if "test" in name:
-            return "not every copy of the corpus has it. Set read.doc2dial_test to validation."
-        return f"expected the archive of {self.url}. Remove it and run `dial2vec fetch {folder.name}`."
+    def _absent_file(self, archive: zipfile.ZipFile, name: str) -> CorpusError:
+        if "test" not in name:
+            return wrong_archive(archive, name, self.url)
+        source = "not every copy of the corpus has it. Set"
+        if self.options.doc2dial_test in SHARED_TASK:
+            source = "the shared task DialDoc 2021 gave it out apart from the corpus. Add it to the archive, or set"
+        return CorpusError(f"{archive.filename} holds no {name}; {source} read.doc2dial_test to validation.")
 
 
 def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Origin, str, object]]:

@@ -11,10 +11,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, files, files_by_name, open_archive, open_nested, read_member
-from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
+from dial2vec.data.corpora.archive import (
+    address,
+    files,
+    files_by_name,
+    open_archive,
+    open_nested,
+    read_member,
+    wrong_archive,
+)
+from dial2vec.data.corpora.corpus import Splitting, at_least_one, expect, id_below, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
-from dial2vec.errors import CorpusError
 
 # The archive has no top folder; a packed copy of its folder has one.
 DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")
@@ -43,17 +50,10 @@ class Metalwoz:
 
         :raises CorpusError: when the archive is missing or damaged, or no dialogue in it is usable.
         """
-        n_usable = 0
         with open_archive(folder) as archive:
             records = (record for place, info in _dialogue_files(archive) for record in _records(place, info))
-            for dialogue in usable(records, _dialogue, name=_id, quarantine=quarantine):
-                n_usable += 1
-                yield dialogue
-        if not n_usable:
-            raise CorpusError(
-                f"{folder} holds no usable dialogues/<DOMAIN>.txt; expected the archive of {self.url}. "
-                f"Remove the archive and run `dial2vec fetch {folder.name}`."
-            )
+            error = wrong_archive(archive, "usable dialogues/<DOMAIN>.txt", self.url)
+            yield from at_least_one(usable(records, _dialogue, name=_id, quarantine=quarantine), error)
 
     def missing(self, folder: Path) -> list[str]:
         """Return `tasks.txt` if it is absent, else the absent dialogue files of the domains that it names.

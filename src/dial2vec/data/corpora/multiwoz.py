@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, fetch_again, files_by_name, open_archive, read_member
+from dial2vec.data.corpora.archive import address, fetch_again, files_by_name, open_archive, read_member, wrong_archive
 from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.data.corpora.json_member import entries
 from dial2vec.data.corpora.multiwoz_labels import labels_of
@@ -56,7 +56,7 @@ class Multiwoz:
             is listed.
         """
         with open_archive(folder) as archive:
-            data, members = _members(archive, url=self.url, corpus=folder.name)
+            data, members = _members(archive, url=self.url)
             lists = [_List(split, address(archive, info), _listed(archive, info)) for split, info in members.items()]
             official = functools.partial(_official, lists=lists)
             dialogues = self._stream(archive, data, official, quarantine)
@@ -143,16 +143,11 @@ def _pooled(official: Places, upstream: str, *, drawn: dict[str, str], overlap: 
     return train + ([drawn[upstream]] if upstream in drawn else [])
 
 
-def _members(
-    archive: zipfile.ZipFile, *, url: str | None, corpus: str
-) -> tuple[zipfile.ZipInfo, dict[str, zipfile.ZipInfo]]:
+def _members(archive: zipfile.ZipFile, *, url: str | None) -> tuple[zipfile.ZipInfo, dict[str, zipfile.ZipInfo]]:
     present = files_by_name(archive)
     absent = _absent(present)
     if absent:
-        raise CorpusError(
-            f"{archive.filename} holds no {absent[0]}; expected the archive of {url}. "
-            f"Remove it and run `dial2vec fetch {corpus}`."
-        )
+        raise wrong_archive(archive, absent[0], url)
     lists = {split: next(present[name] for name in names if name in present) for split, names in LISTS.items()}
     return present[DATA], lists
 

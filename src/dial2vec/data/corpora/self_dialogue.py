@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, fetch_again, members, open_archive, read_member
-from dial2vec.data.corpora.corpus import Splitting, usable
+from dial2vec.data.corpora.archive import address, fetch_again, members, open_archive, read_member, wrong_archive
+from dial2vec.data.corpora.corpus import Splitting, at_least_one, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
@@ -50,7 +50,6 @@ class SelfDialogue:
 
         :raises CorpusError: when the archive is missing or damaged, or a batch is not a table of answers.
         """
-        n_usable = 0
         with open_archive(folder) as archive:
             blocked = _blocked_workers(archive)
             records = (
@@ -60,16 +59,9 @@ class SelfDialogue:
                 for number, (row, answers) in enumerate(_rows(archive, info), start=1)
             )
             convert = functools.partial(_dialogue, blocked=blocked)
-            for dialogue in usable(
-                records, convert, name=lambda found: found[0]["AssignmentId"] or "", quarantine=quarantine
-            ):
-                n_usable += 1
-                yield dialogue
-        if not n_usable:
-            raise CorpusError(
-                f"{folder} holds no usable <top folder>/corpus/<topic>/*.csv; expected the archive of {self.url}. "
-                f"Remove the archive and run `dial2vec fetch {folder.name}`."
-            )
+            dialogues = usable(records, convert, name=lambda raw: raw[0]["AssignmentId"] or "", quarantine=quarantine)
+            error = wrong_archive(archive, "usable <top folder>/corpus/<topic>/*.csv", self.url)
+            yield from at_least_one(dialogues, error)
 
     def missing(self, folder: Path) -> list[str]:
         """Return the absent ones of 23 topic folders (`corpus/action`, ...) and `blocked_workers.txt`.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dial2vec.config import Read
-from dial2vec.data.corpora.archive import address, fetch_again, members, open_archive, read_member
+from dial2vec.data.corpora.archive import address, fetch_again, members, open_archive, read_member, wrong_archive
 from dial2vec.data.corpora.corpus import Splitting, expect, id_below, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined
 from dial2vec.errors import CorpusError
@@ -44,10 +44,7 @@ class Sgd:
         with open_archive(folder) as archive:
             chosen = [info for path, info in members(archive).items() if DIALOGUE_FILE.fullmatch(path)]
             if not chosen:
-                raise CorpusError(
-                    f"{archive.filename} holds no <top folder>/train/dialogues_NNN.json; expected the archive of "
-                    f"{self.url}. Remove it and run `dial2vec fetch {folder.name}`."
-                )
+                raise wrong_archive(archive, "<top folder>/train/dialogues_NNN.json", self.url)
             records = (
                 (Origin(address(archive, info), number), (record, info.filename.split("/")[-2]))
                 for info in chosen

@@ -19,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.errors import ModelError
 from dial2vec.research.baselines.fitted import Fitted
 
 TEMPERATURE = 0.05
@@ -94,17 +93,11 @@ def _load(start: str, *, max_length: int) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
-    from dial2vec.encoder.backbone import resolve
+    from dial2vec.encoder.backbone import loading_errors, resolve
 
     transformers_logging.disable_progress_bar()
     folder = resolve(start)
-    try:
+    with loading_errors(folder, "by sentence-transformers"):
         model = SentenceTransformer(folder)
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelError(
-            f"{folder} cannot be loaded by sentence-transformers ({reason}). Give a folder made by "
-            "save_pretrained, or a Hugging Face name that this machine can reach."
-        ) from error
     model.max_seq_length = min(max_length, model.max_seq_length or max_length)
     return model

@@ -19,7 +19,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.draws import augmentation_stream, share_of
-from dial2vec.encoder.backbone import limits, resolve
+from dial2vec.encoder.backbone import limits, load_with_head
 from dial2vec.encoder.inputs import InputStyle
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.made import Made
@@ -55,24 +55,9 @@ def load_masked(name: str | Path, *, device: str | None = None) -> MaskedModel:
     :param device: None is a GPU where there is one.
     :raises ModelError: when it cannot be loaded, has no trained head for masked words, or no mask.
     """
-    from transformers import AutoModelForMaskedLM, AutoTokenizer
-
-    folder = resolve(name)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        network, report = AutoModelForMaskedLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelError(
-            f"{folder} cannot be loaded as a masked language model ({reason}). Give one such as bert-base-uncased by "
-            "folder, or by a Hugging Face name that this machine can reach."
-        ) from error
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(
-            f"{folder} has no trained head for masked words: parameter {missing[0]} is missing and would be random. "
-            "Give a masked language model such as bert-base-uncased."
-        )
+    folder, tokenizer, network = load_with_head(
+        name, "AutoModelForMaskedLM", kind="masked language model", example="bert-base-uncased"
+    )
     if tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {folder} has no mask. Give a masked language model with its own tokenizer.")
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -12,7 +12,7 @@ import torch
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.draws import augmentation_stream
-from dial2vec.encoder.backbone import resolve
+from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.made import Made
 
@@ -44,23 +44,9 @@ def load_translator(
     :param device: None is a GPU where there is one.
     :raises ModelError: when it cannot be loaded, lacks parameters, or needs codes of languages.
     """
-    from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
-
-    folder = resolve(name)
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        network, report = AutoModelForSeq2SeqLM.from_pretrained(folder, dtype=torch.float32, output_loading_info=True)
-    except Exception as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ModelError(
-            f"{folder} cannot be loaded as a translation model ({reason}). Give one such as Helsinki-NLP/opus-mt-en-de "
-            "by folder, or by a Hugging Face name that this machine can reach."
-        ) from error
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ModelError(
-            f"{folder} lacks parameter {missing[0]}, which would be random. Give a whole translation model."
-        )
+    folder, tokenizer, network = load_with_head(
+        name, "AutoModelForSeq2SeqLM", kind="translation model", example="Helsinki-NLP/opus-mt-en-de"
+    )
     if hasattr(tokenizer, "src_lang"):
         raise ModelError(
             f"{folder} translates between many languages and needs their codes, which is not supported. Give a model "
