@@ -1,10 +1,9 @@
-import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from data.corpora.archives import read_corpus, write_archive
 from dial2vec.config import Read
 from dial2vec.data.corpora.bitod import Bitod
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
@@ -38,17 +37,11 @@ def record(*events: dict[str, Any], goal: tuple[str, ...] = GOAL) -> dict[str, A
 
 def pack(folder: Path, files: dict[str, object], *, top: str = "BiToD-main") -> Path:
     whole = {f"data/en_{part}.json": {"first": record()} for part in ("train", "valid", "test")}
-    folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / f"{top}.zip", "w") as archive:
-        for path, content in {**whole, **files}.items():
-            if content is not None:
-                archive.writestr(f"{top}/{path}", content if isinstance(content, str) else json.dumps(content))
-    return folder
+    return write_archive(folder / f"{top}.zip", {**whole, **files}, top=top)
 
 
 def read(folder: Path, **options: Any) -> tuple[list[Dialogue], list[Quarantined]]:
-    quarantine: list[Quarantined] = []
-    return list(Bitod(Read(**options)).read(folder, quarantine=quarantine)), quarantine
+    return read_corpus(Bitod(Read(**options)), folder)
 
 
 @pytest.mark.parametrize("top", ["BiToD-main", "BiToD-master"])

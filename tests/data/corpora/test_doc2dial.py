@@ -1,10 +1,9 @@
-import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from data.corpora.archives import read_corpus, write_archive
 from dial2vec.config import Read
 from dial2vec.data.corpora.doc2dial import Doc2dial
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
@@ -29,19 +28,13 @@ def pack(folder: Path, files: dict[str, object], *, top: str = "doc2dial/v1.0.1"
         "doc2dial_dial_train.json": {"dial_data": data(ssa=[record("t")])},
         "doc2dial_dial_validation.json": {"dial_data": data(va=[record("v")])},
         "doc2dial_doc.json": "{never read",
+        f"__MACOSX/{top}/doc2dial_dial_train.json": "not JSON",
     }
-    folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / "doc2dial_v1.0.1.zip", "w") as archive:
-        for name, content in {**whole, **files}.items():
-            if content is not None:
-                archive.writestr(f"{top}/{name}", content if isinstance(content, str) else json.dumps(content))
-        archive.writestr(f"__MACOSX/{top}/doc2dial_dial_train.json", "not JSON")
-    return folder
+    return write_archive(folder / "doc2dial_v1.0.1.zip", {**whole, **files}, top=top)
 
 
 def read(folder: Path, **options: Any) -> tuple[list[Dialogue], list[Quarantined]]:
-    quarantine: list[Quarantined] = []
-    return list(Doc2dial(Read(**options)).read(folder, quarantine=quarantine)), quarantine
+    return read_corpus(Doc2dial(Read(**options)), folder)
 
 
 @pytest.mark.parametrize("top", ["doc2dial/v1.0.1", "sharedtask-dialdoc2021-master/data/doc2dial/v1.0.1"])

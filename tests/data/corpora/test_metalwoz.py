@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from data.corpora.archives import read_corpus
 from dial2vec.data.corpora.metalwoz import Metalwoz
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
@@ -46,8 +47,7 @@ def pack(folder: Path, files: dict[str, str | bytes]) -> Path:
 
 
 def read(folder: Path) -> tuple[list[Dialogue], list[Quarantined]]:
-    quarantine: list[Quarantined] = []
-    return list(Metalwoz().read(folder, quarantine=quarantine)), quarantine
+    return read_corpus(Metalwoz(), folder)
 
 
 @pytest.mark.parametrize("top", ["", "metalwoz-v1/"])

@@ -1,10 +1,9 @@
-import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from data.corpora.archives import read_corpus, write_archive
 from dial2vec.config import Read
 from dial2vec.data.corpora.multiwoz import POOL_DEV, POOL_TEST, Multiwoz, draw
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
@@ -34,19 +33,13 @@ def pack(
     top: str = "MultiWOZ_2.1",
     ending: str = "txt",
 ) -> Path:
-    folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / "MultiWOZ_2.1.zip", "w") as archive:
-        archive.writestr(f"__MACOSX/{top}/data.json", "not JSON")
-        archive.writestr(f"{top}/data.json", dialogues if isinstance(dialogues, str) else json.dumps(dialogues))
-        archive.writestr(f"{top}/valListFile.{ending}", dev)
-        archive.writestr(f"{top}/testListFile.{ending}", test)
-        archive.writestr(f"{top}/hotel_db.json", "[]")
-    return folder
+    files = {f"__MACOSX/{top}/data.json": "not JSON", "data.json": dialogues, "hotel_db.json": "[]"}
+    lists = {f"valListFile.{ending}": dev, f"testListFile.{ending}": test}
+    return write_archive(folder / "MultiWOZ_2.1.zip", files | lists, top=top)
 
 
 def read(folder: Path, **options: Any) -> tuple[list[Dialogue], list[Quarantined]]:
-    quarantine: list[Quarantined] = []
-    return list(Multiwoz(Read(**options)).read(folder, quarantine=quarantine)), quarantine
+    return read_corpus(Multiwoz(Read(**options)), folder)
 
 
 WHOLE = {"SNG1.json": record("taxi"), "MUL1.json": record("train", "hotel"), "PMUL2.json": record("police")}

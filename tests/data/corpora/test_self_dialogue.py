@@ -1,10 +1,10 @@
 import csv
 import io
-import zipfile
 from pathlib import Path
 
 import pytest
 
+from data.corpora.archives import read_corpus, write_archive
 from dial2vec.data.corpora.self_dialogue import TOPICS, SelfDialogue
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError
@@ -28,16 +28,12 @@ def table(*rows: dict[str, str]) -> str:
 
 
 def pack(folder: Path, files: dict[str, str | bytes], *, blocked: str | None = "BAD1\nBAD2\n") -> Path:
-    folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / "self_dialogue_corpus-main.zip", "w") as archive:
-        for path, content in (files if blocked is None else {**files, "blocked_workers.txt": blocked}).items():
-            archive.writestr(f"self_dialogue_corpus-main/{path}", content)
-    return folder
+    whole = {**files, "blocked_workers.txt": blocked}
+    return write_archive(folder / "self_dialogue_corpus-main.zip", whole, top="self_dialogue_corpus-main")
 
 
 def read(folder: Path) -> tuple[list[Dialogue], list[Quarantined]]:
-    quarantine: list[Quarantined] = []
-    return list(SelfDialogue().read(folder, quarantine=quarantine)), quarantine
+    return read_corpus(SelfDialogue(), folder)
 
 
 def test_row_is_a_dialogue_labelled_by_its_topic_folder(tmp_path: Path):

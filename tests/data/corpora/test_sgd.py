@@ -1,9 +1,8 @@
-import json
-import zipfile
 from pathlib import Path
 
 import pytest
 
+from data.corpora.archives import read_corpus, write_archive
 from dial2vec.config import Read
 from dial2vec.data.corpora.sgd import Sgd
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
@@ -18,16 +17,11 @@ def record(dialogue_id: str, services: list[str], *utterances: str) -> dict[str,
 
 
 def pack(folder: Path, files: dict[str, object], *, top: str = "dstc8-schema-guided-dialogue-master") -> Path:
-    folder.mkdir(exist_ok=True)
-    with zipfile.ZipFile(folder / f"{top}.zip", "w") as archive:
-        for path, content in files.items():
-            archive.writestr(f"{top}/{path}", content if isinstance(content, str) else json.dumps(content))
-    return folder
+    return write_archive(folder / f"{top}.zip", files, top=top)
 
 
 def read(folder: Path) -> tuple[list[Dialogue], list[Quarantined]]:
-    quarantine: list[Quarantined] = []
-    return list(Sgd().read(folder, quarantine=quarantine)), quarantine
+    return read_corpus(Sgd(), folder)
 
 
 @pytest.mark.parametrize("top", ["dstc8-schema-guided-dialogue-master", "sgd-main"])

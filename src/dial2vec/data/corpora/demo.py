@@ -176,10 +176,7 @@ class _Conversation:
             if not fields <= self.told and fields & (needed | extra):
                 self._ask(slot)
         self._offer()
-        self._wonder(0.5)
-        self._contact(0.3)
-        self._say(AGENT, "done_book")
-        self._say(AGENT, self.domain["remark"])
+        self._settle("done_book", question=0.5)
 
     def _change(self) -> None:
         self._find("old_date")
@@ -187,9 +184,12 @@ class _Conversation:
         self._tell(_phrases()["slots"]["date"]["tell"], "date")
         if self.domain["offer_slot"] == "time" and self._chance(0.7):
             self._offer()
-        self._wonder(0.7)
+        self._settle("done_change", question=0.7)
+
+    def _settle(self, done: str, *, question: float) -> None:
+        self._wonder(question)
         self._contact(0.3)
-        self._say(AGENT, "done_change")
+        self._say(AGENT, done)
         self._say(AGENT, self.domain["remark"])
 
     def _cancel(self) -> None:
