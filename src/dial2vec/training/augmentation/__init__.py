@@ -1,4 +1,4 @@
-"""Augmentation: contexts as token ids while training, test contexts as texts, whole dialogues as variants.
+"""Augmentation of contexts as token ids (training), of contexts as texts (tests), and of whole dialogues.
 
 >>> from dial2vec.training.augmentation import WAYS, Tools, augment
 >>> tools = Tools().learned(train, encoder=encoder, seed=42)  # doctest: +SKIP
@@ -22,7 +22,7 @@ from dial2vec.training.augmentation.variants import Variant
 
 __all__ = ["PERTURBATIONS", "TOKEN_WAYS", "WAYS", "Tools", "Variant", "augment"]
 
-# While training: `way(batch, vocabulary, *, generator)`, contexts as token ids (DialAug).
+# For training: `way(batch, vocabulary, *, generator)` changes contexts as token ids (DialAug).
 TOKEN_WAYS: dict[str, Callable[..., Batch]] = {
     "conmix": token_ways.mix_tokens,
     "truncation": token_ways.truncate_contexts,
@@ -30,7 +30,7 @@ TOKEN_WAYS: dict[str, Callable[..., Batch]] = {
     "reordering": token_ways.reorder_tokens,
     "replacement": token_ways.replace_tokens,
 }
-# While testing: `perturbation(turns, rng)`, contexts as texts (DialAug).
+# For tests: `perturbation(turns, rng)` changes contexts as texts (DialAug).
 PERTURBATIONS: dict[str, Callable[..., list[str]]] = {
     "truncation": perturbations.drop_turns,
     "deletion": perturbations.delete_words,
@@ -38,7 +38,7 @@ PERTURBATIONS: dict[str, Callable[..., list[str]]] = {
     "typos": perturbations.mistype_words,
     "synonyms": perturbations.use_synonyms,
 }
-# Whole dialogues, by `augment`; all but the last preserve the intent.
+# For `augment`: whole dialogues. All but the last preserve the intent.
 WAYS: dict[str, Way] = {
     "insertion": Way(variants.insertion, preserving=True, needs=("masked",)),
     "back_translation": Way(variants.back_translation, preserving=True, needs=("translation",)),
@@ -62,16 +62,16 @@ def augment(
 ) -> list[Variant] | list[list[Variant]]:
     """Make one variant of each dialogue by each way.
 
-    A variant depends on the seed, the dialogue's id and turns, and the tools, never on the other dialogues, on
-    batches or on workers, beyond the rounding of a model.
+    A variant depends only on the seed, the tools, and the dialogue's id and turns. Other dialogues and batches change
+    nothing except a model's rounding.
 
-    :param dialogues: one dialogue, or any sequence of them, with ids that differ.
-    :param ways: names of `WAYS`.
-    :param tools: what these ways need.
-    :param seed: 0 at least; another one gives other variants.
-    :return: variants in the order of the ways; for several dialogues a list for each, in their order.
-    :raises Dial2vecError: for an unknown way, a missing tool, or a negative seed.
-    :raises CorpusError: for a dialogue without turns.
+    :param dialogues: One dialogue, or a sequence of dialogues with different ids.
+    :param ways: Names from `WAYS`.
+    :param tools: Tools that these ways need.
+    :param seed: Random seed, at least 0.
+    :return: Variants in the order of the ways; one such list per dialogue if there are several dialogues.
+    :raises Dial2vecError: if a way is unknown, a tool is missing, or the seed is negative.
+    :raises CorpusError: if a dialogue has no turns.
     """
     if isinstance(dialogues, Dialogue):
         return augment([dialogues], ways, tools=tools, seed=seed)[0]

@@ -1,4 +1,4 @@
-"""`dial2vec augment`: dialogues with their variants, as JSON Lines and as a page to look at."""
+"""`dial2vec augment`: write variants of dialogues as JSON Lines and as an HTML page."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dial2vec.training.augmentation.augmentation_page import render_variants
 from dial2vec.training.augmentation.masked_model import load_masked
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 
-# Dialogues on the page; all of them are in the file.
+# Number of dialogues on the page; the file has all.
 SHOWN = 50
-# Tools whose models the user names: what each is, and by which option.
+# Tools whose models the user names: description and option.
 OPTIONS = {
     "masked": ("a masked language model", "--masked NAME"),
     "translation": ("two translation models", "--translate THERE BACK"),
@@ -28,11 +28,11 @@ OPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models that ways of augmentation use, by name or folder.
+    """Names or folders of the models that ways of augmentation use.
 
-    :param encoder: finds stages, as `DialogueEncoder.from_pretrained` takes it.
-    :param masked: fills in words; empty where there is none.
-    :param translation: two of them, there and back; empty where there are none.
+    :param encoder: Encoder that finds stages, as `DialogueEncoder.from_pretrained` takes it.
+    :param masked: Masked language model, or "".
+    :param translation: Translation models into another language and back, or ().
     """
 
     encoder: str
@@ -50,15 +50,15 @@ def augment_file(
     seed: int,
     say: Callable[[str], None],
 ) -> list[Path]:
-    """Write the variants of the dialogues of a file, and return the files that were written.
+    """Write variants of the dialogues in a file, and return the written files.
 
-    `variants.jsonl` has a dialogue per line, with `original`, `way` and `preserving`; `variants.html` shows the first
-    dialogues beside their variants.
+    `variants.jsonl` has one variant per line, with `original`, `way` and `preserving`. `variants.html` shows the first
+    dialogues next to their variants.
 
-    :param output: a folder.
-    :param ways: of `WAYS`; all whose models are given where none is named.
-    :param limit: dialogues at most; None is all.
-    :raises Dial2vecError: for an unknown way, and one whose model is not given, before anything is loaded.
+    :param output: Folder for the two files.
+    :param ways: Names from `WAYS`; if empty, all ways whose models are given.
+    :param limit: Maximum number of dialogues; None means all.
+    :raises Dial2vecError: if a way is unknown or its model is not given, before any model is loaded.
     """
     names = chosen_ways(ways, models)
     with write_errors(output):
@@ -66,13 +66,14 @@ def augment_file(
     quarantine: list[Quarantined] = []
     dialogues = list(read_dialogues(transcripts, quarantine=quarantine))
     chosen = dialogues[:limit]
-    found = augment(chosen, names, tools=_tools(names, models, dialogues, seed=seed), seed=seed)
-    _write(output / "variants.jsonl", chosen, found)
+    variants = augment(chosen, names, tools=_tools(names, models, dialogues, seed=seed), seed=seed)
+    _write(output / "variants.jsonl", chosen, variants)
+    page = render_variants(list(zip(chosen[:SHOWN], variants[:SHOWN], strict=True)))
     with atomic_path(output / "variants.html") as temporary:
-        temporary.write_text(render_variants(list(zip(chosen[:SHOWN], found[:SHOWN], strict=True))), encoding="utf-8")
-    changed = Counter(variant.way for variants in found for variant in variants if variant.changed)
+        temporary.write_text(page, encoding="utf-8")
+    changed = Counter(variant.way for own in variants for variant in own if variant.changed)
     for way in names:
-        kind = "keeps the intent" if WAYS[way].preserving else "corrupts it"
+        kind = "keeps the intent" if WAYS[way].preserving else "changes the intent"
         say(f"{way} ({kind}): {changed[way]} of {len(chosen)} dialogues changed")
     if quarantine:
         say(f"{len(quarantine)} records could not be used, the first: {quarantine[0]}")
@@ -80,9 +81,9 @@ def augment_file(
 
 
 def chosen_ways(ways: Sequence[str], models: Models) -> list[str]:
-    """Return the ways that are named, or all whose models are given.
+    """Return the named ways, or all ways whose models are given if none is named.
 
-    :raises Dial2vecError: for an unknown way, and one whose model is not given.
+    :raises Dial2vecError: if a way is unknown or its model is not given.
     """
     lacking = {
         way: [need for need in kind.needs if need in OPTIONS and not getattr(models, need)]
@@ -92,13 +93,13 @@ def chosen_ways(ways: Sequence[str], models: Models) -> list[str]:
         if way not in lacking:
             raise Dial2vecError(f"unknown way {way!r}.{did_you_mean(way, WAYS)} Valid: {', '.join(WAYS)}.")
         for need in lacking[way]:
-            what, option = OPTIONS[need]
-            raise Dial2vecError(f"way {way!r} needs {what}; expected {option}. Give it, or leave the way out.")
+            model, option = OPTIONS[need]
+            raise Dial2vecError(f"way {way!r} needs {model}; expected {option}. Give it, or leave the way out.")
     return list(ways) or [way for way, needs in lacking.items() if not needs]
 
 
 def _tools(ways: Sequence[str], models: Models, dialogues: Sequence[Dialogue], *, seed: int) -> Tools:
-    """Load and learn what the ways need, and nothing else."""
+    """Load and train only the tools that the ways need."""
     needs = {need for way in ways for need in WAYS[way].needs}
     tools = Tools(
         masked=load_masked(models.masked) if "masked" in needs else None,
@@ -112,10 +113,10 @@ def _tools(ways: Sequence[str], models: Models, dialogues: Sequence[Dialogue], *
     return replace(tools, encoder=encoder)
 
 
-def _write(path: Path, dialogues: Sequence[Dialogue], found: Sequence[Sequence[Variant]]) -> None:
+def _write(path: Path, dialogues: Sequence[Dialogue], variants: Sequence[Sequence[Variant]]) -> None:
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
-        for dialogue, variants in zip(dialogues, found, strict=True):
-            for variant in variants:
+        for dialogue, own in zip(dialogues, variants, strict=True):
+            for variant in own:
                 if variant.changed:
                     record = variant.dialogue.to_record() | {
                         "original": dialogue.dialogue_id,

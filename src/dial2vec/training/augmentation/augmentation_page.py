@@ -1,4 +1,4 @@
-"""One HTML page of dialogues beside their variants, with what was changed marked."""
+"""HTML page of dialogues next to their variants, with changes marked."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from dial2vec.training.augmentation.wording import Wording
 class ShownTurn:
     """One turn of a variant.
 
-    :param turn: speaker and text.
-    :param mark: "" where it is the original's, "moved", "changed", "new", or "left out".
-    :param pieces: the text, in pieces that are new words or not.
+    :param turn: Speaker and text.
+    :param mark: Kind of change: "" (none), "moved", "changed", "new", or "left out".
+    :param pieces: Pieces of the text, each with True if it is a new word.
     """
 
     turn: Turn
@@ -27,9 +27,9 @@ class ShownTurn:
 
 
 def render_variants(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
-    """Return the page as HTML that needs no network.
+    """Return the page as HTML.
 
-    :param shown: dialogues with their variants.
+    :param shown: Dialogues with their variants.
     """
     dialogues = [
         (dialogue, [(variant, compared(dialogue, variant.dialogue)) for variant in variants])
@@ -44,8 +44,8 @@ def render_variants(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
 
 
 def _headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
-    """Return how many variants there are, and of how many nothing could be changed, in a sentence or two."""
-    variants = [variant for _, found in shown for variant in found]
+    """Return one or two sentences with the numbers of variants and of unchanged variants."""
+    variants = [variant for _, own in shown for variant in own]
     same = sum(not variant.changed for variant in variants)
     corrupted = sum(not variant.preserving for variant in variants)
     unchanged = f" Nothing could be changed in {same:,} of them." if same else ""
@@ -56,7 +56,7 @@ def _headline(shown: Sequence[tuple[Dialogue, Sequence[Variant]]]) -> str:
 
 
 def compared(original: Dialogue, variant: Dialogue) -> list[ShownTurn]:
-    """Return the turns of a variant, and in their old places those that it leaves out."""
+    """Return the turns of a variant, with left-out turns at their old places."""
     originals, after = list(original.turns), list(variant.turns)
     steps = SequenceMatcher(None, originals, after, autojunk=False).get_opcodes()
     gone = [turn for step, first, last, _, _ in steps if step != "equal" for turn in originals[first:last]]
@@ -76,15 +76,15 @@ def compared(original: Dialogue, variant: Dialogue) -> list[ShownTurn]:
 
 
 def _is_reworded(old: list[Turn], new: list[Turn], before: list[Turn]) -> bool:
-    """Whether turns are others said anew: by the same speakers, and none that only changed places."""
+    """Return whether turns were reworded: same speakers, and no turn that only moved."""
     same_speakers = [turn.speaker for turn in old] == [turn.speaker for turn in new]
     return same_speakers and not any(turn in before for turn in new)
 
 
-def _pieces(was: str, text: str) -> tuple[tuple[str, bool], ...]:
-    """Cut a text into runs of words that were said before and of words that were not."""
+def _pieces(old: str, text: str) -> tuple[tuple[str, bool], ...]:
+    """Split a text into pieces, each with True if it is a new word."""
     gaps, words = Wording.of(text)
-    steps = SequenceMatcher(None, Wording.of(was).words, words, autojunk=False).get_opcodes()
+    steps = SequenceMatcher(None, Wording.of(old).words, words, autojunk=False).get_opcodes()
     new = [step != "equal" for step, _, _, first, last in steps for _ in range(first, last)]
     pieces = [
         pair for gap, word, is_new in zip(gaps, words, new, strict=False) for pair in ((gap, False), (word, is_new))
@@ -92,5 +92,5 @@ def _pieces(was: str, text: str) -> tuple[tuple[str, bool], ...]:
     return tuple(pair for pair in [*pieces, (gaps[-1], False)] if pair[0])
 
 
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
+def _counted(n: int, noun: str) -> str:
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Variants of many dialogues, kept block by block: a killed run goes on there, and the next one begins with them."""
+"""Variants of many dialogues, saved block by block, so that later runs and restarts reuse them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import read_json, write_json
 from dial2vec.training.augmentation import Tools, augment
 
-# A masked language model needs some seconds for so many on a CPU.
+# Dialogues per file. A masked language model needs some seconds for 50 on a CPU.
 BLOCK = 50
 
 log = logging.getLogger(__name__)
@@ -22,13 +22,13 @@ log = logging.getLogger(__name__)
 def kept_variants(
     dialogues: Sequence[Dialogue], way: str, *, tools: Callable[[], Tools], seed: int, folder: Path
 ) -> list[Dialogue | None]:
-    """Return a variant of each dialogue, None where the way changes nothing, keeping every 50 of them in `folder`.
+    """Return one variant per dialogue, or None if the way changes nothing, and save every 50 of them in `folder`.
 
-    :param way: name of one of `WAYS`.
-    :param tools: gives what the way needs; asked only where variants are missing.
-    :param folder: claimed for these very dialogues, tools and seed (`files.claim`).
+    :param way: Name from `WAYS`.
+    :param tools: Function that returns the tools of the way; called only if variants are missing.
+    :param folder: Folder claimed for exactly these dialogues, tools and seed (`files.claim`).
     """
-    found: list[Dialogue | None] = []
+    variants: list[Dialogue | None] = []
     for first in range(0, len(dialogues), BLOCK):
         block, path = dialogues[first : first + BLOCK], folder / f"{way}-{first:08d}.json"
         turns = _read(path)
@@ -37,8 +37,8 @@ def kept_variants(
             turns = [_pairs(variant.dialogue) if variant.changed else None for [variant] in made]
             write_json(path, turns)
             log.info("%s: %d of %d dialogues", way, first + len(block), len(dialogues))
-        found += [_variant(dialogue, own) for dialogue, own in zip(block, turns, strict=True)]
-    return found
+        variants += [_variant(dialogue, own) for dialogue, own in zip(block, turns, strict=True)]
+    return variants
 
 
 def _read(path: Path) -> list[Any] | None:

@@ -1,4 +1,4 @@
-"""What an augmentation of one dialogue gives back."""
+"""Result of augmenting one dialogue."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dial2vec.dialogue import Dialogue
 
 
 class Made(NamedTuple):
-    """A changed dialogue, or the same one with the reason.
+    """A changed dialogue, or the original one with the reason.
 
-    :param dialogue: with other turns; the original where nothing could be changed.
-    :param note: why nothing was changed, or what was left out, a clause; empty otherwise.
+    :param dialogue: Dialogue with changed turns, or the original if nothing could be changed.
+    :param note: Clause that says why nothing was changed, else "".
     """
 
     dialogue: Dialogue

@@ -1,7 +1,7 @@
-"""Words that a masked language model puts into a dialogue: new ones between those said, or others in their place.
+"""Insert or replace words of a dialogue with a masked language model.
 
-A new word that the model finds likely leaves the intent as it was; another word where a content word stood changes
-it, and keeps the style. Every draw is made before the model is asked, so batches change nothing but rounding.
+Inserting likely words keeps the intent; replacing content words changes the intent and keeps the style. All random
+numbers are drawn before the model runs, so batches change only rounding.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from dial2vec.training.augmentation.token_ways import Vocabulary
 from dial2vec.training.augmentation.wording import Wording, bare
 
 INSERTED, REPLACED = 0.15, 0.3
-# Words below this probability are not taken, and no more than so many are drawn from.
+# Words below this probability are rejected; one of at most 10 words is drawn.
 LEAST_PROBABILITY, CHOICES = 0.05, 10
-# Logits of 8 inputs of 512 tokens and 30,000 words are half a gigabyte.
+# Logits of 8 inputs of 512 tokens and 30,000 words take half a gigabyte.
 BATCH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedModel:
-    """A masked language model with its tokenizer. Made by `load_masked`.
+    """A masked language model with its tokenizer, as `load_masked` returns it.
 
-    :param network: from tokens [b, n] to logits [b, n, v].
-    :param tokenizer: its fast tokenizer.
-    :param vocabulary: which tokens are whole words, on the network's device.
-    :param longest: longest input in tokens.
+    :param network: Network from tokens [b, n] to logits [b, n, v].
+    :param tokenizer: Fast tokenizer of the model.
+    :param vocabulary: Tables of the tokenizer, on the network's device.
+    :param longest: Maximum input length in tokens.
     """
 
     network: Any
@@ -50,10 +50,10 @@ class MaskedModel:
 
 
 def load_masked(name: str | Path, *, device: str | None = None) -> MaskedModel:
-    """Load any masked language model by Hugging Face name or folder.
+    """Load a masked language model by Hugging Face name or folder.
 
-    :param device: None is a GPU where there is one.
-    :raises ModelError: when it cannot be loaded, has no trained head for masked words, or no mask.
+    :param device: Device of the network; None takes a GPU if there is one.
+    :raises ModelError: if the model cannot be loaded, lacks parameters, or has no mask token.
     """
     folder, tokenizer, network = load_with_head(
         name, "AutoModelForMaskedLM", kind="masked language model", example="bert-base-uncased"
@@ -68,15 +68,15 @@ def load_masked(name: str | Path, *, device: str | None = None) -> MaskedModel:
 class _Mask(NamedTuple):
     """One mask.
 
-    :param turn: number of its turn in the dialogue.
-    :param word: number of the word in front of which it stands, or which it replaces.
-    :param said: that word without marks, which may not come again; empty for an insertion.
-    :param draw: in [0, 1), which of the likely words is taken.
+    :param turn: Index of the turn.
+    :param word: Index of the word that is replaced, or before which a word is inserted.
+    :param replaced: Replaced word without punctuation, which is not drawn again; "" for an insertion.
+    :param draw: Random number in [0, 1) that selects one of the likely words.
     """
 
     turn: int
     word: int
-    said: str
+    replaced: str
     draw: float
 
 
@@ -90,24 +90,19 @@ def inserted(
     least_probability: float = LEAST_PROBABILITY,
     batch_size: int = BATCH,
 ) -> list[Made]:
-    """Insert words that the model finds likely; word pieces and unlikely ones are rejected. Keeps the intent.
+    """Insert likely whole words. Keeps the intent.
 
-    :param share: masks for every word said; one at least.
-    :param context_turns: how many turns the model reads at a time; None is as much of the dialogue as it can take.
-    :param least_probability: below it a word is rejected, 0 to 1.
+    :param share: Number of masks per word, at least 1 mask per dialogue.
+    :param context_turns: Number of turns that the model reads at a time; None means as many as fit.
+    :param least_probability: Probability in [0, 1] below which a word is rejected.
     """
     marked = []
     for dialogue in dialogues:
-        rng = augmentation_stream(seed, "insertion", dialogue.dialogue_id)
-        gaps = [(turn, word) for turn, wording in _wordings(model, dialogue) for word in range(len(wording.words))]
-        chosen = rng.permutation(len(gaps))[: max(1, share_of(share, len(gaps)))]
-        draws = rng.random(len(chosen))
-        places = [gaps[place] for place in chosen]
-        marked.append([_Mask(turn, word, "", draw) for (turn, word), draw in zip(places, draws, strict=True)])
+        wordings = _wordings(model, dialogue)
+        gaps = [(turn, word, "") for turn, wording in wordings for word in range(len(wording.words))]
+        marked.append(_masks(gaps, share, augmentation_stream(seed, "insertion", dialogue.dialogue_id)))
     filled = _fill(model, dialogues, marked, context_turns, least_probability, batch_size)
-    return [
-        _with_words(*found, why="no likely word was found to insert") for found in zip(dialogues, filled, strict=True)
-    ]
+    return [_with_words(*pair, verb="insert") for pair in zip(dialogues, filled, strict=True)]
 
 
 def replaced(
@@ -120,42 +115,42 @@ def replaced(
     least_probability: float = LEAST_PROBABILITY,
     batch_size: int = BATCH,
 ) -> list[Made]:
-    """Replace content words by others that the model finds likely there. Corrupts the intent.
+    """Replace content words by other likely words. Changes the intent.
 
-    :param share: of the content words (all but English stop words and marks); one at least.
-    :param context_turns: as of `inserted`.
-    :param least_probability: as of `inserted`.
+    :param share: Share of the content words (all but English stop words), at least 1 word per dialogue.
+    :param context_turns: Same as in `inserted`.
+    :param least_probability: Same as in `inserted`.
     """
     marked = []
     for dialogue in dialogues:
-        rng = augmentation_stream(seed, "replacement", dialogue.dialogue_id)
         content = [
-            (turn, word, said)
+            (turn, place, word)
             for turn, wording in _wordings(model, dialogue)
-            for word, whole in enumerate(wording.words)
-            if (said := bare(whole)[1]) and said.lower() not in ENGLISH_STOP_WORDS
+            for place, whole in enumerate(wording.words)
+            if (word := bare(whole)[1]) and word.lower() not in ENGLISH_STOP_WORDS
         ]
-        chosen = rng.permutation(len(content))[: max(1, share_of(share, len(content)))]
-        draws = rng.random(len(chosen))
-        places = [content[place] for place in chosen]
-        marked.append([_Mask(turn, word, said, draw) for (turn, word, said), draw in zip(places, draws, strict=True)])
+        marked.append(_masks(content, share, augmentation_stream(seed, "replacement", dialogue.dialogue_id)))
     filled = _fill(model, dialogues, marked, context_turns, least_probability, batch_size)
-    return [
-        _with_words(*found, why="no likely word was found to replace") for found in zip(dialogues, filled, strict=True)
-    ]
+    return [_with_words(*pair, verb="replace") for pair in zip(dialogues, filled, strict=True)]
+
+
+def _masks(places: Sequence[tuple[int, int, str]], share: float, rng: np.random.Generator) -> list[_Mask]:
+    """Draw masks at a share of the places (turn, word, replaced word)."""
+    chosen = rng.permutation(len(places))[: max(1, share_of(share, len(places)))]
+    return [_Mask(*places[place], draw) for place, draw in zip(chosen, rng.random(len(chosen)), strict=True)]
 
 
 def _wordings(model: MaskedModel, dialogue: Dialogue) -> Iterator[tuple[int, Wording]]:
-    """Turns with their numbers, without those in which somebody wrote a mask: it could not be told from ours."""
+    """Yield turns with their index, except turns whose own text contains the mask token."""
     for number, turn in enumerate(dialogue.turns):
         if model.tokenizer.mask_token not in turn.text:
             yield number, Wording.of(turn.text)
 
 
-def _with_words(dialogue: Dialogue, words: dict[_Mask, str], *, why: str) -> Made:
-    """Put the words in the place of their masks."""
+def _with_words(dialogue: Dialogue, words: dict[_Mask, str], *, verb: str) -> Made:
+    """Return a dialogue with words at the places of their masks."""
     if not words:
-        return Made(dialogue, why)
+        return Made(dialogue, f"no likely word was found to {verb}")
     return Made(replace(dialogue, turns=tuple(
         Turn(turn.speaker, _edited(turn.text, {mask: word for mask, word in words.items() if mask.turn == number}))
         for number, turn in enumerate(dialogue.turns)
@@ -163,12 +158,12 @@ def _with_words(dialogue: Dialogue, words: dict[_Mask, str], *, why: str) -> Mad
 
 
 def _edited(text: str, words: dict[_Mask, str]) -> str:
-    """Return a text with words in front of, or instead of, some of its own."""
+    """Return a text with words inserted or replaced at the masks."""
     gaps, own = Wording.of(text)
     for mask, word in words.items():
-        before, said, after = bare(own[mask.word])
-        if mask.said:
-            own[mask.word] = before + (word.capitalize() if said[0].isupper() and word.islower() else word) + after
+        before, old, after = bare(own[mask.word])
+        if mask.replaced:
+            own[mask.word] = before + (word.capitalize() if old[0].isupper() and word.islower() else word) + after
         else:
             own[mask.word] = f"{word} {own[mask.word]}"
     return Wording(gaps, own).text
@@ -182,7 +177,7 @@ def _fill(
     least_probability: float,
     batch_size: int,
 ) -> list[dict[_Mask, str]]:
-    """Return the words that fill the masks of each dialogue; those that are rejected are left out."""
+    """Return the words that fill the masks of each dialogue, without rejected words."""
     if context_turns is not None and context_turns < 1:
         raise Dial2vecError(f"context_turns is {context_turns}; expected at least 1, or None for the whole dialogue.")
     if batch_size < 1:
@@ -193,8 +188,8 @@ def _fill(
         for ids, masks in _inputs(model, dialogue, own, context_turns)
         if masks
     ]
-    # Longest first: little padding, and a lack of memory shows at once.
-    inputs.sort(key=lambda found: -len(found[1]))
+    # Longest first: little padding, and too little memory fails at once.
+    inputs.sort(key=lambda item: -len(item[1]))
     words: list[dict[_Mask, str]] = [{} for _ in dialogues]
     for first in range(0, len(inputs), batch_size):
         batch = inputs[first : first + batch_size]
@@ -212,7 +207,7 @@ def _inputs(
 ) -> Iterator[tuple[list[int], list[_Mask]]]:
     """Yield inputs `[CLS] turn [SEP] turn [SEP]` of neighbouring turns that fit, with their masks in order.
 
-    A turn that is too long alone is cut at its end, and masks behind the cut are not filled.
+    A turn that is too long is cut at its end, and masks after the cut stay unfilled.
     """
     tokenizer = model.tokenizer
     start = [] if model.vocabulary.start is None else [model.vocabulary.start]
@@ -223,30 +218,30 @@ def _inputs(
         for turn, own in zip(dialogue.turns, by_turn, strict=True)
     ]
     encoded = tokenizer(texts, add_special_tokens=False, verbose=False)["input_ids"]
-    ids, found, n_turns = list(start), list[_Mask](), 0
+    ids, own_masks, n_turns = list(start), list[_Mask](), 0
     for turn, own in zip(encoded, by_turn, strict=True):
-        # A mask that somebody wrote is not ours to fill.
+        # Remove mask tokens of the original text.
         turn = turn if own else [token for token in turn if token != tokenizer.mask_token_id]
         turn = turn[: model.longest - len(start) - len(end)]
         if n_turns and (n_turns == context_turns or len(ids) + len(turn) + len(end) > model.longest):
-            yield ids, found
-            ids, found, n_turns = list(start), [], 0
+            yield ids, own_masks
+            ids, own_masks, n_turns = list(start), [], 0
         ids = [*ids, *turn, *end]
-        found = [*found, *own[: turn.count(tokenizer.mask_token_id)]]
+        own_masks = [*own_masks, *own[: turn.count(tokenizer.mask_token_id)]]
         n_turns += 1
-    yield ids, found
+    yield ids, own_masks
 
 
 @torch.inference_mode()
 def _likely(model: MaskedModel, inputs: Sequence[list[int]]) -> list[tuple[NDArray[np.float32], NDArray[np.int64]]]:
-    """Return the likeliest whole words at each mask, by input and place: probabilities and tokens, the best first."""
+    """Return the probabilities and tokens of the likeliest whole words at each mask, best first."""
     device = model.vocabulary.words.device
     rows = [torch.tensor(ids) for ids in inputs]
     ids = pad_sequence(rows, batch_first=True, padding_value=model.vocabulary.padding).to(device)
     attention = pad_sequence([torch.ones_like(row) for row in rows], batch_first=True).to(device)
     logits = model.network(input_ids=ids, attention_mask=attention).logits
     masked = (ids == model.tokenizer.mask_token_id) & attention.bool()
-    # Of all tokens, also of those that are no words: a word beside a likelier piece is an unlikely word.
+    # The softmax is over all tokens: a word is unlikely if a word piece is likelier.
     probabilities = logits[masked].float().softmax(1)[:, model.vocabulary.words]
     best = probabilities.topk(min(CHOICES + 1, probabilities.shape[1]), dim=1)
     tokens = model.vocabulary.words[best.indices]
@@ -254,14 +249,18 @@ def _likely(model: MaskedModel, inputs: Sequence[list[int]]) -> list[tuple[NDArr
 
 
 def _drawn(
-    model: MaskedModel, mask: _Mask, probabilities: NDArray[np.float32], tokens: NDArray[np.int64], least: float
+    model: MaskedModel,
+    mask: _Mask,
+    probabilities: NDArray[np.float32],
+    tokens: NDArray[np.int64],
+    least_probability: float,
 ) -> str:
-    """Draw one of the likely words in proportion; an empty text where there is none."""
+    """Draw a likely word in proportion to its probability; "" if there is none."""
     words = [model.tokenizer.decode([token]).strip() for token in tokens.tolist()]
     own = [
         (word, float(p))
         for word, p in zip(words, probabilities, strict=True)
-        if p >= least and word and word.lower() != mask.said.lower()
+        if p >= least_probability and word and word.lower() != mask.replaced.lower()
     ][:CHOICES]
     if not own:
         return ""

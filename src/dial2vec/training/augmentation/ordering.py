@@ -1,4 +1,4 @@
-"""A small model of what follows what: does this turn come right after that one? Trained on the training dialogues."""
+"""A small model, fitted to the training dialogues, of whether one turn directly follows another."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sklearn.preprocessing import StandardScaler
 
 from dial2vec.errors import CorpusError
 
-# Fewer pairs of neighbouring turns teach nothing; more than the most take longer and teach little more.
+# Numbers of pairs of neighbouring turns: too few teach nothing, more than 10,000 teach little more.
 LEAST_PAIRS, MOST_PAIRS = 10, 10_000
 HELD_OUT = 0.1
 HIDDEN, EPOCHS = 64, 15
 
 
 class Ordering:
-    """Tells whether one turn follows another, by their vectors. Made by `fit_ordering`.
+    """Probability that one turn follows another, given their vectors. Made by `fit_ordering`.
 
-    :param classifier: of features [n, 4 d] into "does not follow" and "follows".
-    :param held_out: share of held-out pairs in which the true next turn was found likelier than a random turn, 0 to 1
-        and 0.5 by chance.
+    :param classifier: Classifier of features [n, 4 d] into "does not follow" and "follows".
+    :param held_out: Share of held-out pairs whose true next turn scores higher than a random turn, in [0, 1]; 0.5 by
+        chance.
     """
 
     def __init__(self, classifier: Any, held_out: float) -> None:
@@ -34,25 +34,25 @@ class Ordering:
         self.held_out = held_out
 
     def follows(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return how likely the second turn comes right after the first, float64 [n] in (0, 1).
+        """Return the probability that the second turn directly follows the first, float64 [n] in (0, 1).
 
-        :param first: unit vectors [n, d].
-        :param second: unit vectors [n, d].
+        :param first: Unit vectors [n, d].
+        :param second: Unit vectors [n, d].
         """
-        likely: NDArray[np.float64] = self.classifier.predict_proba(_features(first, second))[:, 1]
-        # So that its logarithm is finite.
-        return np.clip(likely.astype(np.float64), 1e-9, 1 - 1e-9)
+        probabilities: NDArray[np.float64] = self.classifier.predict_proba(_features(first, second))[:, 1]
+        # Clipped so that the logarithm is finite.
+        return np.clip(probabilities.astype(np.float64), 1e-9, 1 - 1e-9)
 
 
 def fit_ordering(vectors: Sequence[NDArray[np.float32]], *, seed: int) -> Ordering:
-    """Learn from dialogues which turn follows which; in seconds.
+    """Fit an ordering model to dialogues, within seconds.
 
-    For every pair of neighbouring turns there are two that do not follow: the same pair the other way round, which
-    teaches order, and the first with a random turn of any dialogue, which teaches what belongs together. A network of
-    one hidden layer reads `[a, b, a * b, |a - b|]`: a linear model could not tell whether b answers *this* a.
+    Each pair of neighbouring turns has two negatives: the reversed pair teaches order, and the first turn with a random
+    turn of any dialogue teaches topic. A network with one hidden layer reads `[a, b, a * b, |a - b|]`; a linear model
+    could not tell whether b answers *this* a.
 
-    :param vectors: unit vectors of the turns of each dialogue, [turns, d], as `stages.turn_vectors` returns them.
-    :raises CorpusError: when there are too few pairs of neighbouring turns.
+    :param vectors: Unit vectors of the turns of each dialogue, [turns, d], as `stages.turn_vectors` returns them.
+    :raises CorpusError: if there are too few pairs of neighbouring turns.
     """
     pool = np.concatenate([*vectors, np.zeros((0, 0 if not vectors else vectors[0].shape[1]), np.float32)])
     lengths = [len(turns) for turns in vectors]
@@ -64,7 +64,7 @@ def fit_ordering(vectors: Sequence[NDArray[np.float32]], *, seed: int) -> Orderi
         )
     rng = np.random.default_rng(seed)
     followed = rng.permutation(followed)[:MOST_PAIRS]
-    # A random turn is the true next one once in a corpus, which does not matter.
+    # Once in a corpus, the random turn is the true next turn; this does not matter.
     other = rng.integers(0, len(pool), size=len(followed))
     n_held = max(1, int(HELD_OUT * len(followed)))
     held, held_other, train, train_other = followed[:n_held], other[:n_held], followed[n_held:], other[n_held:]
@@ -72,7 +72,7 @@ def fit_ordering(vectors: Sequence[NDArray[np.float32]], *, seed: int) -> Orderi
     features = np.concatenate([_features(pool[first], pool[second]) for first, second in pairs])
     network = MLPClassifier((HIDDEN,), max_iter=EPOCHS, alpha=1e-3, learning_rate_init=2e-3, random_state=seed)
     with warnings.catch_warnings():
-        # A fixed number of epochs is what keeps it to seconds.
+        # The fixed number of epochs limits the time, so the fit may not converge.
         warnings.simplefilter("ignore", ConvergenceWarning)
         classifier = make_pipeline(StandardScaler(), network).fit(features, np.repeat([1, 0, 0], len(train)))
     ordering = Ordering(classifier, 0.0)
