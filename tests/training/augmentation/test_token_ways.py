@@ -218,7 +218,7 @@ def test_deletion_needs_a_token_for_it():
 
 
 def test_a_token_that_is_not_there_cannot_be_left_alone():
-    with pytest.raises(ModelError, match=r"no token \[EOT\], which is to be left alone"):
+    with pytest.raises(ModelError, match=r"no token \[EOT\], which must not change"):
         Vocabulary.of(TOKENIZER, fixed=("[EOT]",))
 
 

@@ -59,8 +59,8 @@ class Echo:
 
 
 def echoing(models):
-    there = replace(models.there, network=Echo(), prefix="")
-    return BackTranslation(there, there)
+    forward = replace(models.forward, network=Echo(), prefix="")
+    return BackTranslation(forward, forward)
 
 
 def test_each_turn_goes_there_and_back_and_keeps_its_speaker_and_its_place(models):
@@ -75,13 +75,13 @@ def test_turns_are_translated_in_batches(models):
     echo = echoing(models)
     back_translated(echo, dialogues(), seed=0, batch_size=4)
     # Six turns there; the three of one word come to nothing and need no way back.
-    assert echo.there.network.batches == [4, 2, 3]
+    assert echo.forward.network.batches == [4, 2, 3]
 
 
 def test_a_turn_that_is_too_long_stays(models):
     dialogue = make_dialogue("d", "a: w1 w2 w3 w4 w5 w6 w7")
     assert back_translated(echoing(models), [dialogue], seed=0) == [
-        (dialogue, "every turn came back as it was, blank, or was too long")
+        (dialogue, "every turn came back unchanged or blank, or was too long")
     ]
 
 

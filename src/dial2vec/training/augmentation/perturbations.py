@@ -1,13 +1,13 @@
-"""Damage to test contexts, to see whether a selection of responses stands it (Poddar et al. 2022, DialAug).
+"""Perturbations of test contexts, to measure how robust response selection is (Poddar et al. 2022, DialAug).
 
-Each takes the turns of a context and a generator, and returns turns that are never blank. "30 % of words" are counted
-over the whole context, to the nearest word. What the source leaves open is decided so:
+Each function takes the turns of a context and a random generator, and returns turns that are never blank. "30 % of
+words" counts over the whole context, rounded to the nearest word. The source leaves these points open:
 
-- `truncation` drops a number of first turns that is drawn evenly from one to all but the last.
-- `deletion` leaves every turn its last word, because no turn is blank.
-- `reordering` swaps words across the whole context: the source reads it as one sequence.
-- `typos` lets each letter of a chosen word go wrong with probability 0.1, so some chosen words stay right.
-- `synonyms` draws among the words that have one, and takes all of those where they are fewer than 30 %. English only.
+- `drop_turns` drops a uniformly drawn number of first turns, from one to all but the last.
+- `delete_words` keeps at least one word per turn, because no turn may be blank.
+- `swap_words` swaps words across the whole context, because the source reads it as one sequence.
+- `mistype_words` mistypes each letter of a chosen word with probability 0.1, so some chosen words stay correct.
+- `use_synonyms` chooses only among words with a synonym, and takes all if they are fewer than 30 %. English only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dial2vec.training.augmentation.wording import Wording, bare
 
 SHARE = 0.3
 NOISE = 0.1
-# What lies around each key of the common keyboard, as fingers miss it.
+# Keys next to each key of a QWERTY keyboard.
 AROUND = {
     "q": "wa", "w": "qeas", "e": "wrsd", "r": "etdf", "t": "ryfg", "y": "tugh", "u": "yihj", "i": "uojk", "o": "ipkl",
     "p": "ol", "a": "qwsz", "s": "awedzx", "d": "serfxc", "f": "drtgcv", "g": "ftyhvb", "h": "gyujbn", "j": "huiknm",
@@ -35,7 +35,7 @@ SLIPS = ("substitution", "insertion", "deletion", "transposition")
 
 
 def drop_turns(turns: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Drop a random number of early turns; at least one goes and one stays. A single turn is left as it is."""
+    """Drop a random number of early turns, from one to all but the last. A single turn stays."""
     return list(turns[int(rng.integers(1, len(turns))) :]) if len(turns) > 1 else list(turns)
 
 
@@ -61,17 +61,17 @@ def swap_words(turns: Sequence[str], rng: np.random.Generator, *, share: float =
     n_pairs = min(int(share * len(places) / 2 + 0.5), len(places) // 2)
     for first, second in rng.permutation(len(places))[: 2 * n_pairs].reshape(-1, 2):
         (turn, word), (other_turn, other) = places[first], places[second]
-        here, there = wordings[turn].words, wordings[other_turn].words
-        here[word], there[other] = there[other], here[word]
+        words, others = wordings[turn].words, wordings[other_turn].words
+        words[word], others[other] = others[other], words[word]
     return [wording.text for wording in wordings]
 
 
 def mistype_words(
     turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE, noise: float = NOISE
 ) -> list[str]:
-    """Mistype a share of the words: a key beside the right one, a key too many, one too few, two in the wrong order.
+    """Mistype a share of the words: a wrong key, an extra key, a missing key, or two keys swapped.
 
-    :param noise: probability of a slip at each letter, 0 to 1.
+    :param noise: Probability of a slip at each letter, in [0, 1].
     """
     wordings, places = _apart(turns)
     require_share(noise)
@@ -82,28 +82,28 @@ def mistype_words(
 
 
 def use_synonyms(turns: Sequence[str], rng: np.random.Generator, *, share: float = SHARE) -> list[str]:
-    """Replace a share of the words by synonyms, with their capitals and marks."""
-    known = synonyms_of()
+    """Replace a share of the words by synonyms, keeping capitals and punctuation."""
+    synonyms = synonyms_of()
     wordings, places = _apart(turns)
-    having = [(turn, word) for turn, word in places if bare(wordings[turn].words[word])[1].lower() in known]
+    replaceable = [(turn, word) for turn, word in places if bare(wordings[turn].words[word])[1].lower() in synonyms]
     wanted = share_of(share, len(places))
-    for place in rng.permutation(len(having))[:wanted]:
-        turn, word = having[place]
-        before, said, after = bare(wordings[turn].words[word])
-        others = known[said.lower()]
-        wordings[turn].words[word] = before + _cased(others[int(rng.integers(len(others)))], said) + after
+    for place in rng.permutation(len(replaceable))[:wanted]:
+        turn, word = replaceable[place]
+        before, original, after = bare(wordings[turn].words[word])
+        others = synonyms[original.lower()]
+        wordings[turn].words[word] = before + _cased(others[int(rng.integers(len(others)))], original) + after
     return [wording.text for wording in wordings]
 
 
 @cache
 def synonyms_of() -> Mapping[str, Sequence[str]]:
-    """Return the synonyms of each word of `synonyms.json`, all in lower case: the other words of its set."""
+    """Return the synonyms of each word in `synonyms.json`, in lower case."""
     sets = json.loads(Path(__file__).with_name("synonyms.json").read_text(encoding="utf-8"))["sets"]
     return {word: [other for other in words.split() if other != word] for words in sets for word in words.split()}
 
 
 def _apart(turns: Sequence[str]) -> tuple[list[Wording], list[tuple[int, int]]]:
-    """Return the turns taken apart, and the place of every word: its turn, and its number there."""
+    """Return the wording of each turn, and the turn and index of every word."""
     wordings = [Wording.of(turn) for turn in turns]
     return wordings, [(turn, word) for turn, wording in enumerate(wordings) for word in range(len(wording.words))]
 
@@ -113,7 +113,7 @@ def _mistyped(word: str, rng: np.random.Generator, noise: float) -> str:
     while place < len(word):
         key = word[place]
         around = AROUND.get(key.lower(), "")
-        # A character that is on no key can only be left out or come too late.
+        # A character without a key can only be deleted or transposed.
         slip = SLIPS[rng.integers(0 if around else 2, len(SLIPS))] if rng.random() < noise else ""
         if slip in ("substitution", "insertion"):
             missed = around[rng.integers(len(around))]
@@ -128,7 +128,7 @@ def _mistyped(word: str, rng: np.random.Generator, noise: float) -> str:
 
 
 def _cased(word: str, like: str) -> str:
-    """Return a lower-case word in the capitals of another."""
+    """Return a lower-case word with the capitals of another word."""
     if like.isupper() and (len(like) > 1 or len(word) == 1):
         return word.upper()
     return word[:1].upper() + word[1:] if like[:1].isupper() else word

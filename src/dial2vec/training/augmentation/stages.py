@@ -1,8 +1,7 @@
-"""Stages of a dialogue: runs of turns about one thing, which can be shuffled, dropped, and grown by foreign turns.
+"""Stages of a dialogue: runs of turns about one topic, which can be shuffled, dropped, or lengthened by foreign turns.
 
-A stage is a run of *neighbouring* turns. Clusters of turns from all over the dialogue, moved as wholes, would part
-every answer from its question and let a dialogue begin with all of its thanks; runs keep what belongs together, and
-are clusters by similarity all the same: Ward's method on unit vectors, in which only neighbours can be joined.
+A stage is a run of *neighbouring* turns, found by Ward's clustering of unit vectors in which only neighbours may merge.
+Unconstrained clusters would separate answers from their questions, and a dialogue could begin with all its thanks.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.ordering import Ordering
 
-# Some three stages in a dialogue of twelve turns: greeting and wish, details, what was agreed.
+# About three stages in a dialogue of twelve turns: greeting and request, details, agreement.
 TURNS_PER_STAGE = 4
-# One foreign turn for every five.
+# One foreign turn per five turns.
 FOREIGN_SHARE = 0.2
 
 
 def turn_vectors(
     encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, batch_size: int = 64
 ) -> list[NDArray[np.float32]]:
-    """Encode every turn as a dialogue of its own: of each dialogue unit vectors [turns, d] float32.
+    """Encode every turn as a dialogue of its own; equal turns only once.
 
-    Equal turns are encoded once.
+    :return: Unit vectors of each dialogue's turns, [turns, d] float32.
     """
     texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
     row = {text: place for place, text in enumerate(texts)}
@@ -45,12 +44,12 @@ def turn_vectors(
 
 
 def stages_of(vectors: NDArray[np.float32], *, turns_per_stage: int = TURNS_PER_STAGE) -> list[range]:
-    """Cut a dialogue into stages, where neighbouring turns differ most.
+    """Cut a dialogue into stages where neighbouring turns differ most.
 
-    :param vectors: unit vectors of its turns [turns, d].
-    :param turns_per_stage: on average; there are two stages at least, as long as there are two turns.
-    :return: the turns of each stage, in order; together they are all turns.
-    :raises Dial2vecError: for a number below 1.
+    :param vectors: Unit vectors of the turns [turns, d].
+    :param turns_per_stage: Mean number of turns per stage; two or more turns give at least 2 stages.
+    :return: Turns of each stage, in order; together all turns.
+    :raises Dial2vecError: if `turns_per_stage` is below 1.
     """
     if turns_per_stage < 1:
         raise Dial2vecError(f"turns_per_stage is {turns_per_stage}; expected at least 1. Give a larger number.")
@@ -65,15 +64,15 @@ def stages_of(vectors: NDArray[np.float32], *, turns_per_stage: int = TURNS_PER_
 
 
 def shuffled(dialogue: Dialogue, stages: Sequence[range], rng: np.random.Generator) -> Made:
-    """Put the stages in another order, each as a whole."""
+    """Reorder whole stages."""
     if len(stages) < 2:
         return Made(dialogue, "it has one turn only, so there is nothing to shuffle")
     order = rng.permutation(len(stages))
     turns = _turns(dialogue, [stages[place] for place in order])
     if turns == dialogue.turns:
-        # Where no swap of neighbours changes anything, no order does: all stages repeat one and the same turns.
+        # If no swap of neighbours changes anything, no order does: all stages repeat the same turns.
         swaps = [[*stages[:i], stages[i + 1], stages[i], *stages[i + 2 :]] for i in range(len(stages) - 1)]
-        others = [found for swap in swaps if (found := _turns(dialogue, swap)) != dialogue.turns]
+        others = [swapped for swap in swaps if (swapped := _turns(dialogue, swap)) != dialogue.turns]
         if not others:
             return Made(dialogue, "its turns are all alike, so every order is the same")
         turns = others[rng.integers(len(others))]
@@ -81,7 +80,7 @@ def shuffled(dialogue: Dialogue, stages: Sequence[range], rng: np.random.Generat
 
 
 def shortened(dialogue: Dialogue, stages: Sequence[range], rng: np.random.Generator) -> Made:
-    """Drop one stage, of those without which every speaker still says something."""
+    """Drop one stage such that every speaker keeps at least one turn."""
     left = [_turns(dialogue, [stage for stage in stages if stage != dropped]) for dropped in stages]
     speakers = {turn.speaker for turn in dialogue.turns}
     whole = [turns for turns in left if {turn.speaker for turn in turns} == speakers]
@@ -96,12 +95,12 @@ def _turns(dialogue: Dialogue, stages: Sequence[range]) -> tuple[Turn, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ForeignTurns:
-    """Turns of many dialogues, to be lent to others.
+    """Turns of many dialogues that can be inserted into other dialogues.
 
-    :param turns: m of them, dialogue by dialogue.
-    :param roles: int64 [m], the role of each in its own dialogue.
-    :param vectors: their unit vectors [m, d].
-    :param places: id of a dialogue -> its turns among these.
+    :param turns: All m turns, dialogue by dialogue.
+    :param roles: Role of each turn in its own dialogue, int64 [m].
+    :param vectors: Unit vectors of the turns [m, d].
+    :param places: Dialogue id -> places of its turns in `turns`.
     """
 
     turns: list[Turn]
@@ -113,8 +112,8 @@ class ForeignTurns:
     def of(cls, dialogues: Sequence[Dialogue], vectors: Sequence[NDArray[np.float32]]) -> ForeignTurns:
         """Collect the turns of dialogues.
 
-        :param vectors: of each dialogue, as `turn_vectors` returns them.
-        :raises CorpusError: when there is no dialogue.
+        :param vectors: Vectors of each dialogue's turns, as `turn_vectors` returns them.
+        :raises CorpusError: if there is no dialogue.
         """
         if not dialogues:
             raise CorpusError("there are no dialogues to lend turns; expected at least one. Give the training split.")
@@ -127,7 +126,7 @@ class ForeignTurns:
         )
 
     def for_dialogue(self, dialogue: Dialogue) -> NDArray[np.int64]:
-        """Return which turns a dialogue can be lent: of other dialogues, and of a role that it has."""
+        """Return the places of turns from other dialogues whose role exists in this dialogue."""
         fitting = self.roles < dialogue.n_speakers
         own = self.places.get(dialogue.dialogue_id, range(0))
         fitting[own.start : own.stop] = False
@@ -143,13 +142,13 @@ def lengthened(
     *,
     share: float = FOREIGN_SHARE,
 ) -> Made:
-    """Insert random foreign turns, each where the ordering model has it fit best between its neighbours.
+    """Insert random foreign turns, each at the gap where it fits best according to the ordering model.
 
-    A foreign turn is said by the speaker of the same name, such as "agent"; where there is none, by the one who has
-    its role here: the first speaker's turn by the first speaker.
+    A foreign turn gets the speaker of the same name, such as "agent". If there is none, it gets the speaker of the same
+    role.
 
-    :param vectors: unit vectors of the turns [turns, d].
-    :param share: foreign turns for every turn; one at least.
+    :param vectors: Unit vectors of the turns [turns, d].
+    :param share: Number of foreign turns per turn, at least 1 per dialogue.
     """
     lent = foreign.for_dialogue(dialogue)
     if not len(lent):
@@ -167,7 +166,7 @@ def lengthened(
 
 
 def _best_place(vectors: NDArray[np.float32], vector: NDArray[np.float32], ordering: Ordering) -> int:
-    """Return the gap 0 to n whose neighbours it fits best: mean log probability to follow, and to be followed."""
+    """Return the gap, 0 to n, with the highest mean log probability of following and of being followed."""
     repeated = np.broadcast_to(vector, vectors.shape)
     follows = np.log(ordering.follows(vectors, repeated))
     followed = np.log(ordering.follows(repeated, vectors))

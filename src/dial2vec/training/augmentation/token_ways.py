@@ -1,9 +1,9 @@
-"""Augmentations of contexts as token ids, fresh at each step of training (Poddar et al. 2022, section 3).
+"""Augmentations of contexts as token ids, drawn again at each training step (Poddar et al. 2022, section 3).
 
-Each takes a padded batch, a `Vocabulary` and a generator, and returns a batch of as many rows; nothing is looped over
-but the device's own kernels. Special tokens and ends of turns stay where they are in the order of tokens. A word is
-changed as a whole, with all its pieces. A share of the words is exact in each row, to the nearest word: chance decides
-which, not how many. Roles keep their numbers also where the first speaker's turns are gone.
+Each function takes a padded batch, a `Vocabulary` and a generator, and returns a batch with as many rows. None loops in
+Python. Special tokens and ends of turns keep their order. A word changes as a whole, with all its pieces. A share of
+the words is exact in each row, to the nearest word: only the choice of words is random. Roles keep their numbers even
+if the first speaker's turns are gone.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dial2vec.encoder.tokens import PADDING_ROLE, Batch
 from dial2vec.errors import ModelError
 from dial2vec.training.augmentation.conmix import conmix
 
-# What tokenizers put in front of a word (byte-level, sentencepiece), or of a piece that goes on with one (WordPiece).
+# Prefix of a new word (byte-level, sentencepiece), and of a piece that continues a word (WordPiece).
 WORD_BEGINS, WORD_GOES_ON = ("Ġ", "▁"), "##"
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What must be known of a tokenizer, as tables over its ids.
+    """Tables over the ids of a tokenizer.
 
-    :param fixed: bool [v], special tokens, ends of turns, padding: never touched.
-    :param goes_on: bool [v], pieces that go on with the word in front of them.
-    :param words: int64 [m], ids that are a whole word of letters and digits.
-    :param padding: the id of padding.
-    :param start: the id that begins an input, if there is one.
-    :param deleted: the id that stands for deleted words, if there is one.
+    :param fixed: Mask of ids that never change, bool [v]: special tokens, ends of turns, padding.
+    :param goes_on: Mask of pieces that continue the word before them, bool [v].
+    :param words: Ids of whole words of letters and digits, int64 [m].
+    :param padding: Id of padding.
+    :param start: Id that begins an input, or None.
+    :param deleted: Id that replaces deleted words, or None.
     """
 
     fixed: Tensor
@@ -45,19 +45,17 @@ class Vocabulary:
 
     @classmethod
     def of(cls, tokenizer: Any, *, fixed: Iterable[str] = (), deleted: str = "[DEL]") -> Vocabulary:
-        """Read a Hugging Face tokenizer.
+        """Return the tables of a Hugging Face tokenizer.
 
-        :param fixed: tokens beside its special ones that are never touched, such as the end of a turn.
-        :param deleted: the token that stands for deleted words; it may be missing where nothing is deleted.
-        :raises ModelError: when it has no such fixed token, or no whole word.
+        :param fixed: Further tokens that never change, such as the end of a turn.
+        :param deleted: Token that replaces deleted words; the tokenizer may lack it if nothing is deleted.
+        :raises ModelError: if the tokenizer lacks a fixed token or has no whole word.
         """
         tokens = [token or "" for token in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))]
         named = {token: number for number, token in enumerate(tokens)}
         missing = next((token for token in fixed if token not in named), None)
         if missing is not None:
-            raise ModelError(
-                f"the tokenizer has no token {missing}, which is to be left alone. Add it, or leave it out."
-            )
+            raise ModelError(f"the tokenizer has no token {missing}, which must not change. Add it, or leave it out.")
         untouched = {*tokenizer.all_special_ids, *(named[token] for token in [*fixed, deleted] if token in named)}
         marked = any(token.startswith(WORD_BEGINS) for token in tokens)
         goes_on = [not token.startswith(WORD_BEGINS) if marked else token.startswith(WORD_GOES_ON) for token in tokens]
@@ -79,31 +77,31 @@ class Vocabulary:
         )
 
     def to(self, device: torch.device | str) -> Vocabulary:
-        """Return it on a device."""
+        """Return the tables on a device."""
         tables = (self.fixed.to(device), self.goes_on.to(device), self.words.to(device))
         return Vocabulary(*tables, self.padding, self.start, self.deleted)
 
 
 def mix_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
-    """Mix each context with another one of the batch: `conmix`.
+    """Mix each context with another context of the batch by `conmix`.
 
-    :param share: 1 - λ_mix; of tokens here, not of words.
+    :param share: Share of tokens (not of words) to replace, 1 - λ_mix.
     """
     replaceable = batch.attention.bool() & ~vocabulary.fixed[batch.ids]
     return replace(batch, ids=conmix(batch.ids, replaceable, generator=generator, keep=1 - share))
 
 
 def truncate_contexts(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator) -> Batch:
-    """Drop a random number of early turns, from one to all but the last; a single turn is left as it is.
+    """Drop a random number of early turns, from one to all but the last. A single turn stays.
 
-    The token that begins the input stays, and belongs to the first turn that is left. Turns that are numbered from 0
-    on are so again; those that are counted down are already.
+    The token that begins the input stays and belongs to the first remaining turn. Turn numbers that start at 0 are
+    shifted to start at 0 again; numbers that count down need no change.
     """
     attended = batch.attention.bool()
     changes = torch.nn.functional.pad(batch.turns[:, 1:] != batch.turns[:, :-1], (1, 0)) & attended
     ordinal = changes.cumsum(1)
     n_turns = ordinal.max(1, keepdim=True).values + 1
-    # At most n - 1 also where rounding makes the draw 1.
+    # At most n - 1, even if rounding makes the draw 1.
     dropped = (_uniform(n_turns, generator) * (n_turns - 1)).long() + 1
     dropped = dropped.clamp(max=n_turns - 1)
     left = attended & (ordinal >= dropped)
@@ -118,9 +116,9 @@ def truncate_contexts(batch: Batch, vocabulary: Vocabulary, *, generator: torch.
 
 
 def delete_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.7) -> Batch:
-    """Replace a share of the words by the token for deleted ones; a run of them inside a turn is one token.
+    """Replace a share of the words by the token for deleted words; a run inside a turn becomes one token.
 
-    :raises ModelError: when the tokenizer has no such token.
+    :raises ModelError: if the tokenizer has no such token.
     """
     if vocabulary.deleted is None:
         raise ModelError(
@@ -134,7 +132,7 @@ def delete_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Gene
 
 
 def reorder_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
-    """Swap a share of the words in pairs, anywhere in the context; each belongs to the turn that it comes to."""
+    """Swap a share of the words in pairs across the context; each word gets the turn of its new place."""
     require_share(share)
     words = _words(batch, vocabulary)
     order = _drawn(words, generator)
@@ -142,10 +140,10 @@ def reorder_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Gen
     n_words = words.begins.sum(1, keepdim=True)
     n_pairs = torch.minimum((share * n_words.double() / 2 + 0.5).long(), n_words // 2)
     swapped = words.begins & (rank < 2 * n_pairs)
-    # Ranks 0 and 1 are a pair, 2 and 3, and so on; the last rank of an odd row is in none.
+    # Ranks 0 and 1 are a pair, 2 and 3 the next, and so on; the last rank of an odd row has no partner.
     partner = order.gather(1, (rank ^ 1).clamp(max=rank.shape[1] - 1))
     place = torch.where(swapped, partner, torch.arange(rank.shape[1], device=rank.device))
-    # First token of the word whose place each token goes to.
+    # First token of the word whose place each token takes.
     goal = place.gather(1, words.first)
     sorting = goal.argsort(dim=1, stable=True)
     moved = (batch.ids, batch.attention, batch.turns.gather(1, goal), batch.roles.gather(1, goal))
@@ -153,7 +151,7 @@ def reorder_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Gen
 
 
 def replace_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Generator, share: float = 0.3) -> Batch:
-    """Replace a share of the words by random words of the vocabulary, each of one token."""
+    """Replace a share of the words by random one-token words of the vocabulary."""
     words = _words(batch, vocabulary)
     chosen = _chosen(words, share, generator)
     drawn = (_uniform(batch.ids, generator) * len(vocabulary.words)).long().clamp(max=len(vocabulary.words) - 1)
@@ -162,24 +160,24 @@ def replace_tokens(batch: Batch, vocabulary: Vocabulary, *, generator: torch.Gen
 
 
 class _Words(NamedTuple):
-    """Where the words of a batch are.
+    """Places of the words of a batch.
 
-    :param begins: bool [b, n], the first token of a word that may be changed.
-    :param first: int64 [b, n], place of the first token of each token's word; fixed tokens and padding are words of
-        their own.
+    :param begins: Mask of the first tokens of words that may change, bool [b, n].
+    :param first: Place of the first token of each token's word, int64 [b, n]; each fixed token and each padding is a
+        word of its own.
     """
 
     begins: Tensor
     first: Tensor
 
     def whole(self, chosen: Tensor) -> Tensor:
-        """Return all tokens of words that are chosen at their first ones, bool [b, n]."""
+        """Return a mask of all tokens of the words whose first token is chosen, bool [b, n]."""
         return chosen.gather(1, self.first)
 
 
 def _words(batch: Batch, vocabulary: Vocabulary) -> _Words:
     fixed = vocabulary.fixed[batch.ids] | ~batch.attention.bool()
-    # Behind a fixed token and at the beginning of a turn a word begins, whatever the piece looks like.
+    # A word always begins after a fixed token and at the start of a turn.
     fresh = torch.ones_like(fixed)
     fresh[:, 1:] = fixed[:, :-1] | (batch.turns[:, 1:] != batch.turns[:, :-1])
     begins = fixed | fresh | ~vocabulary.goes_on[batch.ids]
@@ -188,25 +186,25 @@ def _words(batch: Batch, vocabulary: Vocabulary) -> _Words:
 
 
 def _drawn(words: _Words, generator: torch.Generator) -> Tensor:
-    """Return places [b, n] in a random order, those that begin a word in front."""
+    """Return places [b, n] in random order, with the starts of words first."""
     draws = _uniform(words.begins, generator)
     return torch.where(words.begins, draws, torch.inf).argsort(dim=1, stable=True)
 
 
 def _chosen(words: _Words, share: float, generator: torch.Generator) -> Tensor:
-    """Choose a share of the words of each row, bool [b, n] at their first tokens."""
+    """Return a mask of the first tokens of a random share of each row's words, bool [b, n]."""
     require_share(share)
     n_chosen = (share * words.begins.sum(1, keepdim=True).double() + 0.5).long()
     return words.begins & (_drawn(words, generator).argsort(1) < n_chosen)
 
 
 def _uniform(like: Tensor, generator: torch.Generator) -> Tensor:
-    """Draw from [0, 1) on the generator's device, in the shape and on the device of another tensor."""
+    """Draw from [0, 1) on the generator's device, with the shape and device of another tensor."""
     return torch.rand(like.shape, generator=generator, device=generator.device).to(like.device)
 
 
 def _squeezed(batch: Batch, left: Tensor, vocabulary: Vocabulary) -> Batch:
-    """Move the tokens that are left together, in their order, and pad behind them to the longest row."""
+    """Close the gaps between the remaining tokens, and pad to the longest row."""
     left = left & batch.attention.bool()
     lengths = left.sum(1, keepdim=True)
     order = (~left).int().argsort(dim=1, stable=True)[:, : int(lengths.max())]

@@ -1,4 +1,4 @@
-"""What the ways of augmentation need besides the dialogues: models, and turns to lend."""
+"""Models and foreign turns that the ways of augmentation need."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
 from dial2vec.training.augmentation.stages import ForeignTurns, turn_vectors
 from dial2vec.training.augmentation.translation import BackTranslation
 
-# How each tool is called in an error, and where it comes from.
+# Description and source of each tool, for errors.
 NAMES = {
     "encoder": "an encoder (DialogueEncoder.from_pretrained)",
     "ordering": "an ordering model (tools.learned(training dialogues))",
-    "foreign": "turns to lend (tools.learned(training dialogues))",
+    "foreign": "foreign turns (tools.learned(training dialogues))",
     "masked": "a masked language model (load_masked)",
     "translation": "two translation models (load_translator)",
 }
@@ -29,13 +29,13 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Each may be missing where no way is asked for that needs it.
+    """Tools of the ways of augmentation; each may be None if no requested way needs it.
 
-    :param encoder: finds the stages of a dialogue.
-    :param ordering: finds the place of a foreign turn; of the same encoder.
-    :param foreign: turns to lend; of the same encoder.
-    :param masked: fills in words.
-    :param translation: there and back.
+    :param encoder: Encoder that finds the stages of a dialogue.
+    :param ordering: Ordering model that places foreign turns, fitted to the encoder's vectors.
+    :param foreign: Foreign turns with the encoder's vectors.
+    :param masked: Masked language model that fills in words.
+    :param translation: Translation models into another language and back.
     """
 
     encoder: DialogueEncoder | None = None
@@ -45,9 +45,9 @@ class Tools:
     translation: BackTranslation | None = None
 
     def learned(self, dialogues: Sequence[Dialogue], *, encoder: DialogueEncoder, seed: int) -> Tools:
-        """Return the tools with an encoder, and with what is learned from training dialogues: order, and their turns.
+        """Return the tools with an encoder, and with an ordering model and foreign turns from training dialogues.
 
-        :raises CorpusError: when the dialogues are too few to learn from.
+        :raises CorpusError: if the dialogues are too few to fit an ordering model.
         """
         vectors = turn_vectors(encoder, dialogues)
         return replace(
@@ -59,12 +59,12 @@ class Tools:
 
 
 class Work(NamedTuple):
-    """What a way is given.
+    """Input of a way.
 
-    :param dialogues: to be augmented.
-    :param vectors: unit vectors of their turns, [turns, d] of each; empty where no way needs them.
-    :param tools: those that the way needs are there.
-    :param seed: of all draws.
+    :param dialogues: Dialogues to augment.
+    :param vectors: Unit vectors of each dialogue's turns, [turns, d]; empty if no way needs them.
+    :param tools: Tools, with all that the way needs.
+    :param seed: Random seed of all draws.
     """
 
     dialogues: Sequence[Dialogue]
@@ -76,9 +76,9 @@ class Work(NamedTuple):
 class Way(NamedTuple):
     """One way to augment dialogues.
 
-    :param make: gives one dialogue for each.
-    :param preserving: whether the intent is the same afterwards.
-    :param needs: names of the tools that must be there.
+    :param make: Function from the work to one result per dialogue.
+    :param preserving: True if the intent stays the same.
+    :param needs: Names of the tools that the way needs.
     """
 
     make: Callable[[Work], list[Made]]

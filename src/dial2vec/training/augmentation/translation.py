@@ -1,4 +1,4 @@
-"""Back-translation: every turn into another language and back, by two translation models (intent-preserving)."""
+"""Back-translation of every turn with two translation models, which preserves the intent."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.training.augmentation.made import Made
 
-# The likeliest tokens among which sampling draws, as is the custom of Hugging Face.
+# Sampling draws from the 50 likeliest tokens, the default of Hugging Face.
 CHOICES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Translator:
-    """A translation model with its tokenizer. Made by `load_translator`.
+    """A translation model with its tokenizer, as `load_translator` returns it.
 
-    :param network: any Hugging Face model that generates from a source text.
-    :param tokenizer: its tokenizer.
-    :param prefix: what stands in front of each text, as T5 has it: "translate English to German: ".
-    :param most_tokens: longest text, and longest translation, in tokens.
+    :param network: Any Hugging Face model that generates from a source text.
+    :param tokenizer: Tokenizer of the model.
+    :param prefix: Text before each input, such as T5's "translate English to German: ".
+    :param most_tokens: Maximum length of a text and of a translation, in tokens.
     """
 
     network: Any
@@ -39,18 +39,18 @@ class Translator:
 def load_translator(
     name: str | Path, *, prefix: str = "", most_tokens: int = 256, device: str | None = None
 ) -> Translator:
-    """Load any Hugging Face translation model by name or folder, such as a Marian model or T5.
+    """Load a Hugging Face translation model by name or folder, such as a Marian model or T5.
 
-    :param device: None is a GPU where there is one.
-    :raises ModelError: when it cannot be loaded, lacks parameters, or needs codes of languages.
+    :param device: Device of the network; None takes a GPU if there is one.
+    :raises ModelError: if the model cannot be loaded, lacks parameters, or needs language codes.
     """
     folder, tokenizer, network = load_with_head(
         name, "AutoModelForSeq2SeqLM", kind="translation model", example="Helsinki-NLP/opus-mt-en-de"
     )
     if hasattr(tokenizer, "src_lang"):
         raise ModelError(
-            f"{folder} translates between many languages and needs their codes, which is not supported. Give a model "
-            "for one pair of languages, such as Helsinki-NLP/opus-mt-en-de."
+            f"{folder} translates between many languages and needs language codes, which is not supported. Give a "
+            "model for one pair of languages, such as Helsinki-NLP/opus-mt-en-de."
         )
     if network.generation_config.decoder_start_token_id is None and network.generation_config.bos_token_id is None:
         raise ModelError(
@@ -63,9 +63,9 @@ def load_translator(
 
 @dataclass(frozen=True, slots=True)
 class BackTranslation:
-    """Two translators, from the dialogues' language into another one and back."""
+    """Two translators: from the dialogues' language into another language, and back."""
 
-    there: Translator
+    forward: Translator
     back: Translator
 
 
@@ -78,11 +78,12 @@ def back_translated(
     temperature: float | None = None,
     batch_size: int = 16,
 ) -> list[Made]:
-    """Translate every turn there and back. A turn that is too long for a model, or comes back blank, stays.
+    """Translate every turn into another language and back. A turn that is too long or comes back blank stays.
 
-    :param beams: of the beam search; 1 takes the likeliest token at each step.
-    :param temperature: > 0 draws from the 50 likeliest tokens instead, and there are no beams; None draws nothing.
-    :raises Dial2vecError: for a number of beams, temperature or batch size that cannot be.
+    :param beams: Width of the beam search; 1 takes the likeliest token at each step.
+    :param temperature: Temperature, > 0, of sampling from the 50 likeliest tokens instead of beam search; None does not
+        sample.
+    :raises Dial2vecError: if the number of beams, the temperature or the batch size is out of range.
     """
     if beams < 1 or batch_size < 1:
         raise Dial2vecError(f"beams is {beams} and batch_size {batch_size}; expected at least 1 of each.")
@@ -90,8 +91,8 @@ def back_translated(
         raise Dial2vecError(f"temperature is {temperature}; expected a number above 0, or None to draw nothing.")
     owners = [(d, t) for d, dialogue in enumerate(dialogues) for t in range(len(dialogue.turns))]
     texts = [dialogues[d].turns[t].text for d, t in owners]
-    for name, model in (("there", models.there), ("back", models.back)):
-        # Each turn draws from a stream of its own, so its batch changes nothing.
+    for name, model in (("there", models.forward), ("back", models.back)):
+        # Each turn has its own random generator, so its batch changes nothing.
         rngs = [augmentation_stream(seed, "translation", name, dialogues[d].dialogue_id, str(t)) for d, t in owners]
         texts = _translated(model, texts, rngs, beams, temperature, batch_size)
     turns: list[list[Turn]] = [[] for _ in dialogues]
@@ -99,10 +100,10 @@ def back_translated(
         own = dialogues[d].turns[t]
         turns[d].append(Turn(own.speaker, text or own.text))
     return [
-        Made(replace(dialogue, turns=tuple(found)))
-        if tuple(found) != dialogue.turns
-        else Made(dialogue, "every turn came back as it was, blank, or was too long")
-        for dialogue, found in zip(dialogues, turns, strict=True)
+        Made(replace(dialogue, turns=tuple(translated)))
+        if tuple(translated) != dialogue.turns
+        else Made(dialogue, "every turn came back unchanged or blank, or was too long")
+        for dialogue, translated in zip(dialogues, turns, strict=True)
     ]
 
 
@@ -115,10 +116,10 @@ def _translated(
     temperature: float | None,
     batch_size: int,
 ) -> list[str]:
-    """Translate texts; one that is blank or too long becomes blank."""
+    """Translate texts; a blank or too long text becomes blank."""
     encoded = [model.tokenizer(model.prefix + text)["input_ids"] if text else [] for text in texts]
     fitting = [place for place, ids in enumerate(encoded) if 0 < len(ids) <= model.most_tokens]
-    # Longest first: little padding, and a lack of memory shows at once.
+    # Longest first: little padding, and too little memory fails at once.
     fitting.sort(key=lambda place: -len(encoded[place]))
     translated = [""] * len(texts)
     for first in range(0, len(fitting), batch_size):
@@ -139,10 +140,9 @@ def _translated(
 
 
 class _Drawing:
-    """Makes the likeliest token a sampled one: noise of Gumbel's distribution is added to the logits.
+    """Sampling by Gumbel noise: the largest of logits / T plus noise is a draw from their softmax.
 
-    The largest of logits / T with such noise is a draw from their softmax. The noise of each row is its own, unlike
-    the draws of `generate(do_sample=True)`, which change with the rows of the batch.
+    Each row has its own noise. The draws of `generate(do_sample=True)` would depend on the other rows of the batch.
     """
 
     def __init__(self, rngs: Sequence[np.random.Generator], temperature: float) -> None:
@@ -151,7 +151,7 @@ class _Drawing:
     def __call__(self, ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         """Return scores with noise, both [rows, v].
 
-        :param ids: what has been generated, which makes no difference.
+        :param ids: Generated ids so far, which are ignored.
         """
         best = scores.topk(min(CHOICES, scores.shape[1]), dim=1)
         noise = np.stack([rng.gumbel(size=best.values.shape[1]) for rng in self.rngs])
