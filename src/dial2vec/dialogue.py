@@ -1,4 +1,4 @@
-"""`Dialogue` and `Turn`: the one in-memory form of a conversation, and the one place where it is read and written."""
+"""`Dialogue` and `Turn`: the only in-memory form of a conversation, and its reader and writer."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from typing import IO, Any, NamedTuple
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path
 
-# Of an object that is no dialogue, in an error.
+# Number of keys that an error names.
 N_KEYS = 5
 
 
 class Origin(NamedTuple):
-    """Where a record was read.
+    """Source of a record.
 
-    :param source: file, or file and archive member.
-    :param line: line or record number, counted from 1; 0 when the whole file is meant.
+    :param source: File, or file and archive member.
+    :param line: Line or record number from 1; 0 means the whole file.
     """
 
     source: str
     line: int
 
     def below(self, root: Path) -> Origin:
-        """Return the origin with its source relative to a folder, if it is below it: alike in every checkout."""
+        """Return the origin with its source relative to a folder, so that it is the same in every checkout."""
         return Origin(self.source.removeprefix(f"{root}/"), self.line)
 
     def __str__(self) -> str:
@@ -43,8 +43,8 @@ class Origin(NamedTuple):
 class Turn:
     """One utterance.
 
-    :param speaker: who speaks, any non-empty name; only *whether two turns share it* matters to the encoder.
-    :param text: what is said, never blank.
+    :param speaker: Non-empty name of the speaker. The encoder sees only whether two turns have the same speaker.
+    :param text: Text, never blank.
     """
 
     speaker: str
@@ -53,14 +53,14 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """A whole conversation, turns in the order in which they were said.
+    """A whole conversation.
 
-    :param dialogue_id: unique within a corpus.
-    :param turns: at least one.
-    :param labels: domain labels, sorted, possibly none; several mean a dialogue that spans domains.
-    :param split: the official split ("train", "dev" or "test") where the corpus has one, else None.
-    :param origin: where it was read, if anywhere; it makes no difference between two dialogues.
-    :param date: when it began, ISO 8601 ("2026-03-04" or "2026-03-04T10:15:00+01:00"), where that is known.
+    :param dialogue_id: Id, unique within a corpus.
+    :param turns: Turns in order, at least 1.
+    :param labels: Sorted domain labels; may be empty, or several if the dialogue spans domains.
+    :param split: Official split ("train", "dev" or "test"), or None.
+    :param origin: Source of the record, or None; ignored when dialogues are compared.
+    :param date: Start in ISO 8601 ("2026-03-04" or "2026-03-04T10:15:00+01:00"), or None.
     """
 
     dialogue_id: str
@@ -72,9 +72,9 @@ class Dialogue:
 
     @property
     def roles(self) -> tuple[int, ...]:
-        """Role of each turn: speakers numbered 0, 1, 2, ... in the order in which they first speak.
+        """Role of each turn: speakers numbered 0, 1, 2, ... in the order of their first turns.
 
-        Roles by order make the encoder blind to speakers' names: renaming everybody changes no vector.
+        The encoder never sees speakers' names, so renaming speakers changes no vector.
         """
         seen: dict[str, int] = {}
         return tuple(seen.setdefault(turn.speaker, len(seen)) for turn in self.turns)
@@ -86,26 +86,26 @@ class Dialogue:
 
     @property
     def text(self) -> str:
-        """The texts of the turns, joined by blanks: what other libraries read in the place of a dialogue."""
+        """The texts of all turns, joined by blanks, for libraries that read one text."""
         return " ".join(turn.text for turn in self.turns)
 
     @property
     def label(self) -> str | None:
-        """The label of a single-domain dialogue; None for a dialogue with no label or with several."""
+        """The label if the dialogue has exactly one, else None."""
         return self.labels[0] if len(self.labels) == 1 else None
 
     @property
     def moment(self) -> datetime | None:
-        """When it began, in UTC; a date without a zone is taken as UTC. None where it is not known."""
+        """The start in UTC, or None; a date without a time zone counts as UTC."""
         return None if self.date is None else moment_of(self.date)
 
     def side(self, number: int) -> Dialogue:
-        """Return the dialogue with the turns of one side only: 0 is the first speaker, 1 everybody else."""
+        """Return the dialogue with the turns of one side: 0 is the first speaker, 1 all other speakers."""
         turns = tuple(turn for turn, role in zip(self.turns, self.roles, strict=True) if min(role, 1) == number)
         return replace(self, turns=turns)
 
     def merged(self) -> Dialogue:
-        """Return the dialogue with consecutive turns of one speaker made one, their texts joined by a blank."""
+        """Return the dialogue with consecutive turns of one speaker joined, their texts separated by a blank."""
         runs = [(speaker, [turn.text for turn in turns]) for speaker, turns in groupby(self.turns, lambda t: t.speaker)]
         return replace(self, turns=tuple(Turn(speaker, " ".join(texts)) for speaker, texts in runs))
 
@@ -121,14 +121,14 @@ class Dialogue:
 
 
 class RecordError(ValueError):
-    """One record is not a dialogue; the message completes the sentence "line 3: ..."."""
+    """Error for a record that is not a dialogue; its message completes "line 3: ..."."""
 
 
 def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dialogue:
-    """Turn one decoded JSON object into a `Dialogue`: texts stripped, blank turns dropped, labels sorted.
+    """Convert a decoded JSON object into a `Dialogue`: strip texts, drop blank turns, sort labels.
 
-    :param origin: where the object was read.
-    :raises RecordError: with what was found and what was expected, when the object is not a dialogue.
+    :param origin: Source of the object.
+    :raises RecordError: if the object is not a dialogue.
     """
     if not isinstance(record, dict):
         raise RecordError(f"expected an object with 'dialogue_id' and 'turns', found {_kind(record)}")
@@ -151,12 +151,12 @@ def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dia
 
 
 def _date(value: object) -> str | None:
-    """Return an ISO date; others are left out, since many exports have such a key and mean all kinds of things."""
+    """Return an ISO date, else None, because many exports use the key `date` for something else."""
     return value if isinstance(value, str) and moment_of(value) else None
 
 
 def moment_of(date: str) -> datetime | None:
-    """Return an ISO date or time in UTC, as which it is taken where it has no zone; None when it is none."""
+    """Return an ISO date or time in UTC, also the assumed zone if it has none; None if it is not ISO."""
     try:
         moment = datetime.fromisoformat(date)
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
@@ -165,7 +165,7 @@ def moment_of(date: str) -> datetime | None:
 
 
 def _id(value: object) -> str:
-    # Numbered exports are common, and a number names a dialogue as well as a text does.
+    # Exports with numbered dialogues are common.
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip() or not _is_unicode(value):
@@ -176,17 +176,17 @@ def _id(value: object) -> str:
 def _turn(turn: object, number: int) -> Turn:
     if not isinstance(turn, dict) or not {"speaker", "text"} <= turn.keys():
         raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {_kind(turn)}")
-    # Numbered speakers are as common as numbered dialogues.
+    # Exports with numbered speakers are common.
     numbered = isinstance(turn["speaker"], int) and not isinstance(turn["speaker"], bool)
-    found = {"speaker": str(turn["speaker"]) if numbered else turn["speaker"], "text": turn["text"]}
-    for key, value in found.items():
+    speaker, text = str(turn["speaker"]) if numbered else turn["speaker"], turn["text"]
+    for key, value in (("speaker", speaker), ("text", text)):
         if not isinstance(value, str):
             raise RecordError(f"turn {number}: '{key}' must be a string, found {_kind(value)}")
         if not _is_unicode(value):
             raise RecordError(f"turn {number}: '{key}' holds half of a character (an emoji that was cut in two)")
-    if not found["speaker"].strip():
+    if not speaker.strip():
         raise RecordError(f"turn {number}: 'speaker' is blank")
-    return Turn(found["speaker"].strip(), found["text"].strip())
+    return Turn(speaker.strip(), text.strip())
 
 
 def _is_unicode(text: str) -> bool:
@@ -198,7 +198,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _kind(value: object) -> str:
-    """Name a JSON value as a person would: `a number (3)`, `a list`, `null`."""
+    """Describe a JSON value: `a number (3)`, `a list`, `null`."""
     if value is None:
         return "null"
     if isinstance(value, bool | int | float):
@@ -211,18 +211,18 @@ def _kind(value: object) -> str:
 
 
 def _keys(value: dict[str, Any]) -> str:
-    """Name the keys of an object, which may be as many as dialogues."""
+    """List the first keys of an object."""
     shown = ", ".join(repr(key[:40]) for key in list(value)[:N_KEYS])
     return f"{shown} and {len(value) - N_KEYS} more" if len(value) > N_KEYS else shown or "no keys"
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """A record that is not used, written down so that nothing is lost.
+    """A record that is not used.
 
-    :param origin: where it was read.
-    :param dialogue_id: id where one could be read, else an empty string.
-    :param reason: why, as a clause.
+    :param origin: Source of the record.
+    :param dialogue_id: Id if the record has a readable one, else "".
+    :param reason: Clause that says why the record is not used.
     """
 
     origin: Origin
@@ -236,13 +236,13 @@ class Quarantined:
 def read_dialogues(
     path: Path, *, quarantine: list[Quarantined] | None = None, may_be_empty: bool = False
 ) -> Iterator[Dialogue]:
-    """Stream dialogues from a JSON Lines file (`.jsonl`, or `.jsonl.gz`), one object per line.
+    """Stream dialogues from a JSON Lines file (`.jsonl` or `.jsonl.gz`), one object per line.
 
-    Lines that are no dialogue, and ids that came before, are appended to `quarantine` and skipped;
-    without that list the first one raises. Blank lines are ignored. A byte order mark is accepted. An empty file
-    is an error unless it may be empty, as a split may.
+    Blank lines and a byte order mark are ignored.
 
-    :raises CorpusError: when the file is missing, unreadable, empty, or (without `quarantine`) at a bad line.
+    :param quarantine: List that receives invalid lines and repeated ids, which are skipped; None raises instead.
+    :param may_be_empty: True if an empty file is no error.
+    :raises CorpusError: if the file is missing, unreadable or empty, or at an invalid line without `quarantine`.
     """
     lines = 0
 
@@ -260,10 +260,10 @@ def read_dialogues(
 def dialogues_of_lines(
     lines: Iterable[tuple[int, str]], path: Path, *, quarantine: list[Quarantined] | None = None
 ) -> Iterator[Dialogue]:
-    """Stream dialogues from numbered lines of a JSON Lines file; otherwise like `read_dialogues`.
+    """Stream dialogues from numbered lines of a JSON Lines file, otherwise like `read_dialogues`.
 
-    :param lines: number, from 1, and text of each; none is blank.
-    :param path: where they are from.
+    :param lines: Number (from 1) and text of each line, never blank.
+    :param path: File of the lines.
     """
     seen: set[str] = set()
     for number, line in lines:
@@ -306,7 +306,7 @@ def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def reading_errors(path: Path) -> Iterator[None]:
-    """Turn whatever keeps a file of dialogues from being read into a CorpusError of one sentence."""
+    """Turn any error while a file of dialogues is read into a CorpusError of one sentence."""
     try:
         yield
     except FileNotFoundError as error:
@@ -328,14 +328,14 @@ def _open_text(path: Path) -> io.TextIOWrapper:
 
 
 def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
-    """Write dialogues as JSON Lines, atomically, and return how many; `.gz` compresses, the same bytes every time."""
+    """Write dialogues as JSON Lines, atomically, and return their number; `.gz` files are reproducible."""
     with dialogue_writer(path) as write:
         return sum(1 for _ in map(write, dialogues))
 
 
 @contextmanager
 def dialogue_writer(path: Path) -> Iterator[Callable[[Dialogue], None]]:
-    """Yield the function that writes one dialogue after the other; the file is there when the block ends well."""
+    """Yield a function that writes one dialogue; the file appears when the block ends without error."""
     with atomic_path(path) as temporary, temporary.open("wb") as raw, ExitStack() as stack:
         packed: IO[bytes] | gzip.GzipFile = raw
         if path.suffix == ".gz":
@@ -348,7 +348,7 @@ def dialogue_writer(path: Path) -> Iterator[Callable[[Dialogue], None]]:
 
 
 def write_quarantine(path: Path, records: Iterable[Quarantined]) -> int:
-    """Write records as JSON Lines `{"source", "line", "dialogue_id", "reason"}`, atomically, and return how many."""
+    """Write records as JSON Lines `{"source", "line", "dialogue_id", "reason"}`, atomically; return their number."""
     count = 0
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8") as handle:
         for record in records:

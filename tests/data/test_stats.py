@@ -81,7 +81,7 @@ def test_published_figures_stand_beside_those_counted(tmp_path: Path):
     assert "2 dialogues of dev and test have several labels and are left out of them." in lines
     assert "3 records quarantined:" in lines
     assert "       2  the key 'turns' is missing" in lines
-    assert [line for line in lines if line.startswith("- ")][-1].startswith("- The paper's means are cut down")
+    assert [line for line in lines if line.startswith("- ")][-1].startswith("- The paper's means are rounded down")
 
 
 def test_corpus_of_ones_own_has_the_table_only(tmp_path: Path):

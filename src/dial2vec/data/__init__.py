@@ -1,1 +1,1 @@
-"""Conversations in: import, corpora, validation, splits."""
+"""From files to dialogues: import, corpora, validation, splits."""

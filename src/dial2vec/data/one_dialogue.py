@@ -1,4 +1,4 @@
-"""One dialogue out of a file, for commands that are about one."""
+"""Find one dialogue in a file, for commands about a single dialogue."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from pathlib import Path
 from dial2vec.dialogue import Dialogue, Origin, RecordError, dialogue_from_record, read_dialogues, reading_errors
 from dial2vec.errors import CorpusError, did_you_mean
 
-# Of the ids that a file has, in an error.
+# Number of ids that an error lists.
 N_IDS = 5
 
 
 def find_dialogue(path: Path, dialogue_id: str | None, *, way: str) -> Dialogue:
-    """Return the dialogue of a JSON file, which is one object, or of a JSON Lines file that has the id.
+    """Return the dialogue of a JSON file with one object, or the dialogue with an id from a JSON Lines file.
 
-    :param dialogue_id: None where the file has one dialogue only.
-    :param way: how the user names one, with {} for the id, such as "--id {}".
-    :raises CorpusError: when there is no such dialogue, or several and no id.
+    :param dialogue_id: Id, or None if the file has one dialogue only.
+    :param way: Option that names a dialogue, with {} for the id, such as "--id {}".
+    :raises CorpusError: if there is no such dialogue, or if there are several and no id is given.
     """
     whole = _object(path)
-    found = [whole] if whole else list(read_dialogues(path))
-    if dialogue_id is None and len(found) == 1:
-        return found[0]
-    ids = [dialogue.dialogue_id for dialogue in found]
+    dialogues = [whole] if whole else list(read_dialogues(path))
+    if dialogue_id is None and len(dialogues) == 1:
+        return dialogues[0]
+    ids = [dialogue.dialogue_id for dialogue in dialogues]
     some = ", ".join(ids[:N_IDS]) + (", ..." if len(ids) > N_IDS else "")
     if dialogue_id is None:
         raise CorpusError(
@@ -34,11 +34,11 @@ def find_dialogue(path: Path, dialogue_id: str | None, *, way: str) -> Dialogue:
         raise CorpusError(
             f"{path} has no dialogue {dialogue_id!r}, only {some}.{hint} Name one of these: {way.format(ids[0])}."
         )
-    return found[ids.index(dialogue_id)]
+    return dialogues[ids.index(dialogue_id)]
 
 
 def _object(path: Path) -> Dialogue | None:
-    """Return the dialogue of a file that is one JSON object, over however many lines; None for any other."""
+    """Return the dialogue of a `.json` file with one object, else None."""
     if path.suffix.lower() != ".json":
         return None
     with reading_errors(path):

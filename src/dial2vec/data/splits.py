@@ -1,4 +1,4 @@
-"""Train, dev and test, by upstream's splits or by seed, and without copies on two sides."""
+"""Splits into train, dev and test, official or by seed, without copies across splits."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Assignment = NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A dialogue of dev or test that is nearly the same as one of an earlier split.
+    """A dialogue of dev or test that nearly equals a dialogue of an earlier split.
 
-    :param place: of the dialogue.
-    :param of: place of the other.
-    :param similarity: estimated Jaccard similarity of their word triples, up to 1.
+    :param place: Place of the dialogue.
+    :param of: Place of the other dialogue.
+    :param similarity: Estimated Jaccard similarity of their word triples, at most 1.
     """
 
     place: int
@@ -36,16 +36,16 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A corpus of n dialogues, divided.
+    """A corpus of n dialogues, divided into splits.
 
-    :param ids: of the dialogues.
-    :param labels: of the dialogues.
-    :param assigned: int8 [n], the split of each dialogue: a place in `SPLITS`, or `LEFT_OUT`.
-    :param several: places of those that are left out of an official dev or test for their several labels.
-    :param copies: dialogues of dev and test that are nearly the same as one of an earlier split. A team's own are left
-        out; those of the benchmark stay, because its splits are what its figures are about.
-    :param splits: the split of each copy and of what it copies, by place.
-    :param n_marked: dialogues that name a split of their own, which was not followed.
+    :param ids: Ids of the dialogues.
+    :param labels: Labels of the dialogues.
+    :param assigned: Split of each dialogue, int8 [n]: a place in `SPLITS`, or `LEFT_OUT`.
+    :param several: Places of dialogues left out of an official dev or test because they have several labels.
+    :param copies: Near-duplicates in dev and test of dialogues in an earlier split. They are left out of a team's own
+        corpus, and stay in benchmark corpora, whose figures are about the given splits.
+    :param splits: Place -> split, of each copy and its original.
+    :param n_marked: Number of dialogues that name a split which was not followed.
     """
 
     ids: list[str]
@@ -62,9 +62,9 @@ class Division:
 
 
 def divide(dialogues: Iterable[Dialogue], *, splitting: Splitting, options: Prepare, seed: int) -> Division:
-    """Divide a corpus into train, dev and test; of the dialogues, one block at a time is in memory.
+    """Divide a corpus into train, dev and test, with one block of dialogues at a time in memory.
 
-    :param options: shares, and the similarity from which on two dialogues are copies.
+    :param options: Shares of dev and test, and the minimum similarity of copies.
     """
     ids: list[str] = []
     labels: list[tuple[str, ...]] = []
@@ -103,17 +103,17 @@ def assign_splits(
 ) -> Assignment:
     """Return the split of each dialogue, int8 [n]: a place in `SPLITS`, or `LEFT_OUT`.
 
-    "official" follows each dialogue's own split. "shuffled" shuffles the sorted ids and cuts off `floor(share * n)`
-    dialogues for train, then for dev, the rest is test: exact shares, for corpora that never change. "hashed"
-    lets each id decide by a hash, so an old dialogue keeps its split when new ones arrive.
+    "official" follows each dialogue's own split. "shuffled" shuffles the sorted ids and takes `floor(share * n)`
+    dialogues for train, then for dev, and the rest for test: exact shares, for corpora that never change. "hashed"
+    decides by a hash of the id, so an old dialogue keeps its split when new dialogues arrive.
 
-    The benchmark's dev and test hold dialogues with one label at most: where it cuts by its own splits, others are
-    left out, and where it shuffles, they go to train. A team's own are hashed and stay where they fall: they help to
-    choose without labels, and no labelled figure counts them.
+    In dev and test of benchmark corpora, dialogues have at most 1 label. Others are left out if the splits are
+    official, and go to train if they are shuffled. In hashed corpora they stay: they help to choose without labels, and
+    no labelled figure counts them.
 
-    :param ids: of the n dialogues.
-    :param n_labels: number of labels of each.
-    :param official: split of each by upstream, None is train.
+    :param ids: Ids of the n dialogues.
+    :param n_labels: Number of labels of each dialogue.
+    :param official: Official split of each dialogue; None means train.
     """
     if splitting == "official":
         chosen = [SPLITS.index(split or "train") for split in official]
@@ -131,7 +131,7 @@ def assign_splits(
 def _shuffled(ids: Sequence[str], dev_share: float, test_share: float, seed: int) -> list[int]:
     order = sorted(range(len(ids)), key=lambda place: ids[place])
     random.Random(seed).shuffle(order)
-    # The shares are decimal fractions: without rounding, 1 - 0.1 - 0.1 would fall just below 0.8.
+    # Without rounding, 1 - 0.1 - 0.1 would be just below 0.8.
     n_train = int(round(1 - dev_share - test_share, 9) * len(ids))
     n_dev = int(dev_share * len(ids))
     chosen = [0] * len(ids)
@@ -143,36 +143,35 @@ def _shuffled(ids: Sequence[str], dev_share: float, test_share: float, seed: int
 def _hashed(dialogue_id: str, dev_share: float, test_share: float, seed: int) -> int:
     digest = hashlib.sha256(f"{seed}/{dialogue_id}".encode()).digest()
     place = int.from_bytes(digest[:8], "big") / 2**64
-    # From both ends: another share of dev leaves test as it is.
+    # Dev and test start at opposite ends, so another share of dev does not change test.
     return 1 if place < dev_share else 2 if place >= 1 - test_share else 0
 
 
 def find_copies(
     assigned: Assignment, signatures: Signatures, *, similarity: float, of_copies: bool = False
 ) -> list[Copy]:
-    """Return the dialogues of dev that are nearly the same as one of train, then those of test as one of train or dev.
+    """Return the near-duplicates in dev of dialogues in train, then those in test of dialogues in train or dev.
 
-    :param signatures: of all dialogues, by `duplicates.signatures`.
-    :param similarity: from which on two dialogues count as copies, in [0.7, 1].
-    :param of_copies: whether a dialogue of dev that is itself a copy counts among the others of test. It does where it
-        stays, and not where it is left out.
+    :param signatures: Signatures of all dialogues, from `duplicates.signatures`.
+    :param similarity: Minimum similarity of copies, in [0.7, 1].
+    :param of_copies: True if test is also compared with copies in dev, because these stay in dev.
     """
     copies: list[Copy] = []
     original = np.ones(len(assigned), dtype=bool)
     for split in (1, 2):
         queries, among = np.flatnonzero(assigned == split), np.flatnonzero((assigned < split) & original)
-        found, similar = nearest_among(signatures, queries, among, similarity=similarity)
-        for row in np.flatnonzero(found >= 0):
-            copies.append(Copy(int(queries[row]), int(found[row]), round(float(similar[row]), 2)))
-        original[queries[found >= 0]] = of_copies
+        nearest, similar = nearest_among(signatures, queries, among, similarity=similarity)
+        for row in np.flatnonzero(nearest >= 0):
+            copies.append(Copy(int(queries[row]), int(nearest[row]), round(float(similar[row]), 2)))
+        original[queries[nearest >= 0]] = of_copies
     return copies
 
 
 def without_copies(assigned: Assignment, copies: Sequence[Copy]) -> Assignment:
     """Return the splits with all copies left out.
 
-    Train goes before dev and dev before test, because a dialogue that was once learned from must never judge: an old
-    one may leave dev or test when a copy of it arrives in train, but it never moves to another split.
+    Train has priority over dev, and dev over test, because a training dialogue must never be used for evaluation. If a
+    copy of a dialogue in dev or test arrives in train, the dialogue is left out; it never moves to another split.
     """
     clean = assigned.copy()
     clean[[copy.place for copy in copies]] = LEFT_OUT

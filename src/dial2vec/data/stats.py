@@ -1,4 +1,4 @@
-"""Counting a corpus as the pipeline reads and splits it, beside what was published about it."""
+"""Counts of a corpus as the pipeline reads and splits it, next to published counts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dial2vec.data.splits import SPLITS, Division, divide
 from dial2vec.dialogue import Dialogue, Quarantined
 from dial2vec.progress import counted
 
-# Liu et al. 2022, Table 1: dialogues, turns and words of train, dev and test, and the labels of the whole corpus.
+# Liu et al. 2022, Table 1: dialogues, mean turns and mean words of each split, and labels of the whole corpus.
 PUBLISHED: dict[str, tuple[dict[str, tuple[int, int, int]], int]] = {
     "bitod": ({"train": (2952, 19, 217), "dev": (70, 11, 109), "test": (106, 10, 106)}, 6),
     "doc2dial": ({"train": (3474, 11, 187), "dev": (661, 12, 182), "test": (661, 12, 182)}, 4),
@@ -27,51 +27,49 @@ PUBLISHED: dict[str, tuple[dict[str, tuple[int, int, int]], int]] = {
     "sgd": ({"train": (16142, 20, 199), "dev": (836, 14, 140), "test": (1331, 12, 124)}, 45),
 }
 RANDOM_SPLITS = (
-    "Upstream has no splits: their sizes are the paper's, but which dialogues are in which is drawn by `seed` of "
-    "params.yaml, as the paper's order is not known."
+    "Upstream has no splits: the sizes are the paper's, but `seed` of params.yaml draws the dialogues, as the paper's "
+    "order is unknown."
 )
-# Why figures differ from those published, as far as that is known.
+# Known reasons why counts differ from the published ones.
 DIFFERENCES: dict[str, tuple[str, ...]] = {
     "bitod": (
-        "Users' goals name 5 domains; the paper's 6 would be these and `chat` (read.bitod_labels: active_and_chat), "
-        "but it does not say so, and its 70 and 106 dialogues with one label hang on that choice.",
+        "Users' goals name 5 domains. The paper's 6 would be these and `chat` (read.bitod_labels: active_and_chat), but "
+        "it does not say so, and its 70 and 106 dialogues with one label depend on that choice.",
     ),
     "doc2dial": (
-        "By default dev and test are the same dialogues, upstream's validation, as the paper's equal rows suggest; its "
-        "661 may also be those of upstream's own test, which not every copy has (read.doc2dial_test: test).",
+        "By default dev and test are both upstream's validation file, as the paper's equal rows suggest. Its 661 "
+        "dialogues may also be upstream's test file, which not every copy has (read.doc2dial_test: test).",
     ),
     "metalwoz": (RANDOM_SPLITS,),
     "multiwoz": (
         "The paper's 1,077 and 1,084 dialogues with one domain cannot come from the official dev and test, which have "
-        "1,000 dialogues each; how it chose them is not known, and read.multiwoz_splits: pooled draws as many others.",
+        "1,000 dialogues each. Its choice is unknown; read.multiwoz_splits: pooled draws as many dialogues.",
         "Two of the 7 domains, hospital and police, occur in the official train only.",
     ),
     "self_dialogue": (
-        "The paper's 28 labels cannot be found: upstream has 23 topics, one per folder, and no column of its tables, "
-        "nor up to three together, gives 28 in a way that means something; the 23 are used.",
-        "The paper's 151 words count what stands between single blanks, so that a double blank is one more: counted "
-        "like that the whole corpus has 151.87 on average, where it has 150.90 by words.",
+        "The paper's 28 labels are unknown: upstream has 23 topics, one per folder, and no combination of up to three "
+        "columns of its tables gives 28 meaningful labels. The 23 topics are used.",
+        "The paper's 151 words count a double blank as one more word: counted like that, the mean of the whole corpus "
+        "is 151.87; by words it is 150.90.",
         RANDOM_SPLITS,
     ),
-    "sgd": (
-        "By default the labels are services, and 45 is their number in all dialogues, those with several of them too.",
-    ),
+    "sgd": ("By default the labels are services; 45 counts all dialogues, also those with several services.",),
 }
-TRUNCATED = "The paper's means are cut down to whole numbers: 14.27 turns are printed as 14."
-# Reasons are listed up to this many; further ones are only counted.
+TRUNCATED = "The paper's means are rounded down: 14.27 turns are printed as 14."
+# Number of listed reasons; further reasons are only counted.
 MAX_REASONS = 10
-# Of a sentence in a terminal.
+# Line width of sentences in a terminal.
 WIDTH = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What some dialogues amount to.
+    """Counts of some dialogues.
 
-    :param dialogues: how many.
-    :param turns: mean number of turns; 0 where there is no dialogue.
-    :param words: mean number of words (what white space separates); 0 where there is no dialogue.
-    :param labels: number of different labels.
+    :param dialogues: Number of dialogues.
+    :param turns: Mean number of turns; 0 if there are no dialogues.
+    :param words: Mean number of words, separated by white space; 0 if there are no dialogues.
+    :param labels: Number of different labels.
     """
 
     dialogues: int
@@ -82,13 +80,13 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """A corpus, counted.
+    """Counts of a corpus.
 
-    :param splits: the counts of train, dev and test.
-    :param whole: the count of all usable dialogues, those left out of dev and test too.
-    :param left_out: dialogues of an official dev or test that have several labels.
-    :param copies: dialogues of a team's own dev and test that copy one of an earlier split, and are left out.
-    :param reasons: why records were quarantined, and how many for each reason, most frequent first.
+    :param splits: Counts of train, dev and test.
+    :param whole: Count of all usable dialogues, including those left out of dev and test.
+    :param left_out: Number of dialogues left out of an official dev or test because they have several labels.
+    :param copies: Number of near-duplicates left out of dev and test in a team's own corpus.
+    :param reasons: Reason -> number of quarantined records, most frequent first.
     """
 
     corpus: str
@@ -100,12 +98,12 @@ class Statistics:
 
 
 def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
-    """Read a corpus and split it as stage prepare does; of its texts, one block at a time is in memory.
+    """Read and split a corpus as stage prepare does, with one block of texts at a time in memory.
 
-    The expectations of stage validate are not held against it, so what they quarantine is counted here.
+    The expectations of stage validate are not checked, so dialogues that they would quarantine are counted.
 
-    :param data: the folder that holds one folder per corpus.
-    :raises CorpusError: when the corpus is not known, not there or damaged.
+    :param data: Folder with one folder per corpus.
+    :raises CorpusError: if the corpus is unknown, missing or damaged.
     """
     corpus = get_corpus(name, data=data, options=settings.read)
     quarantine: list[Quarantined] = []
@@ -117,65 +115,65 @@ def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
             lengths.append((len(whole.turns), sum(len(turn.text.split()) for turn in whole.turns)))
             yield whole
 
-    found = divide(measured(), splitting=corpus.splitting, options=settings.prepare, seed=settings.seed)
+    division = divide(measured(), splitting=corpus.splitting, options=settings.prepare, seed=settings.seed)
     table = np.array(lengths, dtype=np.int64).reshape(-1, 2)
-    splits = {split: _count(found, table, found.assigned == place) for place, split in enumerate(SPLITS)}
-    whole = _count(found, table, np.ones(len(table), dtype=bool))
-    copies = len(found.copies) if corpus.splitting == "hashed" else 0
-    return Statistics(name, splits, whole, len(found.several), copies, _reasons(quarantine))
+    splits = {split: _count(division, table, division.assigned == place) for place, split in enumerate(SPLITS)}
+    whole = _count(division, table, np.ones(len(table), dtype=bool))
+    copies = len(division.copies) if corpus.splitting == "hashed" else 0
+    return Statistics(name, splits, whole, len(division.several), copies, _reasons(quarantine))
 
 
-def _count(found: Division, lengths: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Count:
+def _count(division: Division, lengths: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Count:
     turns, words = lengths[chosen].mean(axis=0) if chosen.any() else (0.0, 0.0)
-    labels = {label for place in np.flatnonzero(chosen) for label in found.labels[place]}
+    labels = {label for place in np.flatnonzero(chosen) for label in division.labels[place]}
     return Count(int(chosen.sum()), float(turns), float(words), len(labels))
 
 
 def _reasons(quarantine: Iterable[Quarantined]) -> dict[str, int]:
-    # An id within a reason would make each of them another one.
+    # With its id, each reason would be unique.
     named = ((record.reason, record.dialogue_id) for record in quarantine)
     return dict(Counter(reason.replace(repr(name), "...") if name else reason for reason, name in named).most_common())
 
 
-def corpus_table(found: Statistics) -> str:
-    """Return the counts as a table, beside the published ones if there are any, and what is to be said about them."""
-    lines = _table(found)
-    if found.left_out:
-        lines.append(f"{found.left_out:,} dialogues of dev and test have several labels and are left out of them.")
-    if found.copies:
-        lines.append(f"{found.copies:,} dialogues copy one of an earlier split and are left out of dev and test.")
-    n_quarantined = sum(found.reasons.values())
+def corpus_table(statistics: Statistics) -> str:
+    """Return a table of the counts, next to published counts if there are any, with remarks."""
+    lines = _table(statistics)
+    if statistics.left_out:
+        lines.append(f"{statistics.left_out:,} dialogues of dev and test have several labels and are left out of them.")
+    if statistics.copies:
+        lines.append(f"{statistics.copies:,} dialogues copy one of an earlier split and are left out of dev and test.")
+    n_quarantined = sum(statistics.reasons.values())
     lines.append(f"{n_quarantined:,} records quarantined{':' if n_quarantined else '.'}")
-    listed = list(found.reasons.items())[:MAX_REASONS]
+    listed = list(statistics.reasons.items())[:MAX_REASONS]
     lines += [f"{number:>8,}  {reason}" for reason, number in listed]
     rest = n_quarantined - sum(number for _, number in listed)
     if rest:
-        lines.append(f"{rest:>8,}  for {len(found.reasons) - MAX_REASONS} further reasons")
-    if found.corpus in PUBLISHED:
-        for sentence in (*DIFFERENCES[found.corpus], TRUNCATED):
+        lines.append(f"{rest:>8,}  for {len(statistics.reasons) - MAX_REASONS} further reasons")
+    if statistics.corpus in PUBLISHED:
+        for sentence in (*DIFFERENCES[statistics.corpus], TRUNCATED):
             lines += textwrap.wrap(sentence, WIDTH, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
-def _table(found: Statistics) -> list[str]:
-    rows = {**found.splits, "whole": found.whole}
-    if found.corpus not in PUBLISHED:
-        head = f"{found.corpus:<14}{'dialogues':>10}{'turns':>9}{'words':>9}{'labels':>8}"
-        return [head, *(_here(name, count) for name, count in rows.items())]
-    published, labels = PUBLISHED[found.corpus]
+def _table(statistics: Statistics) -> list[str]:
+    rows = {**statistics.splits, "whole": statistics.whole}
+    if statistics.corpus not in PUBLISHED:
+        head = f"{statistics.corpus:<14}{'dialogues':>10}{'turns':>9}{'words':>9}{'labels':>8}"
+        return [head, *(_row(name, count) for name, count in rows.items())]
+    published, labels = PUBLISHED[statistics.corpus]
     lines = [
-        f"{found.corpus:<14}{'counted':>10}{'':>9}{'':>9}{'':>8}{'paper':>13}",
+        f"{statistics.corpus:<14}{'counted':>10}{'':>9}{'':>9}{'':>8}{'paper':>13}",
         f"{'':<14}{'dialogues':>10}{'turns':>9}{'words':>9}{'labels':>8}"
         f"{'dialogues':>13}{'turns':>7}{'words':>7}{'labels':>8}",
     ]
     for name, count in rows.items():
         if name in published:
             dialogues, turns, words = published[name]
-            lines.append(f"{_here(name, count)}{dialogues:>13,}{turns:>7}{words:>7}")
+            lines.append(f"{_row(name, count)}{dialogues:>13,}{turns:>7}{words:>7}")
         else:
-            lines.append(f"{_here(name, count)}{'':>27}{labels:>8}")
+            lines.append(f"{_row(name, count)}{'':>27}{labels:>8}")
     return lines
 
 
-def _here(name: str, count: Count) -> str:
+def _row(name: str, count: Count) -> str:
     return f"{name:<14}{count.dialogues:>10,}{count.turns:>9.2f}{count.words:>9.2f}{count.labels:>8}"

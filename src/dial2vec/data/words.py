@@ -1,10 +1,10 @@
-"""What a word is, in any script: what validation counts and what near copies are told by."""
+"""Words in any script, as validation counts them and near-duplicates are found by them."""
 
 from __future__ import annotations
 
 import re
 
-# Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts that write no blank between words.
+# Thai, Lao, Burmese, Khmer, kana and Chinese characters: scripts without blanks between words.
 UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 )
@@ -12,13 +12,13 @@ WORD = re.compile(f"[{UNSPACED}]|[^\\s{UNSPACED}]+")
 
 
 def printable(text: str, width: int | None = None) -> str:
-    """Return a text on one line, of at most `width` characters, without what could steer a terminal."""
+    """Return a text on one line of at most `width` characters, without control characters."""
     shown = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return shown if width is None or len(shown) <= width else f"{shown[: width - 3]}..."
 
 
 def words(text: str) -> list[str]:
-    """Return the words of a text: what blanks separate, and each character of a script that writes none.
+    """Return the words of a text: parts between white space, and single characters of scripts without blanks.
 
     >>> words("See you 明天!")
     ['See', 'you', '明', '天', '!']

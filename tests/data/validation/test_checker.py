@@ -130,7 +130,7 @@ def test_longer_dialogues_and_another_language_than_before_stop_the_run():
     ]
     _, _, results, _ = checked(german, earlier=before, limits=Validate())
     assert [expectation.partition(" as before")[0] for expectation in stopping(results)] == ["lengths", "languages"]
-    with pytest.raises(ValidationError, match=r"A change that is meant: delete artifacts/calls/profile\.json"):
+    with pytest.raises(ValidationError, match=r"If the change is intended, delete artifacts/calls/profile\.json"):
         require(results, corpus="calls")
 
 

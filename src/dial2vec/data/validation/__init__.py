@@ -1,4 +1,4 @@
-"""Great Expectations between a corpus and everything that is paid for: what is checked, and what happens then."""
+"""Validation of a corpus by Great Expectations, before any costly stage."""
 
 from dial2vec.data.validation.checker import Checker
 from dial2vec.data.validation.profile import Profile

@@ -1,4 +1,4 @@
-"""Holding a corpus against the expectations while it streams by: what breaks one goes to quarantine."""
+"""Checks of a streamed corpus; dialogues that fail an expectation go to quarantine."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ BLOCK = 10_000
 
 
 class Checker:
-    """The expectations of a corpus: `passing` first, then `results`.
+    """Checks of a corpus: call `passing` first, then `results`.
 
-    Memory holds one block of dialogues and some 60 bytes of each one that went by.
+    Memory holds one block of dialogues and about 60 bytes per checked dialogue.
 
-    :param limits: block `validate` of params.yaml.
-    :param quarantine: where dialogues go for which an expectation does not hold; readers put theirs there, too.
+    :param limits: Block `validate` of params.yaml.
+    :param quarantine: List that receives failing dialogues, and records that the reader rejects.
     """
 
     def __init__(self, limits: Validate, *, quarantine: list[Quarantined]) -> None:
@@ -36,7 +36,7 @@ class Checker:
         self.languages = LanguageSample()
 
     def passing(self, dialogues: Iterable[Dialogue], *, block: int = BLOCK) -> Iterator[Dialogue]:
-        """Stream the dialogues for which every expectation holds; the others are quarantined with the first reason."""
+        """Stream the dialogues that meet every expectation; quarantine the others with their first failure."""
         stream = iter(dialogues)
         while taken := list(islice(stream, block)):
             frame = dialogue_frame(taken)
@@ -53,7 +53,7 @@ class Checker:
                 yield taken[place]
 
     def _broken(self, taken: list[Dialogue], frame: pd.DataFrame) -> dict[int, str]:
-        """Place of each dialogue that breaks an expectation -> the first one that it breaks."""
+        """Return the place of each failing dialogue -> its first failure."""
         turns = turn_frame(taken)
         places, numbers = turns["place"].to_numpy(), turns["turn"].to_numpy()
         reasons: dict[int, str] = {}
@@ -75,10 +75,10 @@ class Checker:
         return profile_of(self._all(), labels=self.labels, languages=self.languages.shares())
 
     def results(self, profile: Profile, *, earlier: Profile | None) -> list[ValidationResult]:
-        """Return one result per expectation, those about the corpus as a whole included.
+        """Return one result per expectation, including those about the whole corpus.
 
-        :param profile: what `profile` returned.
-        :param earlier: that of the version before; None leaves the two expectations about it out.
+        :param profile: Profile of the corpus, from `profile`.
+        :param earlier: Profile of the previous version; None skips the two expectations about drift.
         """
         suites = Suites({"corpus": of_corpus(self.limits, drift=earlier is not None)})
         frame = self._corpus_frame()
@@ -94,7 +94,7 @@ class Checker:
         return pd.concat(self.frames or [dialogue_frame([])], ignore_index=True)
 
     def _corpus_frame(self) -> pd.DataFrame:
-        """Return the one row that expectations about the corpus look at."""
+        """Return the single row that expectations about the whole corpus check."""
         frame, limits = self._all(), self.limits
         n = max(len(frame), 1)
         answers = frame["n_turns"].to_numpy() - 1

@@ -1,4 +1,4 @@
-"""Dialogues as tables of numbers, which is what expectations look at."""
+"""Dialogues as data frames, which expectations check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dial2vec.dialogue import Dialogue
 
 
 def turn_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
-    """Return one row per turn: place of the dialogue in `dialogues`, number of the turn, speaker, words."""
+    """Return one row per turn: place of its dialogue, turn number from 1, speaker, number of words."""
     places = np.repeat(np.arange(len(dialogues)), [len(dialogue.turns) for dialogue in dialogues])
     turns = [turn for dialogue in dialogues for turn in dialogue.turns]
     numbers = [number for dialogue in dialogues for number in range(1, len(dialogue.turns) + 1)]
@@ -32,16 +32,14 @@ def turn_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
 def dialogue_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
     """Return one row per dialogue.
 
-    Columns: dialogue_id, n_turns, n_speakers, words, split, alternation (share of its turns, the first one left out,
-    that answer another speaker; NaN of a single turn), labelled, and hashes (uint64): id_hash, text_hash (it knows no
-    speakers, capitals or blanks), record_hash (it knows everything).
+    Columns: dialogue_id, n_turns, n_speakers, words, split, alternation, labelled, and the uint64 hashes id_hash,
+    text_hash (ignores speakers, capitals and white space) and record_hash (of the whole record).
     """
-    turns = [dialogue.turns for dialogue in dialogues]
-    texts = [" ".join(turn.text for turn in one) for one in turns]
+    texts = [dialogue.text for dialogue in dialogues]
     return pd.DataFrame(
         {
             "dialogue_id": pd.Series([dialogue.dialogue_id for dialogue in dialogues], dtype="str"),
-            "n_turns": np.array([len(one) for one in turns], dtype=np.int32),
+            "n_turns": np.array([len(dialogue.turns) for dialogue in dialogues], dtype=np.int32),
             "n_speakers": np.array([dialogue.n_speakers for dialogue in dialogues], dtype=np.int32),
             "words": np.array([len(words(text)) for text in texts], dtype=np.int32),
             "split": pd.Series([dialogue.split or "none" for dialogue in dialogues], dtype="str"),
@@ -55,13 +53,13 @@ def dialogue_frame(dialogues: Sequence[Dialogue]) -> pd.DataFrame:
 
 
 def _whole(dialogue: Dialogue) -> str:
-    said = [part for turn in dialogue.turns for part in (turn.speaker, turn.text)]
-    # Separators that stand in no transcript.
-    return "\x1e".join(("\x1f".join(said), *dialogue.labels, dialogue.split or "", dialogue.dialogue_id))
+    parts = [part for turn in dialogue.turns for part in (turn.speaker, turn.text)]
+    # Separators that occur in no transcript.
+    return "\x1e".join(("\x1f".join(parts), *dialogue.labels, dialogue.split or "", dialogue.dialogue_id))
 
 
 def alternation(dialogue: Dialogue) -> float:
-    """Return the share of turns, the first one left out, that another speaker said than the turn before."""
+    """Return the share of turns after the first whose speaker differs from the previous turn's; NaN for 1 turn."""
     speakers = [turn.speaker for turn in dialogue.turns]
     answers = [now != before for before, now in pairwise(speakers)]
     return sum(answers) / len(answers) if answers else float("nan")

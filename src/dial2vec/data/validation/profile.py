@@ -1,4 +1,4 @@
-"""What a corpus looks like as a whole, and how far that has moved since its last version."""
+"""Profile of a corpus, and its drift since the previous version."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 
 LANGUAGE_SAMPLE = 1000
-# Labels can be as many as dialogues, and the profile is to be committed.
+# Limited, because a corpus may have as many labels as dialogues, and the profile is committed.
 N_LABELS = 100
-# Too little text names a language by chance.
+# Shorter texts do not identify a language.
 LANGUAGE_WORDS = 5
-# From which number of words on each bin reaches: four bins between a length and its double, up to a million.
+# Minimum number of words of each bin: four bins per doubling, up to a million.
 LENGTH_BINS = np.unique(np.concatenate([[0], np.ceil(2 ** (np.arange(81) / 4))])).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The shape of one version of a corpus; small enough to be committed.
+    """Summary of one version of a corpus, small enough to be committed.
 
-    :param fingerprint: equal for two versions with the same dialogues, labels too, in whatever order.
-    :param dialogues: how many.
-    :param turns: how many, of all of them.
-    :param one_speaker: dialogues with one speaker only.
-    :param labels: dialogues per label, most frequent first, of the 100 most frequent ones.
-    :param n_labels: number of different labels.
-    :param lengths: dialogues by words: least words of a bin of `LENGTH_BINS` -> how many, empty bins left out.
-    :param words: deciles of the words per dialogue, from least to most, 11 figures.
-    :param languages: share of each language (ISO 639-1) in a sample of dialogues, most frequent first.
+    :param fingerprint: Hash of all dialogues and labels, independent of their order.
+    :param dialogues: Number of dialogues.
+    :param turns: Number of turns in all dialogues.
+    :param one_speaker: Number of dialogues with one speaker only.
+    :param labels: Label -> number of dialogues, for the 100 most frequent labels, most frequent first.
+    :param n_labels: Number of different labels.
+    :param lengths: Minimum words of a bin of `LENGTH_BINS` -> number of dialogues, without empty bins.
+    :param words: Deciles of the words per dialogue, minimum to maximum, 11 numbers.
+    :param languages: Language (ISO 639-1) -> share in a sample of dialogues, most frequent first.
     """
 
     fingerprint: str
@@ -47,14 +47,14 @@ class Profile:
     languages: dict[str, float]
 
     def to_record(self) -> dict[str, Any]:
-        """Return a plain record for JSON."""
+        """Return a record for JSON."""
         return asdict(self)
 
     @classmethod
     def from_record(cls, record: dict[str, Any]) -> Profile:
-        """Return what `to_record` was made of.
+        """Return the profile of a record from `to_record`.
 
-        :raises ValueError: when the record is of another version, or damaged.
+        :raises ValueError: if the record is damaged or of another version.
         """
         kinds = {"labels": dict, "lengths": dict, "languages": dict, "words": list}
         if not isinstance(record, dict) or record.keys() != {field.name for field in fields(cls)}:
@@ -64,12 +64,12 @@ class Profile:
         return cls(**record)
 
     def drift_since(self, earlier: Profile) -> tuple[float, float]:
-        """Return how far lengths and languages have moved, each between 0 (not at all) and 1.
+        """Return the drift of lengths and of languages, each in [0, 1].
 
-        Of lengths it is the greatest difference between the two cumulated shares (Kolmogorov and Smirnov's statistic
-        over the bins), of languages half the sum of the differences of their shares (total variation).
+        Drift of lengths is the largest difference of cumulative shares (Kolmogorov-Smirnov statistic over the bins).
+        Drift of languages is half the sum of the differences of the shares (total variation).
         """
-        now, before = (np.cumsum(_shares(one.lengths)) for one in (self, earlier))
+        now, before = (np.cumsum(_shares(profile.lengths)) for profile in (self, earlier))
         names = {*self.languages, *earlier.languages}
         moved = sum(abs(self.languages.get(name, 0.0) - earlier.languages.get(name, 0.0)) for name in names)
         if not self.languages or not earlier.languages:
@@ -78,22 +78,22 @@ class Profile:
 
 
 def _shares(lengths: dict[str, int]) -> NDArray[np.float64]:
-    counts = np.array([lengths.get(str(least), 0) for least in LENGTH_BINS], dtype=np.float64)
+    counts = np.array([lengths.get(str(words), 0) for words in LENGTH_BINS], dtype=np.float64)
     return counts / max(counts.sum(), 1)
 
 
 def profile_of(frame: pd.DataFrame, *, labels: Counter[str], languages: dict[str, float]) -> Profile:
     """Return the profile of a corpus.
 
-    :param frame: `frames.dialogue_frame` of all dialogues.
-    :param labels: dialogues per label.
-    :param languages: share of each language.
+    :param frame: Data frame of all dialogues, from `frames.dialogue_frame`.
+    :param labels: Label -> number of dialogues.
+    :param languages: Language -> share.
     """
     words = frame["words"].to_numpy()
     bins, counts = np.unique(np.searchsorted(LENGTH_BINS, words, side="right") - 1, return_counts=True)
-    # A sum does not know the order of what was added; it wraps around at 2^64 on purpose.
+    # A sum is independent of the order. It wraps around at 2^64 on purpose.
     mixed = int(frame["record_hash"].to_numpy().sum(dtype=np.uint64))
-    # Of equally frequent labels, not the one that was read first.
+    # Equally frequent labels are sorted by name, so that the order of reading does not matter.
     ranked = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
     deciles = np.quantile(words, np.arange(11) / 10) if len(words) else np.zeros(11)
     return Profile(
@@ -110,16 +110,16 @@ def profile_of(frame: pd.DataFrame, *, labels: Counter[str], languages: dict[str
 
 
 class LanguageSample:
-    """Languages of the dialogues with the smallest hashes of their ids: nearly the same ones when others arrive."""
+    """Languages of the dialogues with the smallest id hashes, a sample that hardly changes when dialogues arrive."""
 
     def __init__(self) -> None:
         self.hashes = np.zeros(0, dtype=np.uint64)
         self.languages: list[str] = []
 
     def add(self, dialogues: list[Dialogue], frame: pd.DataFrame) -> None:
-        """Look at a block of dialogues, and name the language of those that belong to the sample so far.
+        """Add a block of dialogues, and detect the languages of those that enter the sample.
 
-        :param frame: `frames.dialogue_frame` of them.
+        :param frame: Data frame of the block, from `frames.dialogue_frame`.
         """
         import py3langid
 
@@ -127,7 +127,7 @@ class LanguageSample:
         full = len(self.hashes) == LANGUAGE_SAMPLE
         small = np.flatnonzero(long & (id_hashes < self.hashes[-1]) if full else long)
         small = small[np.argsort(id_hashes[small], kind="stable")][:LANGUAGE_SAMPLE]
-        texts = [" ".join(turn.text for turn in dialogues[place].turns) for place in small]
+        texts = [dialogues[place].text for place in small]
         named = [str(py3langid.classify(text)[0]) for text in texts]
         merged = np.concatenate([self.hashes, id_hashes[small]])
         order = np.argsort(merged, kind="stable")[:LANGUAGE_SAMPLE]

@@ -1,4 +1,4 @@
-"""What an expectation found, and the error that stops a run."""
+"""Result of an expectation, and the error that stops a run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Suite = Literal["turns", "dialogues", "corpus"]
 
 @dataclass(slots=True)
 class ValidationResult:
-    """What one expectation found.
+    """Result of one expectation.
 
-    An expectation about single turns or dialogues quarantines the dialogues for which it does not hold. One about the
-    corpus stops the run.
+    Failed expectations about turns or dialogues quarantine those dialogues; a failed expectation about the whole corpus
+    stops the run.
 
-    :param suite: what is expected of: single turns, single dialogues, or the corpus as a whole.
-    :param expectation: what was expected, in words.
-    :param found: what was found, in words.
-    :param failed: number of turns or dialogues for which it does not hold; of the corpus, 0 or 1.
-    :param examples: up to three places where it does not hold.
+    :param suite: Subject of the expectation: single turns, single dialogues, or the whole corpus.
+    :param expectation: Expectation in words.
+    :param found: Observed value in words.
+    :param failed: Number of failing turns or dialogues; 0 or 1 for the whole corpus.
+    :param examples: Up to 3 failing places.
     """
 
     suite: Suite
@@ -37,14 +37,14 @@ class ValidationResult:
 
     @property
     def stops(self) -> bool:
-        """Whether the pipeline must not go on."""
+        """Return whether the result stops the pipeline."""
         return self.suite == "corpus" and self.failed > 0
 
 
 def require(results: Sequence[ValidationResult], *, corpus: str) -> None:
-    """Raise when an expectation about the corpus as a whole does not hold.
+    """Raise if an expectation about the whole corpus fails.
 
-    :raises ValidationError: naming every such expectation, what was found, and examples.
+    :raises ValidationError: if it does; the error names every such expectation, the observed value and examples.
     """
     failed = [result for result in results if result.stops]
     if failed:
@@ -54,19 +54,19 @@ def require(results: Sequence[ValidationResult], *, corpus: str) -> None:
             for result in failed
         ]
         moved = any("as before" in result.expectation for result in failed)
-        meant = f" A change that is meant: delete artifacts/{corpus}/profile.json and run again." if moved else ""
+        reset = f" If the change is intended, delete artifacts/{corpus}/profile.json and run again." if moved else ""
         raise ValidationError(
             f"{corpus} is not as expected, so the pipeline stops here.\n"
             + "\n".join(lines)
             + f"\nSee artifacts/{corpus}/validation.html. Mend the data in data/{corpus}, or change the limits in "
-            f"block `validate` of params.yaml.{meant}"
+            f"block `validate` of params.yaml.{reset}"
         )
 
 
 def by_reason(quarantine: Sequence[Quarantined]) -> list[tuple[str, int, Quarantined]]:
-    """Return (kind of reason, number of records, the first one), most frequent first.
+    """Return (kind of reason, number of records, first record), most frequent first.
 
-    Reasons that differ in a number, an id or a quoted text are of one kind.
+    Reasons that differ only in a number, an id or a quoted text are of one kind.
     """
     kinds = [kind(record.reason) for record in quarantine]
     first = dict(zip(reversed(kinds), reversed(quarantine), strict=True))
@@ -74,7 +74,7 @@ def by_reason(quarantine: Sequence[Quarantined]) -> list[tuple[str, int, Quarant
 
 
 def kind(reason: str) -> str:
-    """Return a reason without what differs from record to record.
+    """Return a reason without the parts that differ between records.
 
     >>> kind("turn 3: 'text' must be a string, found a number (7)")
     "turn …: 'text' must be a string"

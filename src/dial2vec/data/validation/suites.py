@@ -1,4 +1,4 @@
-"""What is expected, in words and for Great Expectations, and running it over a table."""
+"""Expectations, in words and for Great Expectations, and their checks on a data frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dial2vec.errors import ValidationError
 
 Expectations = list[tuple[str, Any]]
 Rows = NDArray[np.int64]
-# The expectation that guards the others of its suite; no reader of a page needs it where it holds.
+# Start of the expectation that guards the others of its suite; the page shows it only if it fails.
 GUARD = "a whole table of"
 TURN_COLUMNS = ["place", "turn", "speaker", "words"]
 DIALOGUE_COLUMNS = [
@@ -26,7 +26,7 @@ DIALOGUE_COLUMNS = [
 
 
 def of_turns(limits: Validate) -> Expectations:
-    """Expectations about single turns; the first one guards the rest."""
+    """Return expectations about single turns; the first one guards the rest."""
     import great_expectations.expectations as gxe
 
     roles = list(limits.roles)
@@ -47,7 +47,7 @@ def of_turns(limits: Validate) -> Expectations:
 
 
 def of_dialogues(limits: Validate) -> Expectations:
-    """Expectations about single dialogues; the first one guards the rest."""
+    """Return expectations about single dialogues; the first one guards the rest."""
     import great_expectations.expectations as gxe
 
     return [
@@ -66,9 +66,9 @@ def of_dialogues(limits: Validate) -> Expectations:
 
 
 def of_corpus(limits: Validate, *, drift: bool) -> Expectations:
-    """Expectations about the corpus as a whole.
+    """Return expectations about the whole corpus.
 
-    :param drift: whether there is an earlier version to compare with.
+    :param drift: True if there is an earlier version to compare with.
     """
     import great_expectations.expectations as gxe
 
@@ -78,25 +78,25 @@ def of_corpus(limits: Validate, *, drift: bool) -> Expectations:
     def at_least(column: str, limit: float, words: str) -> tuple[str, Any]:
         return words, gxe.ExpectColumnMinToBeBetween(column=column, min_value=limit)
 
-    most = {
+    maxima = {
         "quarantined": (limits.max_quarantined_share, "the records quarantined"),
         "one_speaker": (limits.max_one_speaker_share, "the dialogues with one speaker only"),
         "near_empty": (limits.max_near_empty_share, f"the dialogues with fewer than {limits.near_empty_words} words"),
         "over_long": (limits.max_over_long_share, f"the dialogues with more than {limits.over_long_words} words"),
         "duplicate": (limits.max_duplicate_share, "the dialogues with the text of an earlier one"),
     }
-    least = {
+    minima = {
         "labelled": (limits.min_labelled_share, "the dialogues with a label"),
         "alternation": (limits.min_alternation, "the turns to answer another speaker"),
     }
-    found = [
+    expectations = [
         at_least("dialogues", limits.min_dialogues, f"at least {limits.min_dialogues} dialogues"),
         at_most("repeated_ids", 0, "every dialogue id once"),
-        *(at_most(name, limit, f"at most {limit:.1%} of {words}") for name, (limit, words) in most.items()),
-        *(at_least(name, limit, f"at least {limit:.1%} of {words}") for name, (limit, words) in least.items()),
+        *(at_most(name, limit, f"at most {limit:.1%} of {words}") for name, (limit, words) in maxima.items()),
+        *(at_least(name, limit, f"at least {limit:.1%} of {words}") for name, (limit, words) in minima.items()),
     ]
     if drift:
-        found += [
+        expectations += [
             at_most(
                 "length_drift",
                 limits.max_length_drift,
@@ -108,19 +108,19 @@ def of_corpus(limits: Validate, *, drift: bool) -> Expectations:
                 f"languages as before (at most {limits.max_language_drift:.1%} of the dialogues in others)",
             ),
         ]
-    return found
+    return expectations
 
 
 class Suites:
-    """Great Expectations over tables that come block by block; what was found adds up in `results`.
+    """Checks of data frames block by block by Great Expectations; `results` adds them up.
 
-    :param expectations: of each suite, in words and for Great Expectations.
+    :param expectations: Expectations of each suite, in words and for Great Expectations.
     """
 
     def __init__(self, expectations: dict[Suite, Expectations]) -> None:
         import great_expectations as gx
 
-        # It announces a folder for pages that are never made, and sets its own level while it is imported.
+        # Silences messages about a folder for pages that are never made; the import resets the level, so set it after.
         logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False, "metric_calculations": False}
@@ -135,35 +135,35 @@ class Suites:
             self.batches[name] = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
 
     def check(self, name: Suite, frame: pd.DataFrame, *, describe: Callable[[int], str]) -> dict[str, Rows]:
-        """Hold a table against a suite, and return the rows that fail by expectation, in words.
+        """Check a data frame, and return expectation in words -> failing rows.
 
-        :param describe: names a row for a person.
-        :raises ValidationError: when an expectation cannot be checked: what was not looked at must not pass.
+        :param describe: Function from a row to its description.
+        :raises ValidationError: if an expectation cannot be checked, because unchecked data must not pass.
         """
         batch = self.batches[name].get_batch({"dataframe": frame})
         checked = batch.validate(self.suites[name], result_format={"result_format": "COMPLETE"})
         failed = {}
         for item in checked.results:
-            words, found = item.expectation_config.meta["words"], item.result or {}
+            words, details = item.expectation_config.meta["words"], item.result or {}
             result = self.results[name, words]
             if _raised(item.exception_info or {}) or (words.startswith(GUARD) and not item.success):
                 raise ValidationError(
-                    f"'{words}' could not be checked, which is a fault of dial2vec or of its libraries and not of the "
-                    "data. Install what requirements.lock names (`make install`), and report it if it stays."
+                    f"'{words}' could not be checked, which is a fault of dial2vec or its libraries, not of the data. "
+                    "Install the versions of requirements.lock (`make install`), and report the error if it stays."
                 )
-            rows = np.array(found.get("unexpected_index_list") or [], dtype=np.int64)
-            result.failed += len(rows) if "unexpected_count" in found else int(not item.success)
+            rows = np.array(details.get("unexpected_index_list") or [], dtype=np.int64)
+            result.failed += len(rows) if "unexpected_count" in details else int(not item.success)
             result.examples += [describe(int(row)) for row in rows[: N_EXAMPLES - len(result.examples)]]
-            result.found = _in_words(found.get("observed_value"))
+            result.found = _in_words(details.get("observed_value"))
             if len(rows):
                 failed[words] = rows
         return failed
 
 
 def _raised(info: dict[str, Any]) -> bool:
-    """Whether an expectation could not be checked; Great Expectations says so at one of two levels."""
+    """Return whether an expectation could not be checked; Great Expectations reports it at one of two levels."""
     inner = [value for value in info.values() if isinstance(value, dict)]
-    return any(bool(one.get("raised_exception")) for one in [info, *inner])
+    return any(bool(level.get("raised_exception")) for level in [info, *inner])
 
 
 def _in_words(value: object) -> str:

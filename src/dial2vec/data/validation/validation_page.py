@@ -1,4 +1,4 @@
-"""One static HTML page about the data of a corpus: expectations, quarantine, lengths, languages, labels."""
+"""HTML page about the data of a corpus: expectations, quarantine, lengths, languages, labels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ N_REASONS, N_LABELS, N_LANGUAGES = 50, 60, 12
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar of a chart; `most` is the greatest share of its chart, `before` that of the version before."""
+    """One bar of a chart.
+
+    :param share: Share of the dialogues, in [0, 1].
+    :param before: Share in the previous version.
+    :param largest: Largest share of the chart.
+    """
 
     name: str
     share: float
     before: float
-    most: float
+    largest: float
 
 
 def render_validation(
@@ -33,9 +38,9 @@ def render_validation(
     *,
     earlier: Profile | None,
 ) -> str:
-    """Return the page as HTML that needs no network.
+    """Return the page as HTML.
 
-    :param earlier: profile of the version before, to be shown beside this one.
+    :param earlier: Profile of the previous version, shown for comparison, or None.
     """
     lengths = _bars(_doublings(profile.lengths), _doublings(earlier.lengths) if earlier else {}, limit=None)
     languages = _bars(profile.languages, earlier.languages if earlier else {}, limit=N_LANGUAGES)
@@ -43,8 +48,8 @@ def render_validation(
     deciles = f"Half of the dialogues have {profile.words[5]:,} words or more, one in ten {profile.words[9]:,} or more."
     charts = [
         ("Length", "Words", lengths, deciles),
-        ("Language", "Language", languages, "Of a sample of up to 1,000 dialogues with 5 words or more."),
-        ("Labels", "Label", labels, f"{profile.n_labels:,} in all."),
+        ("Language", "Language", languages, "From a sample of up to 1,000 dialogues with 5 words or more."),
+        ("Labels", "Label", labels, f"{profile.n_labels:,} in total."),
     ]
     page: str = (
         templates("dial2vec.data.validation")
@@ -63,7 +68,7 @@ def render_validation(
 
 
 def _headline(profile: Profile, results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> str:
-    """Return what was found, in one or two sentences."""
+    """Return the result in one or two sentences."""
     stopping = sum(result.stops for result in results)
     missed = f"{stopping} expectation{'s do' if stopping > 1 else ' does'} not hold, so the run stops here."
     verdict = missed if stopping else "The run may go on."
@@ -74,10 +79,10 @@ def _headline(profile: Profile, results: Sequence[ValidationResult], quarantine:
 
 
 def _doublings(lengths: Mapping[str, int]) -> dict[str, int]:
-    """Return dialogues by words, from each power of two to the next, without gaps."""
+    """Return the numbers of dialogues by length, in bins from one power of two to the next, without gaps."""
     powers: Counter[int] = Counter()
-    for least, count in lengths.items():
-        powers[int(least).bit_length()] += count
+    for words, count in lengths.items():
+        powers[int(words).bit_length()] += count
     shown = range(min(powers), max(powers) + 1) if powers else range(0)
     return {_reach(power): powers[power] for power in shown}
 
@@ -89,10 +94,10 @@ def _reach(power: int) -> str:
 def _bars(
     now: dict[str, int] | dict[str, float], before: dict[str, int] | dict[str, float], limit: int | None
 ) -> list[Bar]:
-    """Return shares of the sum, now and before."""
+    """Return one bar per name, with its share now and before."""
     shares = {name: value / (sum(now.values()) or 1) for name, value in now.items()}
     earlier = {name: value / (sum(before.values()) or 1) for name, value in before.items()}
-    most = max([*shares.values(), 1e-9])
-    # What has gone stands there, too, after what is left.
+    largest = max([*shares.values(), 1e-9])
+    # Names that no longer occur come last.
     shown = list(dict.fromkeys([*shares, *earlier]))[:limit]
-    return [Bar(name, shares.get(name, 0.0), earlier.get(name, 0.0), most) for name in shown]
+    return [Bar(name, shares.get(name, 0.0), earlier.get(name, 0.0), largest) for name in shown]
