@@ -33,8 +33,8 @@ RANDOM_SPLITS = (
 # Known reasons why counts differ from the published ones.
 DIFFERENCES: dict[str, tuple[str, ...]] = {
     "bitod": (
-        "Users' goals name 5 domains. The paper's 6 would be these and `chat` (read.bitod_labels: active_and_chat), but "
-        "it does not say so, and its 70 and 106 dialogues with one label depend on that choice.",
+        "Users' goals name 5 domains. The paper's 6 would be these and `chat` (read.bitod_labels: active_and_chat). "
+        "It does not say so, and its 70 and 106 dialogues with one label depend on that choice.",
     ),
     "doc2dial": (
         "By default dev and test are both upstream's validation file, as the paper's equal rows suggest. Its 661 "

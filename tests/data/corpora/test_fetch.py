@@ -331,7 +331,7 @@ def test_archive_that_changed_in_place_is_refused_with_both_digests(tmp_path: Pa
         fetch("sgd", data=tmp_path / "data", mirror=mirror)
     record = archive.with_name("sgd-main.zip.sha256")
     assert f"{archive} has the SHA-256 {OTHER_DIGEST}, but {record} expects {DIGEST}" in str(raised.value)
-    assert f"Remove the archive and fetch it again, or, if it is known why the archive changed, remove {record}" in str(
+    assert f"Remove the archive and fetch it again, or, if you know why the archive changed, remove {record}" in str(
         raised.value
     )
     record.unlink()

@@ -89,7 +89,7 @@ def test_dialogue_that_upstream_calls_invalid_is_quarantined(tmp_path: Path):
     dialogues, quarantine = read(pack(tmp_path / "multiwoz", WHOLE | {"SNG01862.json": record("taxi")}))
     assert len(dialogues) == 3
     assert [str(s).partition("data.json")[2] for s in quarantine] == [
-        ":4: dialogue 'train/SNG01862.json': invalid by upstream's own word (the notes to MultiWOZ 2.2)"
+        ":4: dialogue 'train/SNG01862.json': invalid according to upstream (notes to MultiWOZ 2.2)"
     ]
 
 

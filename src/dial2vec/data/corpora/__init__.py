@@ -1,4 +1,4 @@
-"""The corpora by name: those that come with a reader, and your own transcripts under any other name."""
+"""Corpora by name: those with a reader of their own, and your own transcripts under any other name."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ CORPORA: dict[str, type[Corpus]] = {
 
 
 def require_name(name: str) -> None:
-    """Make sure that a corpus can be called so.
+    """Raise if a corpus name is invalid.
 
-    :raises CorpusError: when it cannot.
+    :raises CorpusError: if it is.
     """
     # A name is also a folder, a stage and a registry entry: no separators, no dots.
     if not name.isascii() or not name.replace("_", "").isalnum():
@@ -38,11 +38,11 @@ def require_name(name: str) -> None:
 
 
 def get_corpus(name: str, *, data: Path, options: Read | None = None) -> Corpus:
-    """Return the reader of a corpus: one of `CORPORA`, else `Transcripts` when `data/<name>` holds JSON Lines.
+    """Return the reader of a corpus: one of `CORPORA`, else `Transcripts` if `data/<name>` holds JSON Lines.
 
-    :param data: the folder that holds one folder per corpus.
-    :param options: how the files are read; None takes the defaults.
-    :raises CorpusError: for a name that is neither, listing the known ones and how to add own transcripts.
+    :param data: Folder with one folder per corpus.
+    :param options: Options of the reader; None takes the defaults.
+    :raises CorpusError: if the name is unknown; the error says how to add own transcripts.
     """
     options = options or Read()
     if name in CORPORA:
@@ -50,10 +50,10 @@ def get_corpus(name: str, *, data: Path, options: Read | None = None) -> Corpus:
     require_name(name)
     if transcript_files(data / name):
         return Transcripts(options)
-    there = sorted(path.name for path in (data / name).iterdir()) if name and (data / name).is_dir() else []
-    found = f" {data / name} holds no JSON Lines, only {', '.join(there[:5])}." if there else ""
+    files = sorted(path.name for path in (data / name).iterdir()) if name and (data / name).is_dir() else []
+    hint = f" {data / name} holds no JSON Lines, only {', '.join(files[:5])}." if files else ""
     raise CorpusError(
-        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)}{found} Known: {', '.join(CORPORA)}. To add an "
+        f"unknown corpus {name!r}.{did_you_mean(name, CORPORA)}{hint} Known: {', '.join(CORPORA)}. To add an "
         f"export of your own, run `dial2vec import FILE --name {name or 'NAME'}`, or put JSON Lines (*.jsonl or "
         f"*.jsonl.gz) into {data}/<name>/, a name of letters, digits and '_'."
     )

@@ -1,4 +1,4 @@
-"""Opening the one zip archive of a corpus and reading its members in memory: nothing is ever unpacked to disk."""
+"""Read members of a corpus's zip archive in memory; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from pathlib import Path, PureWindowsPath
 
 from dial2vec.errors import CorpusError
 
-# What `zipfile` really raises on damaged bytes (tried on random cuts and flips). As broad as it is, it is
-# only ever caught around a call into `zipfile`.
+# Errors that `zipfile` raises on damaged bytes (tested with random cuts and flips); caught only around calls of it.
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError)
 MIB = 1 << 20
-# The largest public corpus unpacks to 0.5 GiB, at 17 times its packed size; single JSON files reach 23 times.
+# The largest public corpus unpacks to 0.5 GiB, 17 times its packed size; single JSON files reach 23 times.
 MAX_UNPACKED = 4096 * MIB
 MAX_RATIO = 200
-# Below this, the ratio is not looked at: it does no harm, and a few repeated lines reach any ratio.
+# The ratio is not checked below this size: small files are harmless, and repeated lines reach any ratio.
 SMALL = 64 * MIB
-# Of a member that is read whole; larger ones are streamed.
+# Maximum size of a member that is read whole; larger members are streamed.
 MAX_WHOLE = 256 * MIB
-# Other methods cannot be unpacked in blocks of a known size.
+# Only these methods can be unpacked in blocks of a known size.
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # Added by macOS when it packs a folder: `__MACOSX/`, with a `._name` for every name.
 MAC_FOLDER = "__MACOSX"
@@ -30,10 +29,10 @@ MAC_FOLDER = "__MACOSX"
 
 @contextlib.contextmanager
 def open_archive(folder: Path) -> Iterator[zipfile.ZipFile]:
-    """Open the single `*.zip` in `folder` (`data/<corpus>`), whatever its name.
+    """Open the single `*.zip` in `folder` (`data/<corpus>`).
 
-    :raises CorpusError: when the folder or the archive is missing, there are several, it is no zip, or it is made to
-        do harm: a member whose name leads out of the archive, or more to unpack than any corpus has.
+    :raises CorpusError: if the folder or the archive is missing, there are several archives, or the archive is no zip
+        or harmful: a member's name leads out of it, or it unpacks to more than any corpus.
     """
     path = find_archive(folder)
     if path is None:
@@ -52,9 +51,9 @@ def open_archive(folder: Path) -> Iterator[zipfile.ZipFile]:
 
 @contextlib.contextmanager
 def open_nested(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[zipfile.ZipFile]:
-    """Open a zip that is itself a member of an archive, under the same limits.
+    """Open a zip that is a member of an archive, with the same limits.
 
-    :raises CorpusError: when it is damaged, no zip, or made to do harm.
+    :raises CorpusError: if it is damaged, no zip, or harmful.
     """
     content = read_member(archive, info)
     where = address(archive, info)
@@ -69,47 +68,47 @@ def open_nested(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[zip
 
 
 def find_archive(folder: Path) -> Path | None:
-    """Return the single `*.zip` in `folder`, or None when there is none (or no such folder).
+    """Return the single `*.zip` in `folder`, or None if there is no archive or no folder.
 
-    :raises CorpusError: when there are several, because nobody can say which one is meant.
+    :raises CorpusError: if there are several archives.
     """
-    found = sorted(path for path in folder.glob("*.zip") if path.is_file() and not path.name.startswith("."))
-    if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise CorpusError(f"{folder} holds {len(found)} archives ({names}); expected one. Remove the others.")
-    return found[0] if found else None
+    archives = sorted(path for path in folder.glob("*.zip") if path.is_file() and not path.name.startswith("."))
+    if len(archives) > 1:
+        names = ", ".join(path.name for path in archives)
+        raise CorpusError(f"{folder} holds {len(archives)} archives ({names}); expected one. Remove the others.")
+    return archives[0] if archives else None
 
 
 def files(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the files of an archive, sorted by their whole path, without what macOS adds."""
-    found = {info.filename: info for info in archive.infolist() if not info.is_dir()}
-    return {path: found[path] for path in sorted(found) if not _is_added(path.split("/"))}
+    """Return the files of an archive, sorted by path, without files that macOS adds."""
+    infos = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+    return {path: infos[path] for path in sorted(infos) if not _is_added(path.split("/"))}
 
 
 def members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the files of an archive, sorted by path *below the top folder*, whose name differs between mirrors.
+    """Return the files of an archive by their sorted paths *below the top folder*, whose name differs between mirrors.
 
-    `dialogues-main/train/1.json` is found under `train/1.json`. Where there is no single top folder, paths stay whole.
+    `dialogues-main/train/1.json` becomes `train/1.json`. Without a single top folder, paths stay whole.
     """
-    found = files(archive)
-    tops = {path.partition("/")[0] for path in found if "/" in path}
-    below = {path.partition("/")[2] or path: info for path, info in found.items()} if len(tops) == 1 else found
+    infos = files(archive)
+    tops = {path.partition("/")[0] for path in infos if "/" in path}
+    below = {path.partition("/")[2] or path: info for path, info in infos.items()} if len(tops) == 1 else infos
     return {path: below[path] for path in sorted(below)}
 
 
 def files_by_name(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """Return the files of an archive by their names alone, for archives whose folders differ between mirrors.
+    """Return the files of an archive by name only, because folders differ between mirrors.
 
-    Of several with one name, the one in the fewest folders counts.
+    Of several files with one name, the least nested one counts.
     """
     deepest_first = sorted(files(archive).items(), key=lambda item: item[0].count("/"), reverse=True)
     return {path.rpartition("/")[2]: info for path, info in deepest_first}
 
 
 def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read one member whole; its checksum is compared on the way.
+    """Read one whole member and compare its checksum.
 
-    :raises CorpusError: naming archive and member, when the bytes are damaged or too many to be held at once.
+    :raises CorpusError: if the member is damaged or too large.
     """
     if info.file_size > MAX_WHOLE:
         raise CorpusError(
@@ -121,7 +120,7 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 class Member:
-    """The bytes of one member as a stream, as `open_member` yields it."""
+    """A byte stream of one member, as `open_member` yields it."""
 
     def __init__(self, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
         self._address = address(archive, info)
@@ -131,12 +130,12 @@ class Member:
             raise self._damaged(error) from error
 
     def read(self, size: int) -> bytes:
-        """Return up to `size` bytes, and none at the end, where the checksum has been compared.
+        """Return up to `size` bytes, or b"" at the end, after the checksum was compared.
 
-        :raises CorpusError: naming archive and member, when the bytes are damaged.
+        :raises CorpusError: if the bytes are damaged.
         """
         try:
-            # In blocks: asked for everything, `zipfile` unpacks it all before it looks at the declared size.
+            # In blocks, because a read of everything unpacks all before `zipfile` checks the declared size.
             return self._stream.read(min(size, MIB))
         except DAMAGE as error:
             raise self._damaged(error) from error
@@ -152,23 +151,23 @@ class Member:
 
 @contextlib.contextmanager
 def open_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[Member]:
-    """Open one member to be read block by block, for members that are too large to be held whole.
+    """Open one member to be read block by block.
 
-    :raises CorpusError: naming archive and member, when the bytes are damaged (here, or while they are read).
+    :raises CorpusError: if the bytes are damaged (here, or while they are read).
     """
     with contextlib.closing(Member(archive, info)) as stream:
         yield stream
 
 
 def address(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
-    """Return `<path of the archive>/<member>`, by which errors and records quarantined name their source."""
+    """Return `<path of the archive>/<member>`, the source in errors and in the quarantine."""
     return f"{archive.filename}/{info.filename}"
 
 
 def damage(path: Path) -> str | None:
-    """Read every member and compare its checksum; return what is wrong as a clause, or None for a whole archive.
+    """Read every member and compare its checksum; return the damage as a clause, or None.
 
-    An archive that is made to do harm is not read.
+    A harmful archive is not read.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -190,7 +189,7 @@ def _require_harmless(archive: zipfile.ZipFile, *, packed: int) -> None:
 
 
 def _harm(archive: zipfile.ZipFile, *, packed: int) -> str | None:
-    """Say what in an archive could only be there to do harm, going by what it declares of its members."""
+    """Return a clause if the declared members of an archive are harmful, else None."""
     for info in archive.infolist():
         if _leads_out(info.filename):
             return f"its member {info.filename!r} names a place outside the archive"
@@ -198,13 +197,13 @@ def _harm(archive: zipfile.ZipFile, *, packed: int) -> str | None:
             return f"its member {info.filename!r} is packed by method {info.compress_type}, expected none or deflate"
     unpacked = sum(info.file_size for info in archive.infolist())
     if unpacked > MAX_UNPACKED or (unpacked > SMALL and unpacked > MAX_RATIO * packed):
-        most = f"at most {_size(MAX_UNPACKED)} and {MAX_RATIO} times its size"
-        return f"it unpacks from {_size(packed)} to {_size(unpacked)}, expected {most}"
+        limit = f"at most {_size(MAX_UNPACKED)} and {MAX_RATIO} times its size"
+        return f"it unpacks from {_size(packed)} to {_size(unpacked)}, expected {limit}"
     return None
 
 
 def _leads_out(name: str) -> bool:
-    # Windows' rules know slashes, backslashes and drives; nothing that they refuse is in any corpus.
+    # Windows' rules cover slashes, backslashes and drives.
     path = PureWindowsPath(name)
     return bool(path.drive or path.root or ".." in path.parts)
 
@@ -223,7 +222,7 @@ def wrong_archive(archive: zipfile.ZipFile, lacking: str, url: str | None) -> Co
 
 
 def fetch_again(where: Path | str) -> str:
-    """Say how to replace an archive, given its path or an address within it."""
+    """Return how to replace an archive, given its path or an address within it."""
     where = Path(where)
     path = next((path for path in (where, *where.parents) if path.is_file()), where)
     return f"Remove the archive and run `dial2vec fetch {path.parent.name}`."

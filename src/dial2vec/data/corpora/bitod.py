@@ -16,20 +16,21 @@ from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 
 FILES = {"train": "en_train.json", "dev": "en_valid.json", "test": "en_test.json"}
 SPEAKERS = {"User": "user", "Wizard": "system"}
-# What users are said to intend between their tasks.
+# Intent of users between their tasks.
 CHAT = "chat"
 
-Found = tuple[str, str, object]
+# Split, upstream id, JSON value.
+Entry = tuple[str, str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Bitod:
     """Reader of the upstream archive (Lin et al. 2021; Apache-2.0).
 
-    An event with `Text` is a turn; the wizard's queries and the knowledge base's answers have none. The labels are the
-    domains of the user's goal (`hotels_en_US_search` and `hotels_en_US_booking` are both `hotels`). By
-    `read.bitod_labels` they are instead the domains of `active_intent` ("active"), those and `chat`
-    ("active_and_chat"), or the goal's intents by their whole names ("intents").
+    An event with `Text` is a turn; queries and answers of the knowledge base have no text. Labels are the domains of
+    the user's goal (`hotels_en_US_search` and `hotels_en_US_booking` are both `hotels`). `read.bitod_labels` selects
+    instead the domains of `active_intent` ("active"), these and `chat` ("active_and_chat"), or the goal's whole
+    intents ("intents").
     """
 
     url: ClassVar[str | None] = "https://github.com/HLTCHKUST/BiToD/archive/refs/heads/main.zip"
@@ -39,7 +40,7 @@ class Bitod:
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the English dialogues of all three splits, one dialogue in memory at a time.
 
-        :raises CorpusError: when the archive or one of its three files is missing or damaged.
+        :raises CorpusError: if the archive or one of its three files is missing or damaged.
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
@@ -52,20 +53,20 @@ class Bitod:
                 for number, (upstream, record) in enumerate(entries(archive, present[name]), start=1)
             )
             convert = functools.partial(_dialogue, definition=self.options.bitod_labels)
-            yield from usable(records, convert, name=lambda found: f"{found[0]}/{found[1]}", quarantine=quarantine)
+            yield from usable(records, convert, name=lambda entry: f"{entry[0]}/{entry[1]}", quarantine=quarantine)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the absent ones of the three English files, as `en_train.json`.
+        """Return the missing ones of the three English files, such as `en_train.json`.
 
-        :raises CorpusError: when there is no archive to look into.
+        :raises CorpusError: if there is no archive.
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
         return [name for name in FILES.values() if name not in present]
 
 
-def _dialogue(found: Found, *, definition: str) -> dict[str, Any]:
-    split, upstream, record = found
+def _dialogue(entry: Entry, *, definition: str) -> dict[str, Any]:
+    split, upstream, record = entry
     record = expect(record, dict, "the dialogue")
     events = [expect(event, dict, "an event") for event in expect(record["Events"], list, "'Events'")]
     turns = [

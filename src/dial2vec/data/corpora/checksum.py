@@ -1,4 +1,4 @@
-"""The SHA-256 of a corpus's archive: recorded beside it when it first comes, and compared ever after."""
+"""SHA-256 of a corpus's archive: recorded at its first fetch, compared at every later fetch."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 
 
 def require_recorded(archive: Path, *, folder: Path, source: str, otherwise: str) -> None:
-    """Compare an archive with the digest that `folder` (`data/<corpus>`) records; no record is no difference.
+    """Compare an archive with the digest recorded in `folder` (`data/<corpus>`), if there is one.
 
-    :param source: where the archive comes from, for the error.
-    :param otherwise: what to do if the difference is not wanted, as an imperative clause.
-    :raises CorpusError: with both digests when they differ, or when the record cannot be read.
+    :param source: Source of the archive, for the error.
+    :param otherwise: Advice for an unwanted difference, as an imperative clause.
+    :raises CorpusError: if the digests differ or the record is unreadable.
     """
     for record in _records(folder):
-        recorded, found = _read(record), _sha256(archive)
-        if found != recorded:
+        recorded, digest = _read(record), _sha256(archive)
+        if digest != recorded:
             raise CorpusError(
-                f"{source} has the SHA-256 {found}, but {record} expects {recorded}, that of the archive which came "
-                f"first. {otherwise}, or, if it is known why the archive changed, remove {record} and run this again."
+                f"{source} has the SHA-256 {digest}, but {record} expects {recorded}, that of the first archive. "
+                f"{otherwise}, or, if you know why the archive changed, remove {record} and run this again."
             )
 
 
 def record_digest(archive: Path) -> None:
-    """Write `<archive>.sha256`, as `sha256sum` does and checks it, in place of any other record in its folder."""
+    """Write `<archive>.sha256` in the format of `sha256sum`, and remove other records in its folder."""
     path = archive.with_name(archive.name + ENDING)
     line = f"{_sha256(archive)}  {archive.name}\n"
     if not path.is_file() or path.read_text(encoding="utf-8") != line:
@@ -50,7 +50,7 @@ def _read(record: Path) -> str:
     if match is None:
         raise CorpusError(
             f"{record} is not one line of `sha256sum`: 64 hexadecimal digits, two blanks, a name. Restore it with "
-            "`dvc checkout`, or remove it to record the archive anew."
+            "`dvc checkout`, or remove it to record the archive again."
         )
     return match[1]
 

@@ -1,4 +1,4 @@
-"""What a corpus reader offers to the stages, and what the readers have in common."""
+"""Interface of corpus readers, and functions that they share."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from dial2vec.errors import CorpusError
 Splitting = Literal["official", "shuffled", "hashed"]
 Raw = TypeVar("Raw")
 Kind = TypeVar("Kind", dict[str, Any], list[Any], str)
-# JSON's types as a person would name them; what is not here is a number.
+# Names of JSON's types in errors; any other type is a number.
 KINDS = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
 
 class Corpus(Protocol):
-    """One corpus: where it comes from and how its files become dialogues.
+    """Reader of one corpus.
 
-    :param options: block `read` of params.yaml; each reader takes from it what is its own.
-    :param url: upstream archive, or None when there is nothing to download.
-    :param splitting: "official" (each dialogue carries its split), "shuffled" (seeded shuffle over sorted ids, exact
-        shares: for closed benchmark corpora) or "hashed" (each id decides by itself, so a dialogue keeps its split
-        when new ones arrive: for corpora that grow).
+    :param options: Block `read` of params.yaml; each reader uses its own keys.
+    :param url: Upstream archive, or None if there is nothing to download.
+    :param splitting: "official" (dialogues name their split), "shuffled" (seeded shuffle of sorted ids, exact shares,
+        for corpora that never change) or "hashed" (a hash of the id decides, so dialogues keep their split when others
+        arrive, for growing corpora).
     """
 
     url: ClassVar[str | None]
@@ -33,14 +33,14 @@ class Corpus(Protocol):
     def __init__(self, options: Read) -> None: ...
 
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-        """Stream the dialogues found in `folder` (`data/<corpus>`); what cannot be used goes to `quarantine`.
+        """Stream the dialogues in `folder` (`data/<corpus>`); unusable records go to `quarantine`.
 
-        :raises CorpusError: when the files are missing or damaged.
+        :raises CorpusError: if the files are missing or damaged.
         """
         ...
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the upstream files that are not there, by their upstream names; empty when complete."""
+        """Return the upstream names of missing files; empty if the corpus is complete."""
         ...
 
 
@@ -51,10 +51,10 @@ def usable(
     name: Callable[[Raw], str],
     quarantine: list[Quarantined],
 ) -> Iterator[Dialogue]:
-    """Convert upstream records one by one; one that is no dialogue, or whose id came before, is quarantined.
+    """Convert upstream records one by one; invalid records and repeated ids go to `quarantine`.
 
-    :param convert: to the form that `dialogue_from_record` takes; raises `RecordError`, or `KeyError` where one lacks.
-    :param name: the id of a record that could not be converted, as far as it can be told.
+    :param convert: Function to the form that `dialogue_from_record` takes; raises `RecordError` or `KeyError`.
+    :param name: Function that returns the id of an invalid record, or "".
     """
     seen: set[str] = set()
     for origin, record in records:
@@ -64,9 +64,9 @@ def usable(
                 raise RecordError(f"the id {dialogue.dialogue_id!r} came before")
         except (RecordError, KeyError) as error:
             reason = f"the key {error} is missing" if isinstance(error, KeyError) else str(error)
-            # Half of a character, which JSON can spell, could not be written down.
-            told = name(record)[:200].encode("utf-8", "replace").decode()
-            quarantine.append(Quarantined(origin, told, reason))
+            # JSON can hold half of a character, which cannot be written.
+            invalid = name(record)[:200].encode("utf-8", "replace").decode()
+            quarantine.append(Quarantined(origin, invalid, reason))
             continue
         seen.add(dialogue.dialogue_id)
         yield dialogue
@@ -82,23 +82,23 @@ def at_least_one(dialogues: Iterable[Dialogue], error: CorpusError) -> Iterator[
         raise error
 
 
-def expect(value: object, kind: type[Kind], what: str) -> Kind:
-    """Return `value`, which upstream has as an object, a list or a string.
+def expect(value: object, kind: type[Kind], name: str) -> Kind:
+    """Return a value if it has the expected type.
 
-    :param what: its name in an error, such as `'turns'`.
-    :raises RecordError: saying what was found instead.
+    :param name: Name of the value in errors, such as `'turns'`.
+    :raises RecordError: if it has another type.
     """
     if not isinstance(value, kind):
-        raise RecordError(f"{what} must be {KINDS[kind]}, found {KINDS.get(type(value), 'a number')}")
+        raise RecordError(f"{name} must be {KINDS[kind]}, found {KINDS.get(type(value), 'a number')}")
     return value
 
 
-def id_below(group: str, upstream: object, what: str) -> str:
-    """Return `<group>/<upstream id>`: upstream ids are only certain to be unique within a split, or a domain.
+def id_below(group: str, upstream: object, name: str) -> str:
+    """Return `<group>/<upstream id>`, because upstream ids may be unique only within a split or a domain.
 
-    :param what: the name of the upstream id in an error, such as `'dialogue_id'`.
-    :raises RecordError: when the upstream id is no string, or blank.
+    :param name: Name of the upstream id in errors, such as `'dialogue_id'`.
+    :raises RecordError: if the upstream id is no string or is blank.
     """
-    if not expect(upstream, str, what).strip():
-        raise RecordError(f"{what} is blank")
+    if not expect(upstream, str, name).strip():
+        raise RecordError(f"{name} is blank")
     return f"{group}/{upstream}"

@@ -1,10 +1,9 @@
-"""The demo corpus: task-oriented dialogues composed from our own phrases, so that everything runs without a download.
+"""The demo corpus: task-oriented dialogues composed from our own phrases, which need no download.
 
-A dialogue is acted, not filled in: a customer with a style, something on the mind and a goal in one of twelve domains
-talks to an agent who asks, mishears, offers and confirms. What makes its domain hard to tell is what makes it hard in
-life: the same goals, names, days, places and questions in every domain, domains that lie close together, and small
-talk about something else. The phrases live in `demo_domains.json` and `demo_phrases.json`, in a small notation:
-`[a|b]` is a choice, `{date}` a value of this dialogue.
+Each dialogue is a simulation: a customer with a style, small talk and a goal in one of twelve domains talks to an agent
+who asks, mishears, offers and confirms. The domains are as hard to tell apart as in real calls: they share goals,
+names, days, places and questions, some are close to each other, and small talk is about something else. The phrases in
+`demo_domains.json` and `demo_phrases.json` have a small notation: `[a|b]` is a choice, `{date}` a value.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ LEADS = {
     "informal": ("Um...", "Ok so...", "Yeah.", "Hmm.", "Let me think..."),
 }
 CASUAL = {"please": "pls", "Thank you": "Thanks", "I am": "I'm", "It is": "It's", "do not": "don't", "We are": "We're"}
-# Slots that are misheard or corrected: what a customer gets wrong in life, and what reads the same from both sides.
+# Slots that may be misheard or corrected; their values read the same from both sides.
 UNSURE = {"date", "people", "city", "nights", "street", "amount", "title"}
 CHOICE = re.compile(r"\[([^\[\]]*)\]")
 FIELD = re.compile(r"\{(\w+)\}")
@@ -42,36 +41,36 @@ FIELD = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class DemoCorpus:
-    """The demo corpus in a folder, as `write_demo` leaves it."""
+    """Reader of the demo corpus that `write_demo` writes."""
 
     url: ClassVar[str | None] = None
     splitting: ClassVar[Splitting] = "hashed"
     options: Read = field(default_factory=Read)
 
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-        """Stream the dialogues of `folder/dialogues.jsonl.gz`; what cannot be used goes to `quarantine`.
+        """Stream the dialogues of `folder/dialogues.jsonl.gz`; unusable lines go to `quarantine`.
 
-        :raises CorpusError: when the file is missing or damaged.
+        :raises CorpusError: if the file is missing or damaged.
         """
         return read_dialogues(folder / FILE, quarantine=quarantine)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return `["dialogues.jsonl.gz"]` until `write_demo` has written it, then an empty list."""
+        """Return `["dialogues.jsonl.gz"]` if the file is missing, else an empty list."""
         return [] if (folder / FILE).is_file() else [FILE]
 
 
 def write_demo(folder: Path) -> int:
-    """Write the demo corpus to `folder/dialogues.jsonl.gz`, the same dialogues every time, and return how many."""
+    """Write the demo corpus to `folder/dialogues.jsonl.gz`, always the same, and return the number of dialogues."""
     return write_dialogues(folder / FILE, generate_demo())
 
 
 def generate_demo(*, n_dialogues: int = 2000, seed: int = 7) -> Iterator[Dialogue]:
     """Compose dialogues of a customer and an agent; four in five have one domain label, the others two.
 
-    Dialogue i depends on `seed` and i only, so a longer corpus begins with the shorter one.
+    Dialogue i depends only on `seed` and i, so a longer corpus starts with the shorter one.
 
-    :param n_dialogues: how many.
-    :param seed: any whole number; another seed gives other dialogues in the same domains.
+    :param n_dialogues: Number of dialogues.
+    :param seed: Random seed.
     """
     for number in range(n_dialogues):
         rng = random.Random(f"{seed}/{number}")
@@ -83,7 +82,7 @@ def generate_demo(*, n_dialogues: int = 2000, seed: int = 7) -> Iterator[Dialogu
 
 @functools.cache
 def demo_domains() -> dict[str, Any]:
-    """Return the twelve domains by label; "words" of each are those of which a single-domain dialogue has one."""
+    """Return the twelve domains by label; every single-domain dialogue has one of its domain's "words"."""
     return _load("demo_domains.json")
 
 
@@ -98,22 +97,22 @@ def _load(name: str) -> dict[str, Any]:
 
 
 class _Conversation:
-    """One dialogue while it is being acted: the facts it agrees on, and the sentences said so far."""
+    """One dialogue while it is composed: its facts, and its sentences so far."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
-        self.said: list[tuple[str, str]] = []
+        self.sentences: list[tuple[str, str]] = []
         self.facts: dict[str, str] = {}
-        self.told: set[str] = set()  # names of the facts that the customer has mentioned
+        self.mentioned: set[str] = set()  # facts that the customer has mentioned
         self.styles = {CUSTOMER: rng.choice(STYLES), AGENT: rng.choice(STYLES[:3])}
         self.domain: Mapping[str, Any] = {}
         self.brief = False
-        self.theme: Mapping[str, str] | None = None  # small talk that is still to come
+        self.theme: Mapping[str, str] | None = None  # small talk still to come
         self.moment = rng.choice(("before", "after", "later"))
         self.parting = ""
 
     def act(self, labels: Sequence[str]) -> tuple[Turn, ...]:
-        """Play the whole dialogue, one domain after the other."""
+        """Compose the whole dialogue, one domain after the other."""
         self.brief = len(labels) > 1
         self._draw(_phrases()["banks"])
         if self._chance(SMALL_TALK):
@@ -126,7 +125,7 @@ class _Conversation:
         for number, label in enumerate(labels):
             if number:
                 self._say(CUSTOMER, "bridge")
-                self.told &= {"first", "last", "phone"}
+                self.mentioned &= {"first", "last", "phone"}
             self._pursue(label)
         self._part()
         return self._turns()
@@ -154,7 +153,7 @@ class _Conversation:
         return self.rng.choice([value for value in bank if value != self.facts[slot]])
 
     def _pursue(self, label: str) -> None:
-        """Play one domain: the customer's request, and what the goal takes."""
+        """Compose one domain: the customer's request, and the steps of the goal."""
         self.domain = demo_domains()[label]
         banks = {"time": self._bank("time"), "code": self._bank("code"), "thing": self.domain["things"]}
         self._draw(self.domain["banks"] | banks)
@@ -173,7 +172,7 @@ class _Conversation:
         extra = set() if self.brief else {self.rng.choice(self.domain["asks"])}
         for slot in self.domain["asks"]:
             fields = {"origin", "city"} if slot == "route" else {slot}
-            if not fields <= self.told and fields & (needed | extra):
+            if not fields <= self.mentioned and fields & (needed | extra):
                 self._ask(slot)
         self._offer()
         self._settle("done_book", question=0.5)
@@ -216,7 +215,7 @@ class _Conversation:
         self._tell(phrases["tell"], slot)
 
     def _tell(self, tell: str | Sequence[str], slot: str) -> None:
-        """Answer the agent; now and then with a wrong value that is mended, or one that is misheard."""
+        """Answer the agent; sometimes the value is wrong and corrected, or misheard."""
         if self.styles[CUSTOMER] in LEADS and self._chance(0.25):
             self._say(CUSTOMER, LEADS[self.styles[CUSTOMER]])
         chance = self.rng.random() if slot in UNSURE and not self.brief else 1.0
@@ -235,13 +234,13 @@ class _Conversation:
         self._chat()
 
     def _small_talk(self, moment: str) -> None:
-        """The customer says what is on the mind, if this is the moment."""
+        """Add the customer's small talk, if this is its moment."""
         if self.theme and self.moment == moment:
             self._say(CUSTOMER, [self.theme["say"]])
             self.moment = "now"
 
     def _chat(self) -> None:
-        """The agent takes it up, and sometimes there is more to it."""
+        """Add the agent's reply to small talk, and sometimes a follow-up."""
         if self.theme is None or self.moment != "now":
             return
         more = self._chance(0.1 if self.brief else 0.4)
@@ -262,7 +261,7 @@ class _Conversation:
         self._say(CUSTOMER, "accept")
 
     def _wonder(self, probability: float) -> None:
-        """The customer asks something on the side: half of the time what is asked in several domains."""
+        """Add a side question of the customer, often one that occurs in several domains."""
         if not self.brief and self._chance(probability):
             group = self.rng.choice(self.domain["groups"])
             question, answer = self.rng.choice(
@@ -272,47 +271,47 @@ class _Conversation:
             self._say(AGENT, [answer])
 
     def _find(self, date: str) -> None:
-        """The agent finds the booking and reads it out, with the date as it stood."""
-        what = "code" if "last" in self.told or self._chance(0.6) else "name"
-        self._say(AGENT, f"ask_{what}")
-        self._tell(_phrases()[f"tell_{what}"], what)
+        """Let the agent find the booking and read it out, with its old date."""
+        key = "code" if "last" in self.mentioned or self._chance(0.6) else "name"
+        self._say(AGENT, f"ask_{key}")
+        self._tell(_phrases()[f"tell_{key}"], key)
         self._say(AGENT, "found", {"date": self.facts[date]})
         if self._chance(0.6):
             self._say(CUSTOMER, "clarified", {"value": "that is it"})
 
     def _contact(self, probability: float) -> None:
-        for what, fact in (("name", "last"), ("phone", "phone")):
-            if fact not in self.told and not self.brief and self._chance(probability):
-                self._say(AGENT, f"ask_{what}")
-                self._tell(_phrases()[f"tell_{what}"], what)
+        for key, fact in (("name", "last"), ("phone", "phone")):
+            if fact not in self.mentioned and not self.brief and self._chance(probability):
+                self._say(AGENT, f"ask_{key}")
+                self._tell(_phrases()[f"tell_{key}"], key)
 
     def _part(self) -> None:
         asked = self._chance(0.3)
         if asked:
             self._say(AGENT, "anything")
         self._say(CUSTOMER, "no_more" if asked else "thanks")
-        self._say(AGENT, "bye_named" if "first" in self.told else "bye")
+        self._say(AGENT, "bye_named" if "first" in self.mentioned else "bye")
         if self.parting and self._chance(0.5):
             self._say(AGENT, [self.parting])
 
     def _say(self, speaker: str, phrases: str | Sequence[str], facts: Mapping[str, str] | None = None) -> None:
-        """Add a sentence, chosen and filled in the speaker's style."""
+        """Add a sentence in the speaker's style."""
         options = sorted(_phrases()[phrases] if isinstance(phrases, str) else phrases, key=len)
         half = (len(options) + 1) // 2
         text = self.rng.choice({"terse": options[:half], "verbose": options[-half:]}.get(self.styles[speaker], options))
-        while found := CHOICE.search(text):
-            text = text[: found.start()] + self.rng.choice(found[1].split("|")) + text[found.end() :]
+        while choice := CHOICE.search(text):
+            text = text[: choice.start()] + self.rng.choice(choice[1].split("|")) + text[choice.end() :]
         text = text.replace("{summary}", self.domain.get("summary", ""))
         if speaker == CUSTOMER:
-            self.told |= set(FIELD.findall(text))
+            self.mentioned |= set(FIELD.findall(text))
         known = self.facts | dict(facts or {})
         text = FIELD.sub(lambda match: known[match[1]], text)
-        self.said.append((speaker, text[:1].upper() + text[1:]))
+        self.sentences.append((speaker, text[:1].upper() + text[1:]))
 
     def _turns(self) -> tuple[Turn, ...]:
-        """Join what one speaker says in a row into one turn, now and then into two."""
+        """Join consecutive sentences of one speaker into one turn, sometimes into two."""
         turns: list[Turn] = []
-        for speaker, text in self.said:
+        for speaker, text in self.sentences:
             if turns and turns[-1].speaker == speaker and self._chance(0.92):
                 turns[-1] = Turn(speaker, f"{turns[-1].text} {text}")
             else:
@@ -323,7 +322,7 @@ class _Conversation:
 
 
 def _casual(text: str, rng: random.Random) -> str:
-    """Write as in a chat: small letters, short forms, and in one turn of seven a long word with two letters swapped."""
+    """Return a text in chat style: lower case, short forms, and sometimes a typo in a long word."""
     for formal, casual in CASUAL.items():
         text = text.replace(formal, casual)
     words = text.removesuffix(".").split()

@@ -15,24 +15,25 @@ from dial2vec.data.corpora.json_member import entries
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
-# Only in the final test of the shared task: a domain that training never shows.
+# Domain that occurs only in the final test of the shared task.
 UNSEEN_DOMAIN = "cdccov19"
-# The files of the shared task alone.
+# Test files of the shared task.
 SHARED_TASK = ("testdev", "finaltest")
-# What the domains are below; the file `testdev` has them at its top.
+# Key above the domains; the file `testdev` lacks it.
 WRAPPER = "dial_data"
 
-Found = tuple[str, str, object]
+# Split, domain, JSON value.
+Entry = tuple[str, str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Doc2dial:
     """Reader of the upstream archive (Feng et al. 2020; CC BY 3.0).
 
-    The label is the domain of the document that is talked about. One role may have several turns in a row, and they
-    stay several turns. By default dev and test are both the validation file, as the equal rows of Liu et al. 2022
-    suggest. `read.doc2dial_test` takes the archive's own test file instead, where it has one, or a test file of the
-    shared task DialDoc 2021, whose dialogues end where an answer is asked for; its domain `cdccov19` is quarantined.
+    The label is the domain of the document. Consecutive turns of one role stay separate turns. By default dev and test
+    are both the validation file, as the equal rows of Liu et al. 2022 suggest. `read.doc2dial_test` selects instead the
+    archive's own test file, if it has one, or a test file of the shared task DialDoc 2021, whose dialogues end before
+    the answer; its domain `cdccov19` is quarantined.
     """
 
     url: ClassVar[str | None] = "https://doc2dial.github.io/file/doc2dial_v1.0.1.zip"
@@ -42,7 +43,7 @@ class Doc2dial:
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues of train, dev and test, one domain of one file in memory at a time.
 
-        :raises CorpusError: when the archive or one of its files is missing or damaged.
+        :raises CorpusError: if the archive or one of its files is missing or damaged.
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
@@ -57,9 +58,9 @@ class Doc2dial:
             yield from usable(records, _dialogue, name=_id, quarantine=quarantine)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the absent ones of the files that are read, as `doc2dial_dial_train.json`.
+        """Return the missing ones of the files that are read, such as `doc2dial_dial_train.json`.
 
-        :raises CorpusError: when there is no archive to look into.
+        :raises CorpusError: if there is no archive.
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
@@ -67,7 +68,7 @@ class Doc2dial:
 
     @property
     def _names(self) -> dict[str, str]:
-        """Name of the file of each split."""
+        """Split -> file name."""
         parts = {"train": "train", "dev": "validation", "test": self.options.doc2dial_test}
         return {split: f"doc2dial_dial_{part}.json" for split, part in parts.items()}
 
@@ -81,7 +82,7 @@ class Doc2dial:
 
 
 def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Origin, str, object]]:
-    """Yield domain and dialogue; what stands where a document or a list of dialogues should counts as a dialogue."""
+    """Yield domains and dialogues; a value of another type than expected counts as a dialogue."""
     number = 0
     for domain, documents in _domains(archive, info):
         for dialogues in documents.values() if isinstance(documents, dict) else [documents]:
@@ -102,8 +103,8 @@ def _domains(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[
         yield from ((domain, documents) for domain, documents in entries(archive, info) if domain != WRAPPER)
 
 
-def _dialogue(found: Found) -> dict[str, Any]:
-    split, domain, record = found
+def _dialogue(entry: Entry) -> dict[str, Any]:
+    split, domain, record = entry
     if domain == UNSEEN_DOMAIN:
         raise RecordError(f"of the domain {UNSEEN_DOMAIN}, which the shared task added and no other split has")
     record = expect(record, dict, "the dialogue")
@@ -116,6 +117,6 @@ def _dialogue(found: Found) -> dict[str, Any]:
     }
 
 
-def _id(found: Found) -> str:
-    split, _, record = found
+def _id(entry: Entry) -> str:
+    split, _, record = entry
     return f"{split}/{record['dial_id']}" if isinstance(record, dict) and "dial_id" in record else ""

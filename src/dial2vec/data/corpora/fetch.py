@@ -1,4 +1,4 @@
-"""Bringing the files of a corpus into `data/<corpus>/`: from a mirror, by download, or written (the demo)."""
+"""Get the files of a corpus into `data/<corpus>/`: from a mirror, by download, or generated (the demo)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 MIRROR = "DIAL2VEC_MIRROR"
 WEB = ("http://", "https://")
-# Bytes written at once, and the most that is lost when a connection ends (the block on its way is dropped).
+# Bytes per write, and the maximum loss when a connection ends.
 BLOCK = 1 << 16
-# Seconds to wait before each of three further tries.
+# Seconds to wait before each of 3 retries.
 PAUSES = (1.0, 2.0, 4.0)
-# Seconds to connect, and between two bytes.
+# Seconds to connect, and seconds between two bytes.
 TIMEOUT = (10.0, 60.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What `fetch` did.
+    """Result of `fetch`.
 
-    :param path: the archive; for the demo, its folder.
-    :param bytes: size of that on disk.
-    :param source: "already there", "written" (the demo), the URL, or the mirror's archive.
-    :param missing: upstream files that the archive lacks, by their upstream names; empty when complete.
+    :param path: Path of the archive, or folder of the demo.
+    :param bytes: Size on disk.
+    :param source: "already there", "written" (the demo), URL, or path of the mirror's archive.
+    :param missing: Upstream names of files that the archive lacks.
     """
 
     path: Path
@@ -47,16 +47,16 @@ class Fetched:
 
 
 def fetch(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
-    """Bring corpus `name` into `data/<name>/`; a whole archive that is there already stays as it is.
+    """Get the files of a corpus into `data/<name>/`; an undamaged archive stays.
 
-    Every member is read and its checksum compared before the archive takes its place. Its SHA-256 is recorded beside
-    it the first time, as `<archive>.sha256`, and compared from then on.
+    All members' checksums are compared before a new archive is kept. The first fetch records its SHA-256 in
+    `<archive>.sha256`; later fetches compare it.
 
-    :param data: the folder that holds one folder per corpus.
-    :param mirror: a folder with `<name>/*.zip`, used instead of the network; or a URL (`http://` or `https://`), from
-        which `<mirror>/<name>/<upstream's file name>` is downloaded; None downloads from upstream.
-    :raises CorpusError: for an unknown name, own transcripts, an incomplete mirror, a failed download, a damaged
-        archive, or one whose SHA-256 is not the recorded one.
+    :param data: Folder with one folder per corpus.
+    :param mirror: Folder with `<name>/*.zip`, or URL (`http://` or `https://`) below which
+        `<name>/<upstream's file name>` is downloaded; None downloads from upstream.
+    :raises CorpusError: if the name is unknown or of own transcripts, the mirror is incomplete, the download fails, or
+        the archive is damaged or differs from the recorded SHA-256.
     """
     folder = data / name
     if name == "demo":
@@ -85,7 +85,7 @@ def fetch(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
 
 
 def _below(mirror: str, name: str, upstream: str) -> str:
-    """Return where a mirror on the web has the archive: `<mirror>/<name>/<file name of upstream's URL>`."""
+    """Return the URL of the archive below a web mirror: `<mirror>/<name>/<file name of upstream's URL>`."""
     return f"{mirror.rstrip('/')}/{name}/{upstream.rpartition('/')[2]}"
 
 
@@ -111,7 +111,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _download(url: str, target: Path) -> None:
-    """Download to `<target>.part`, which a later call takes up again, and rename it when it is whole."""
+    """Download to `<target>.part`, which a later call continues, and rename it when complete."""
     import requests
 
     part = target.with_name(f"{target.name}.part")
@@ -125,8 +125,8 @@ def _download(url: str, target: Path) -> None:
             refused = error.response is not None and error.response.status_code < 500
             if pause is None or refused:
                 raise CorpusError(
-                    f"{url} could not be downloaded ({_reason(error)}). Run the command again, which goes on where "
-                    f"this one ended, or put the archive into <mirror>/{target.parent.name}/ and set {MIRROR}=<mirror>."
+                    f"{url} could not be downloaded ({_reason(error)}). Run the command again, which continues "
+                    f"this download, or put the archive into <mirror>/{target.parent.name}/ and set {MIRROR}=<mirror>."
                 ) from error
             time.sleep(pause)
     try:
@@ -138,11 +138,11 @@ def _download(url: str, target: Path) -> None:
 
 
 def _receive(url: str, part: Path) -> None:
-    """Ask for the bytes that `part` lacks, and write them; a server without ranges sends all of them again."""
+    """Download the bytes that `part` lacks; a server without ranges sends all bytes again."""
     import requests
 
     have = part.stat().st_size if part.exists() else 0
-    # "identity", so that the bytes on the way are those on disk and a length can be trusted.
+    # "identity": no compression, so that lengths match the bytes on disk.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT) as response:
         if have and not _continues(response, have):
@@ -158,7 +158,7 @@ def _receive(url: str, part: Path) -> None:
 
 
 def _continues(response: requests.Response, have: int) -> bool:
-    """Whether the answer can be used beside `have` bytes: not when the range is refused or starts elsewhere."""
+    """Return whether the response continues after `have` bytes: the range is accepted and starts there."""
     if response.status_code == 206:
         return response.headers.get("Content-Range", "").startswith(f"bytes {have}-")
     return response.status_code != 416

@@ -23,9 +23,9 @@ from dial2vec.data.corpora.archive import (
 from dial2vec.data.corpora.corpus import Splitting, at_least_one, expect, id_below, usable
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 
-# The archive has no top folder; a packed copy of its folder has one.
+# Upstream's archive has no top folder; a packed copy has one.
 DIALOGUE_FILE = re.compile(r"(?:.*/)?dialogues/[^/]+\.txt")
-# In the later archive, beside zips of another corpus.
+# Zip within the later archive, which also has zips of another corpus.
 NESTED = re.compile(r"(?:.*/)?[^/]*metalwoz[^/]*\.zip", re.IGNORECASE)
 TASK_FILE = "tasks.txt"
 
@@ -34,9 +34,9 @@ TASK_FILE = "tasks.txt"
 class Metalwoz:
     """Reader of the upstream archive (Lee et al. 2019; Microsoft Research Data License, not to be passed on).
 
-    A line of `dialogues/<DOMAIN>.txt` is a dialogue, its label the domain, its id `<domain>/<id>`. No turn says who
-    speaks: the bot greets first, and they alternate. The later test set, `metalwoz-test-v1.zip`, is read as well when
-    it lies there instead: its dialogues are in a zip within the zip.
+    A line of `dialogues/<DOMAIN>.txt` is a dialogue with the domain as label and the id `<domain>/<id>`. Turns name no
+    speaker: the bot speaks first, and speakers alternate. The later test set, `metalwoz-test-v1.zip`, can be read
+    instead; its dialogues are in a zip within the zip.
     """
 
     url: ClassVar[str | None] = (
@@ -48,7 +48,7 @@ class Metalwoz:
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues, one domain in memory at a time, domains in the order of their names.
 
-        :raises CorpusError: when the archive is missing or damaged, or no dialogue in it is usable.
+        :raises CorpusError: if the archive is missing or damaged, or has no usable dialogue.
         """
         with open_archive(folder) as archive:
             records = (record for place, info in _dialogue_files(archive) for record in _records(place, info))
@@ -56,9 +56,9 @@ class Metalwoz:
             yield from at_least_one(usable(records, _dialogue, name=_id, quarantine=quarantine), error)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return `tasks.txt` if it is absent, else the absent dialogue files of the domains that it names.
+        """Return `tasks.txt` if it is missing, else the missing dialogue files of its domains.
 
-        :raises CorpusError: when there is no archive to look into, or `tasks.txt` is damaged.
+        :raises CorpusError: if there is no archive, or `tasks.txt` is damaged.
         """
         with open_archive(folder) as archive:
             present = files_by_name(archive)
@@ -70,7 +70,7 @@ class Metalwoz:
 
 
 def _dialogue_files(archive: zipfile.ZipFile) -> Iterator[tuple[zipfile.ZipFile, zipfile.ZipInfo]]:
-    """Yield each dialogue file with the archive that it is in: this one, or a zip within it."""
+    """Yield each dialogue file with its archive: this archive, or a zip within it."""
     for path, info in files(archive).items():
         if DIALOGUE_FILE.fullmatch(path):
             yield archive, info
@@ -86,7 +86,7 @@ def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[
 
 
 def _decoded(line: bytes) -> object:
-    """Return the JSON value of a line; of a line that is no JSON, the error, so that it is quarantined in its place."""
+    """Return the JSON value of a line, or the error if it is no JSON, so that the line is quarantined later."""
     try:
         return json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:

@@ -20,15 +20,16 @@ from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
 DATA = "data.json"
-# The lists' endings differ between mirrors.
+# The endings of the lists differ between mirrors.
 LISTS = {"dev": ("valListFile.txt", "valListFile.json"), "test": ("testListFile.txt", "testListFile.json")}
 INVALID = "SNG01862"
-# Sizes of dev and test in Liu et al. 2022, Table 1; which dialogues they were is not known.
+# Sizes of dev and test in Liu et al. 2022, Table 1; their dialogues are unknown.
 POOL_DEV, POOL_TEST = 1077, 1084
 POOL_SEED = 2022
 
-Found = tuple[str, str, object]
-# The splits that hold a dialogue, given its upstream id.
+# Split, upstream id, JSON value.
+Entry = tuple[str, str, object]
+# Function from an upstream id to the splits of the dialogue.
 Places = Callable[[str], Sequence[str]]
 
 
@@ -36,13 +37,13 @@ Places = Callable[[str], Sequence[str]]
 class Multiwoz:
     """Reader of the upstream archive (Budzianowski et al. 2018, Eric et al. 2020; MIT).
 
-    Users speak first and alternate with the system. The labels are the domains of the user's goal; the other
-    definitions of `read.multiwoz_labels` are those of `labels_of`.
+    Users speak first and alternate with the system. Labels are the domains of the user's goal; `labels_of` describes
+    the other definitions of `read.multiwoz_labels`.
 
-    `read.multiwoz_splits: pooled` has dev and test of the sizes in Liu et al. 2022, Table 1: 1,077 and 1,084, drawn by
-    a fixed seed from the dialogues with one label in all official splits. Train is the official one without what was
-    drawn, or with `read.multiwoz_overlap` as a whole; what was not drawn from the official dev and test is not read.
-    A pool of fewer than 2,161 dialogues is used whole, 1,077 parts of 2,161 (rounded down) for dev.
+    `read.multiwoz_splits: pooled` draws dev and test with the sizes in Liu et al. 2022, Table 1 (1,077 and 1,084) by a
+    fixed seed from the dialogues with one label in all official splits. Train is the official train without the drawn
+    dialogues, or all of it with `read.multiwoz_overlap`. The rest of the official dev and test is not read. A pool of
+    fewer than 2,161 dialogues is used whole, 1,077 parts of 2,161 (rounded down) for dev.
     """
 
     url: ClassVar[str | None] = "https://github.com/budzianowski/multiwoz/raw/master/data/MultiWOZ_2.1.zip"
@@ -52,20 +53,20 @@ class Multiwoz:
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues, one in memory at a time; the pool takes two passes over the archive.
 
-        :raises CorpusError: when the archive, its `data.json` or a list of ids is missing or damaged, or no dialogue
-            is listed.
+        :raises CorpusError: if the archive, its `data.json` or a list of ids is missing or damaged, or no dialogue is
+            listed.
         """
         with open_archive(folder) as archive:
             data, members = _members(archive, url=self.url)
             lists = [_List(split, address(archive, info), _listed(archive, info)) for split, info in members.items()]
             official = functools.partial(_official, lists=lists)
             dialogues = self._stream(archive, data, official, quarantine)
-            # The first pass sees every record, so it is the one that fills the quarantine.
+            # The first pass sees every record, so it fills the quarantine.
             pool: list[str] = []
             if self.options.multiwoz_splits == "official":
                 yield from dialogues
             else:
-                pool += (one.dialogue_id.partition("/")[2] for one in dialogues if one.label is not None)
+                pool += (d.dialogue_id.partition("/")[2] for d in dialogues if d.label is not None)
             for listed in lists:
                 quarantine.extend(listed.unmet())
             if self.options.multiwoz_splits == "pooled":
@@ -74,9 +75,9 @@ class Multiwoz:
                 yield from self._stream(archive, data, pooled, [])
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the absent ones of `data.json` and the two lists of ids.
+        """Return the missing ones of `data.json` and the two lists of ids.
 
-        :raises CorpusError: when there is no archive to look into.
+        :raises CorpusError: if there is no archive.
         """
         with open_archive(folder) as archive:
             return _absent(files_by_name(archive))
@@ -90,13 +91,13 @@ class Multiwoz:
             for split in places(upstream)
         )
         convert = functools.partial(_dialogue, definition=self.options.multiwoz_labels)
-        yield from usable(records, convert, name=lambda found: f"{found[0]}/{found[1]}", quarantine=quarantine)
+        yield from usable(records, convert, name=lambda entry: f"{entry[0]}/{entry[1]}", quarantine=quarantine)
 
 
 def draw(pool: Sequence[str]) -> dict[str, str]:
-    """Draw dev and test from a pool of ids: 1,077 and 1,084, or the whole of a smaller pool in that proportion.
+    """Draw 1,077 ids for dev and 1,084 for test from a pool, or divide a smaller pool in this proportion.
 
-    :returns: "dev" or "test" for each id drawn; the same ids whatever their order.
+    :returns: Drawn id -> "dev" or "test", independent of the order of the pool.
     """
     n_drawn = min(len(pool), POOL_DEV + POOL_TEST)
     n_dev = n_drawn * POOL_DEV // (POOL_DEV + POOL_TEST)
@@ -106,11 +107,11 @@ def draw(pool: Sequence[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """Upstream's list of dev or of test.
+    """Upstream's list of dev or test.
 
-    :param where: its address.
-    :param lines: line of each id.
-    :param met: the ids that occurred in `data.json` so far.
+    :param where: Address of the list.
+    :param lines: Id -> line number.
+    :param met: Ids that occurred in `data.json` so far.
     """
 
     split: str
@@ -119,7 +120,7 @@ class _List:
     met: set[str] = field(default_factory=set)
 
     def unmet(self) -> Iterator[Quarantined]:
-        """Yield a record for each listed id that `data.json` does not have."""
+        """Yield a record for each listed id that is not in `data.json`."""
         if not self.met:
             raise CorpusError(f"no id in {self.where} is one of {DATA}. {fetch_again(self.where)}")
         for name, line in self.lines.items():
@@ -158,7 +159,7 @@ def _absent(present: dict[str, zipfile.ZipInfo]) -> list[str]:
 
 
 def _listed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, int]:
-    """Read one id per line, whatever the file's ending, or a JSON list; ids are told apart without their `.json`."""
+    """Return id (without `.json`) -> line of a list with one id per line, or of a JSON list."""
     where = address(archive, info)
     try:
         text = read_member(archive, info).decode("utf-8-sig").strip()
@@ -169,10 +170,10 @@ def _listed(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> dict[str, int]:
     return {name: line for name, line in names if name}
 
 
-def _dialogue(found: Found, *, definition: str) -> dict[str, Any]:
-    split, upstream, record = found
+def _dialogue(entry: Entry, *, definition: str) -> dict[str, Any]:
+    split, upstream, record = entry
     if upstream.removesuffix(".json") == INVALID:
-        raise RecordError("invalid by upstream's own word (the notes to MultiWOZ 2.2)")
+        raise RecordError("invalid according to upstream (notes to MultiWOZ 2.2)")
     record = expect(record, dict, "the dialogue")
     log = [expect(turn, dict, "a turn") for turn in expect(record["log"], list, "'log'")]
     turns = [{"speaker": ("user", "system")[place % 2], "text": turn["text"]} for place, turn in enumerate(log)]

@@ -26,7 +26,7 @@ TOPICS = (
 BLOCKED_WORKERS = "blocked_workers.txt"
 BATCH_FILE = re.compile(r"corpus/([^/]+)/[^/]+\.csv")
 SENTENCE = re.compile(r"Answer\.sentence(\d+)")
-# Mechanical Turk's mark for a field that the worker left empty.
+# Mechanical Turk's value for an empty field.
 NO_ANSWER = "{}"
 
 Row = dict[str, str | None]
@@ -36,9 +36,9 @@ Row = dict[str, str | None]
 class SelfDialogue:
     """Reader of the upstream archive (Fainberg et al. 2018; BSD 3-Clause).
 
-    A row of a Mechanical Turk batch is a dialogue, its label the topic folder. One worker wrote both sides in turn, so
-    speakers alternate by position: "user" begins, "system" answers (the names of the task-oriented corpora).
-    As upstream, a row counts when `Reject` is empty and its worker is not blocked; `AssignmentStatus` is not looked at.
+    A row of a Mechanical Turk batch is a dialogue with the topic folder as label. One worker wrote both sides, so
+    speakers alternate: "user" begins, "system" answers (the names of the task-oriented corpora). As upstream, a row is
+    used if `Reject` is empty and its worker is not blocked; `AssignmentStatus` is ignored.
     """
 
     url: ClassVar[str | None] = "https://github.com/jfainberg/self_dialogue_corpus/archive/refs/heads/main.zip"
@@ -46,9 +46,9 @@ class SelfDialogue:
     options: Read = field(default_factory=Read)
 
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-        """Stream the dialogues, one batch in memory at a time, topics and batches in the order of their names.
+        """Stream the dialogues, one batch in memory at a time, topics and batches sorted by name.
 
-        :raises CorpusError: when the archive is missing or damaged, or a batch is not a table of answers.
+        :raises CorpusError: if the archive is missing or damaged, or a batch is not a table of answers.
         """
         with open_archive(folder) as archive:
             blocked = _blocked_workers(archive)
@@ -64,9 +64,9 @@ class SelfDialogue:
             yield from at_least_one(dialogues, error)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the absent ones of 23 topic folders (`corpus/action`, ...) and `blocked_workers.txt`.
+        """Return the missing ones of 23 topic folders (`corpus/action`, ...) and `blocked_workers.txt`.
 
-        :raises CorpusError: when there is no archive to look into.
+        :raises CorpusError: if there is no archive.
         """
         with open_archive(folder) as archive:
             present = members(archive)
@@ -86,15 +86,15 @@ def _blocked_workers(archive: zipfile.ZipFile) -> frozenset[str]:
 
 
 def _rows(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[tuple[Row, list[str]]]:
-    """Yield each row with its answers in the order of their *numbers* (columns stand as 1, 10, 11, ..., 2, 20, 3)."""
+    """Yield each row with its answers in numerical order (the columns are 1, 10, 11, ..., 2, 20, 3)."""
     reader = csv.DictReader(io.StringIO(_text(archive, info), newline=""))
     try:
         names = list(reader.fieldnames or ())
         columns = sorted(filter(SENTENCE.fullmatch, names), key=lambda name: int(name.removeprefix("Answer.sentence")))
-        lacking = [name for name in ("AssignmentId", "WorkerId", "Reject") if name not in names]
-        if lacking or not columns:
+        missing = [name for name in ("AssignmentId", "WorkerId", "Reject") if name not in names]
+        if missing or not columns:
             raise CorpusError(
-                f"{address(archive, info)} has no column {(lacking or ['Answer.sentence1'])[0]}; "
+                f"{address(archive, info)} has no column {(missing or ['Answer.sentence1'])[0]}; "
                 f"expected the header of a Mechanical Turk batch. {fetch_again(address(archive, info))}"
             )
         for row in reader:
@@ -114,12 +114,12 @@ def _text(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
         ) from error
 
 
-def _dialogue(found: tuple[Row, list[str], str], *, blocked: frozenset[str]) -> dict[str, Any]:
-    row, answers, label = found
+def _dialogue(raw: tuple[Row, list[str], str], *, blocked: frozenset[str]) -> dict[str, Any]:
+    row, answers, label = raw
     if row["Reject"]:
         raise RecordError("rejected upstream (its column 'Reject' is filled)")
     if row["WorkerId"] in blocked:
         raise RecordError(f"written by a worker listed in {BLOCKED_WORKERS}")
-    said = [text for text in map(str.strip, answers) if text and text != NO_ANSWER]
-    turns = [{"speaker": ("user", "system")[position % 2], "text": text} for position, text in enumerate(said)]
+    texts = [text for text in map(str.strip, answers) if text and text != NO_ANSWER]
+    turns = [{"speaker": ("user", "system")[position % 2], "text": text} for position, text in enumerate(texts)]
     return {"dialogue_id": row["AssignmentId"], "turns": turns, "labels": [label]}

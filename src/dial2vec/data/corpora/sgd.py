@@ -25,9 +25,9 @@ DIALOGUE_FILE = re.compile(r"(train|dev|test)/dialogues_\d+\.json")
 class Sgd:
     """Reader of the upstream archive (Rastogi et al. 2020; CC BY-SA 4.0).
 
-    The labels of a dialogue are its services (`Restaurants_2`, not the domain `Restaurants`): with them the counts of
-    Liu et al. 2022, Table 1, are met exactly; `read.sgd_labels: domain` takes the domains. Upstream ids clash across
-    splits, hence `<split>/<dialogue_id>`.
+    Labels are the services of a dialogue (`Restaurants_2`, not the domain `Restaurants`), which reproduce the counts of
+    Liu et al. 2022, Table 1, exactly; `read.sgd_labels: domain` takes the domains. Ids are `<split>/<dialogue_id>`,
+    because upstream ids repeat across splits.
     """
 
     url: ClassVar[str | None] = (
@@ -39,7 +39,7 @@ class Sgd:
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
         """Stream the dialogues of all three splits, one member of the archive in memory at a time.
 
-        :raises CorpusError: when the archive is missing or damaged, or a member is not a JSON list.
+        :raises CorpusError: if the archive is missing or damaged, or a member is not a JSON list.
         """
         with open_archive(folder) as archive:
             chosen = [info for path, info in members(archive).items() if DIALOGUE_FILE.fullmatch(path)]
@@ -54,9 +54,9 @@ class Sgd:
             yield from usable(records, convert, name=_id, quarantine=quarantine)
 
     def missing(self, folder: Path) -> list[str]:
-        """Return the absent ones of 181 dialogue files and 3 schemas, as `train/dialogues_001.json`.
+        """Return the missing ones of 181 dialogue files and 3 schemas, such as `train/dialogues_001.json`.
 
-        :raises CorpusError: when there is no archive to look into.
+        :raises CorpusError: if there is no archive.
         """
         expected = [f"{split}/dialogues_{n:03}.json" for split, files in FILES.items() for n in range(1, files + 1)]
         expected += [f"{split}/schema.json" for split in FILES]
@@ -76,8 +76,8 @@ def _records(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> list[object]:
     return records
 
 
-def _dialogue(found: tuple[object, str], *, by_domain: bool) -> dict[str, Any]:
-    record, split = found
+def _dialogue(raw: tuple[object, str], *, by_domain: bool) -> dict[str, Any]:
+    record, split = raw
     record = expect(record, dict, "the dialogue")
     turns = [expect(turn, dict, "a turn") for turn in expect(record["turns"], list, "'turns'")]
     services = [expect(service, str, "a service") for service in expect(record["services"], list, "'services'")]
@@ -91,6 +91,6 @@ def _dialogue(found: tuple[object, str], *, by_domain: bool) -> dict[str, Any]:
     }
 
 
-def _id(found: tuple[object, str]) -> str:
-    record, split = found
+def _id(raw: tuple[object, str]) -> str:
+    record, split = raw
     return f"{split}/{record['dialogue_id']}" if isinstance(record, dict) and "dialogue_id" in record else ""

@@ -1,4 +1,4 @@
-"""Your own transcripts: JSON Lines files put into `data/<name>/`."""
+"""Your own transcripts: JSON Lines files in `data/<name>/`."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    """Reader of every `*.jsonl` and `*.jsonl.gz` in a folder; new exports are added as further files."""
+    """Reader of all `*.jsonl` and `*.jsonl.gz` files in a folder; add new exports as further files."""
 
     url: ClassVar[str | None] = None
     splitting: ClassVar[Splitting] = "hashed"
     options: Read = field(default_factory=Read)
 
     def read(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-        """Stream the dialogues of all files, sorted by name; of dialogues that share an id the first one counts.
+        """Stream the dialogues of all files, sorted by name; the first dialogue of an id counts.
 
-        An empty file among others is quarantined whole, and so are files that are no JSON Lines or lie in folders
-        below. A damaged one stops the reading: what it lost is unknown.
+        Empty files, files that are no JSON Lines and files in subfolders are quarantined whole. A damaged file is an
+        error, because the lost dialogues are unknown.
 
-        :raises CorpusError: when a file is damaged, there is none, or no line of any is usable.
+        :raises CorpusError: if a file is damaged, or no file has a usable line.
         """
         quarantine += [Quarantined(Origin(str(path), 0), "", NOT_READ) for path in _other_files(folder)]
-        found_in: dict[str, str] = {}
+        first_file: dict[str, str] = {}
         earlier_problems = len(quarantine)
         files = transcript_files(folder)
         for path in files:
@@ -44,7 +44,7 @@ class Transcripts:
                 quarantine.append(Quarantined(Origin(str(path), 0), "", "the file is empty"))
                 continue
             for dialogue in read_dialogues(path, quarantine=quarantine):
-                earlier = found_in.setdefault(dialogue.dialogue_id, path.name)
+                earlier = first_file.setdefault(dialogue.dialogue_id, path.name)
                 if earlier != path.name:
                     reason = f"the id came before in {earlier}"
                     quarantine.append(
@@ -52,7 +52,7 @@ class Transcripts:
                     )
                 else:
                     yield dialogue
-        if not found_in:
+        if not first_file:
             problems = quarantine[earlier_problems:]
             first = f"; the first problem is {problems[0]}" if problems else ""
             raise CorpusError(
@@ -62,12 +62,12 @@ class Transcripts:
             )
 
     def missing(self, folder: Path) -> list[str]:
-        """Return nothing: own transcripts have no upstream to be compared with."""
+        """Return [], because own transcripts have no upstream."""
         return []
 
 
 def transcript_files(folder: Path) -> list[Path]:
-    """Return the transcripts in `folder`, sorted by name; hidden files and folders are no transcripts."""
+    """Return the transcripts in `folder`, sorted by name, without hidden files."""
     return sorted(
         path
         for path in folder.glob("*")
@@ -76,14 +76,14 @@ def transcript_files(folder: Path) -> list[Path]:
 
 
 def _other_files(folder: Path) -> list[Path]:
-    """Return what lies there unread: other files, and any in folders below."""
+    """Return the files that are not read: other files, and all files in subfolders."""
     read = set(transcript_files(folder))
-    there = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
-    return [path for path in there if path not in read]
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
+    return [path for path in files if path not in read]
 
 
 def _is_empty(path: Path) -> bool:
-    """Whether there is no line to read; of a damaged file `read_dialogues` says what is wrong with it."""
+    """Return whether a file has no line; False for a damaged file, which `read_dialogues` reports."""
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as lines:
             return not any(line.removeprefix(BYTE_ORDER_MARK).strip() for line in lines)
