@@ -109,7 +109,7 @@ def load_backbone(folder: str) -> tuple[Any, Any]:
 
     transformers_logging.disable_progress_bar()
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    with loading_errors(folder, "as an encoder"):
+    with loading_errors(f"{folder} cannot be loaded as an encoder"):
         if is_plato(folder):
             # PLATO's vocabulary is BERT's, and AutoTokenizer does not know the model type.
             return PlatoModel.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
@@ -117,10 +117,10 @@ def load_backbone(folder: str) -> tuple[Any, Any]:
 
 
 @contextmanager
-def loading_errors(folder: str, how: str, *, give: str = "a folder made by save_pretrained") -> Iterator[None]:
+def loading_errors(problem: str, *, give: str = "a folder made by save_pretrained") -> Iterator[None]:
     """Turn any error while a model is loaded into a ModelError of one sentence.
 
-    :param how: Phrase such as "as an encoder".
+    :param problem: Start of the sentence, such as "x cannot be loaded as an encoder".
     :param give: Folder to give instead, such as "the folder of one such as bert-base-uncased".
     """
     try:
@@ -130,8 +130,7 @@ def loading_errors(folder: str, how: str, *, give: str = "a folder made by save_
     except Exception as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ModelError(
-            f"{folder} cannot be loaded {how} ({reason}). Give {give}, or a Hugging Face name that this machine can "
-            "reach."
+            f"{problem} ({reason}). Give {give}, or a Hugging Face name that this machine can reach."
         ) from error
 
 
@@ -146,7 +145,7 @@ def load_with_head(name: str | Path, auto_model: str, *, kind: str, example: str
     import transformers
 
     folder = resolve(name)
-    with loading_errors(folder, f"as a {kind}", give=f"the folder of one such as {example}"):
+    with loading_errors(f"{folder} cannot be loaded as a {kind}", give=f"the folder of one such as {example}"):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         load = getattr(transformers, auto_model).from_pretrained
         network, report = load(folder, dtype=torch.float32, output_loading_info=True)

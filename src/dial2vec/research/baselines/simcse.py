@@ -97,7 +97,7 @@ def _load(start: str, *, max_length: int) -> Any:
 
     transformers_logging.disable_progress_bar()
     folder = resolve(start)
-    with loading_errors(folder, "by sentence-transformers"):
+    with loading_errors(f"{folder} cannot be loaded by sentence-transformers"):
         model = SentenceTransformer(folder)
     model.max_seq_length = min(max_length, model.max_seq_length or max_length)
     return model

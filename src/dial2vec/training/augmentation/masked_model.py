@@ -136,8 +136,9 @@ def replaced(
 
 def _masks(places: Sequence[tuple[int, int, str]], share: float, rng: np.random.Generator) -> list[_Mask]:
     """Draw masks at a share of the places (turn, word, replaced word)."""
-    chosen = rng.permutation(len(places))[: max(1, share_of(share, len(places)))]
-    return [_Mask(*places[place], draw) for place, draw in zip(chosen, rng.random(len(chosen)), strict=True)]
+    chosen = [places[place] for place in rng.permutation(len(places))[: max(1, share_of(share, len(places)))]]
+    draws = rng.random(len(chosen))
+    return [_Mask(turn, word, old, draw) for (turn, word, old), draw in zip(chosen, draws, strict=True)]
 
 
 def _wordings(model: MaskedModel, dialogue: Dialogue) -> Iterator[tuple[int, Wording]]:
