@@ -22,7 +22,7 @@ from dial2vec.training.methods import intent_augmentation
 from dial2vec.training.methods.intent_augmentation import VariantSet, intent_augmentation_loss
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given
-from training.augmentation.test_masked import folder as masked_folder
+from training.augmentation.test_masked_model import folder as masked_folder
 from training.methods.tiny_runs import run
 
 __all__ = ["masked_folder"]
