@@ -26,7 +26,7 @@ PLUMBING = {
     "files",
     "pipeline.dvc_records",
     "telemetry",
-    "progress",
+    "data.progress",
     "pipeline.run_stage",
 }
 HEAVY = ("mlflow", "prefect", "dvc", "great_expectations", "ijson")

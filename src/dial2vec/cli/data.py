@@ -48,13 +48,13 @@ def add(corpus: str) -> None:
     They are JSON Lines, and looked at first: how many can be used, and where a run would stop.
     """
     from dial2vec.data.corpora import get_corpus
+    from dial2vec.data.progress import counted
     from dial2vec.data.validation import Checker
     from dial2vec.dialogue import Quarantined
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts, find_root
     from dial2vec.pipeline.dvc import add_data, restore_data
-    from dial2vec.progress import counted
 
     root = find_root()
     settings = load_settings(root / "params.yaml")

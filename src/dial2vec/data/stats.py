@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
+from dial2vec.data.progress import counted
 from dial2vec.data.splits import SPLITS, Division, divide
 from dial2vec.dialogue import Dialogue, Quarantined
-from dial2vec.progress import counted
 
 # Liu et al. 2022, Table 1: dialogues, mean turns and mean words of each split, and labels of the whole corpus.
 PUBLISHED: dict[str, tuple[dict[str, tuple[int, int, int]], int]] = {

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
+from dial2vec.data.progress import counted
 from dial2vec.data.validation import Checker, Profile, ValidationResult, require
 from dial2vec.data.validation.validation_page import render_validation
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
@@ -13,7 +14,6 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.progress import counted
 
 
 def validate(artifacts: Artifacts, settings: Settings) -> str:

@@ -17,9 +17,9 @@ from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.plain_text import read_plain_text
 from dial2vec.data.importing.records import Record, read_json, read_json_lines
 from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
+from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
-from dial2vec.progress import counted
 
 # Columns are told by the first records: enough for ids to repeat in a file whose rows are mixed.
 SAMPLE = 2000

@@ -3,8 +3,8 @@ from __future__ import annotations
 import io
 import sys
 
-import dial2vec.progress
-from dial2vec.progress import counted
+import dial2vec.data.progress
+from dial2vec.data.progress import counted
 
 
 class Terminal(io.StringIO):
@@ -21,6 +21,6 @@ def test_on_a_terminal_they_are_counted_once_it_takes_long(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert list(counted(range(5), "dialogues")) == list(range(5))
     assert sys.stderr.getvalue().strip() == ""
-    monkeypatch.setattr(dial2vec.progress, "DELAY", 0.0)
+    monkeypatch.setattr(dial2vec.data.progress, "DELAY", 0.0)
     assert list(counted(range(5), "dialogues")) == list(range(5))
     assert "dialogues" in sys.stderr.getvalue()
