@@ -26,7 +26,7 @@ import pandas as pd
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.redaction import Redactor, redact
-from dial2vec.data.importing.summary import summary
+from dial2vec.data.importing.summary import import_summary
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.errors import Dial2vecError
 
@@ -170,13 +170,13 @@ def run(path: Path, rng: random.Random) -> str:
         found = read_export(path, Options(header=rng.random() < 0.95))
     except Dial2vecError as error:
         return _refused(str(error))
-    outcome = found.outcome
+    outcome = found.result
     used = {dialogue.dialogue_id for dialogue in outcome.dialogues}
     assert len(used) == len(outcome.dialogues)
     assert outcome.dialogues or outcome.quarantine
     redactor = Redactor(outcome.speakers)
     redact(outcome, redactor, name="e")
-    summary(found, redactor)
+    import_summary(found, redactor)
     target = path.with_name("out.jsonl")
     write_dialogues(target, outcome.dialogues)
     assert list(read_dialogues(target, may_be_empty=True)) == outcome.dialogues

@@ -254,16 +254,16 @@ def write_meetings(folder, n):
 def test_meetings_of_three_are_imported_trained_embedded_and_found_by_id(project, tmp_path):
     write_meetings(tmp_path / "exports", 40)
     export = read_export(tmp_path / "exports", Options())
-    assert not export.outcome.quarantine
+    assert not export.result.quarantine
     (project / "data" / "calls" / "calls.jsonl").unlink()
-    write_dialogues(project / "data" / "calls" / "exports.jsonl", export.outcome.dialogues)
+    write_dialogues(project / "data" / "calls" / "exports.jsonl", export.result.dialogues)
     artifacts, said = run(project, *TO_THE_FIGURES[:5])
     assert said[0].startswith("40 dialogues, 360 turns")
     assert read_json(artifacts.training)["steps"] > 0
     encoder = DialogueEncoder.from_pretrained(artifacts.model)
     embed_file(project / "data" / "calls" / "exports.jsonl", tmp_path / "v.parquet", encoder=encoder, progress=False)
     vectors = pd.read_parquet(tmp_path / "v.parquet").set_index("dialogue_id")["embedding"]
-    [meeting] = [dialogue for dialogue in export.outcome.dialogues if dialogue.dialogue_id == "meeting-07"]
+    [meeting] = [dialogue for dialogue in export.result.dialogues if dialogue.dialogue_id == "meeting-07"]
     assert meeting.n_speakers == 3
     np.testing.assert_allclose(vectors["meeting-07"], encoder.encode([meeting])[0], atol=1e-5)
 

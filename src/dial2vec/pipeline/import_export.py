@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
 from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
-from dial2vec.data.importing.summary import summary
+from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 from dial2vec.files import checkout_lock
 
@@ -38,7 +38,7 @@ def import_export(
     dry_run: bool,
     replace: bool,
     say: Callable[[str], None],
-) -> Outcome:
+) -> ImportResult:
     """Import a file or folder into a corpus, telling what is understood before anything is written.
 
     Returns its dialogues, and what was set aside.
@@ -59,31 +59,31 @@ def import_export(
     export = read_export(source, options)
     redactor = _prepare(export, places, masks, merge_turns=merge_turns)
     if dry_run:
-        set_known_aside(export.outcome, places)
-        say(f"{summary(export, redactor)}\n\nDry run: nothing is written.")
-        return export.outcome
+        set_known_aside(export.result, places)
+        say(f"{import_summary(export, redactor)}\n\nDry run: nothing is written.")
+        return export.result
     with checkout_lock(root, f"import into {corpus}"):
         restore_data(root)
         require_own(places, replace=replace)
-        set_known_aside(export.outcome, places)
-        say(f"{summary(export, redactor)}\n")
-        kept = write_import(export.outcome, places)
+        set_known_aside(export.result, places)
+        say(f"{import_summary(export, redactor)}\n")
+        kept = write_import(export.result, places)
         add_data(root)
     if kept:
         say(f"The file that was there lies in {kept.relative_to(root)}")
-    if export.outcome.quarantine:
+    if export.result.quarantine:
         say(f"Why dialogues were quarantined: {places.quarantine.relative_to(root)}")
     say(f"Wrote {places.output.relative_to(root)}")
     say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`; or look at it without training:")
     say(f"      dial2vec index data/{corpus} --output first")
-    return export.outcome
+    return export.result
 
 
 def _prepare(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
     if merge_turns:
-        export.outcome.dialogues[:] = [dialogue.merged() for dialogue in export.outcome.dialogues]
+        export.result.dialogues[:] = [dialogue.merged() for dialogue in export.result.dialogues]
     if masks is None:
         return None
-    redactor = Redactor(export.outcome.speakers, names=masks.names, countries=masks.countries)
-    redact(export.outcome, redactor, name=places.name)
+    redactor = Redactor(export.result.speakers, names=masks.names, countries=masks.countries)
+    redact(export.result, redactor, name=places.name)
     return redactor

@@ -31,7 +31,7 @@ def test_csv_has_a_row_per_turn_with_nothing_lost():
 def test_csv_is_imported_as_the_same_dialogues(tmp_path):
     dialogues = dialogues_of(range(10))
     (tmp_path / "a.csv").write_text("".join(comma_separated(dialogues)), encoding="utf-8", newline="")
-    found = read_export(tmp_path / "a.csv", Options()).outcome.dialogues
+    found = read_export(tmp_path / "a.csv", Options()).result.dialogues
     assert [(one.dialogue_id, one.turns, one.labels) for one in found] == [
         (one.dialogue_id, one.turns, one.labels) for one in dialogues
     ]

@@ -13,7 +13,7 @@ def read(tmp_path, name, content, **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     export = read_export(path, Options(**options))
-    return export.outcome.dialogues, [(q.origin.line, q.dialogue_id, q.reason) for q in export.outcome.quarantine]
+    return export.result.dialogues, [(q.origin.line, q.dialogue_id, q.reason) for q in export.result.quarantine]
 
 
 def test_a_meeting_of_three_is_one_dialogue_of_three_speakers(tmp_path):
@@ -79,9 +79,9 @@ def test_a_mail_with_its_replies_is_the_first_turn_and_a_text_of_the_whole_is_no
 def test_blank_turns_are_counted_also_inside_records(tmp_path):
     turns = [{"role": "user", "content": "hi"}, {"role": "tool", "content": None}, {"role": "user", "content": " "}]
     (tmp_path / "e.jsonl").write_text(json.dumps({"id": 1, "messages": turns}))
-    assert read_export(tmp_path / "e.jsonl", Options()).outcome.blank == 2
+    assert read_export(tmp_path / "e.jsonl", Options()).result.blank == 2
     (tmp_path / "e.csv").write_text('id,transcript\n1,"Agent: hi\nUser:\nUser: you"\n')
-    assert read_export(tmp_path / "e.csv", Options()).outcome.blank == 1
+    assert read_export(tmp_path / "e.csv", Options()).result.blank == 1
 
 
 def test_turns_with_the_list_of_their_words_are_turns_and_no_dialogues(tmp_path):
@@ -123,7 +123,7 @@ def test_texts_that_were_encoded_twice_are_decoded_and_that_is_said(tmp_path):
     path = tmp_path / "e.json"
     path.write_text(text, encoding="utf-8")
     export = read_export(path, Options())
-    assert export.outcome.dialogues[0].turns[0] == Turn("Anna Müller", "Très bien 😀")
+    assert export.result.dialogues[0].turns[0] == Turn("Anna Müller", "Très bien 😀")
     assert "encoded twice" in export.descriptions[path].notes[-1]
     # One text that was not shows that the others only look so.
     dialogues, _ = read(tmp_path, "e.json", text.replace("ok", "déjà vu").encode())
@@ -135,12 +135,12 @@ def test_html_is_taken_out_of_texts_that_are_html_and_left_in_a_chat_about_it(tm
     path = tmp_path / "e.csv"
     path.write_text(rows)
     export = read_export(path, Options())
-    assert export.outcome.dialogues[0].turns == (Turn("a", "Hi & hello\nyou\nthere"), Turn("b", "1 < 2 > 0"))
-    assert export.outcome.blank == 1
+    assert export.result.dialogues[0].turns == (Turn("a", "Hi & hello\nyou\nthere"), Turn("b", "1 < 2 > 0"))
+    assert export.result.blank == 1
     assert any("are HTML" in note for note in export.descriptions[path].notes)
     path.write_text("call_id,speaker,text\n1,a,write <b>x</b>\n" + "1,b,ok &amp; so\n" * 3)
     export = read_export(path, Options())
-    assert [turn.text for turn in export.outcome.dialogues[0].turns[:2]] == ["write <b>x</b>", "ok &amp; so"]
+    assert [turn.text for turn in export.result.dialogues[0].turns[:2]] == ["write <b>x</b>", "ok &amp; so"]
     assert any("left as they are" in note for note in export.descriptions[path].notes)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dial2vec.data.importing import records
 from dial2vec.data.importing.encodings import Encoding
-from dial2vec.data.importing.records import BY_ID, JsonText, lists_of_objects, read_json, read_json_lines
+from dial2vec.data.importing.records import BY_ID, JsonText, lists_of_objects, read_json_lines, read_json_records
 from dial2vec.errors import CorpusError
 
 UTF8 = Encoding("utf-8", "UTF-8")
@@ -21,7 +21,7 @@ def write(tmp_path, content):
 
 def test_objects_of_a_list_come_one_by_one_with_their_lines(tmp_path):
     path = write(tmp_path, '[\n {"a": 1},\n\n {"a":\n 2}, [{"b": 3}], 4]\n')
-    assert [tuple(record) for record in read_json(path, UTF8, ())] == [
+    assert [tuple(record) for record in read_json_records(path, UTF8, ())] == [
         (2, {"a": 1}, ""),
         (4, {"a": 2}, ""),
         (5, {"turns": [{"b": 3}]}, ""),
@@ -35,13 +35,13 @@ def test_any_json_is_decoded_alike_however_it_is_cut_into_blocks(monkeypatch, tm
     values = [{"text": 'a "quoted" \\ 😀\n', "n": -1.5e10, "x": [True, None, {}]}, {"n": 123456789012345678901}]
     path = write(tmp_path, json.dumps({"meta": [1, 2], "data": {"items": values}}, indent=2))
     assert list(lists_of_objects(path, UTF8)) == [("data", "items")]
-    assert [record.values for record in read_json(path, UTF8, ("data", "items"))] == values
+    assert [record.values for record in read_json_records(path, UTF8, ("data", "items"))] == values
     assert JsonText(io.TextIOWrapper(io.BytesIO(b" 12345 ")), path).value() == 12345
 
 
 def test_keys_that_are_ids_become_the_ids(tmp_path):
     path = write(tmp_path, '{"c1": [{"text": "x"}], "c2": {"log": []}, "c3": 5}')
-    assert [tuple(record) for record in read_json(path, UTF8, BY_ID)] == [
+    assert [tuple(record) for record in read_json_records(path, UTF8, BY_ID)] == [
         (1, {"dialogue_id": "c1", "turns": [{"text": "x"}]}, ""),
         (1, {"dialogue_id": "c2", "log": []}, ""),
         (1, {}, "not a JSON object"),
@@ -55,7 +55,7 @@ def test_keys_that_are_ids_become_the_ids(tmp_path):
 def test_json_that_is_not_whole_is_refused_with_its_line(tmp_path, content):
     path = write(tmp_path, "\n" + content)
     with pytest.raises(CorpusError, match=r"e.json:2: not valid JSON \("):
-        list(read_json(path, UTF8, () if content.startswith("[") else None))
+        list(read_json_records(path, UTF8, () if content.startswith("[") else None))
 
 
 def test_lines_that_are_no_object_come_with_their_problem(tmp_path):

@@ -16,7 +16,7 @@ def read(tmp_path, name, content, **options):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     export = read_export(path, Options(**options))
-    return export.outcome.dialogues, [(q.origin.line, q.dialogue_id, q.reason) for q in export.outcome.quarantine]
+    return export.result.dialogues, [(q.origin.line, q.dialogue_id, q.reason) for q in export.result.quarantine]
 
 
 def test_rows_are_grouped_and_put_in_order_wherever_they_stand(tmp_path):
@@ -102,11 +102,11 @@ def test_one_broken_row_quarantines_its_dialogue_whole(tmp_path):
 def test_names_in_quarantined_dialogues_are_known_to_the_masks(tmp_path):
     rows = tmp_path / "e.csv"
     rows.write_text("call_id,speaker,text\nc1,,x\nc1,Dan,y\nc2,Eve,z\n")
-    assert list(read_export(rows, Options()).outcome.speakers) == ["Dan", "Eve"]
+    assert list(read_export(rows, Options()).result.speakers) == ["Dan", "Eve"]
     turns = [{"speaker": "", "text": "x"}, {"speaker": "Dan", "text": "y"}]
     records = tmp_path / "e.jsonl"
     records.write_text(json.dumps({"id": 1, "turns": turns}))
-    assert list(read_export(records, Options()).outcome.speakers) == ["Dan"]
+    assert list(read_export(records, Options()).result.speakers) == ["Dan"]
 
 
 CHAT = {"id": 7, "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": [{"text": "yo"}]}]}
@@ -164,9 +164,9 @@ def test_parquet_is_read_by_rows_and_by_records(tmp_path):
     )
     rows.to_parquet(tmp_path / "rows.parquet")
     pd.DataFrame([CHAT | {"messages": [{"role": "a", "content": "x"}]}]).to_parquet(tmp_path / "chats.pq")
-    [found] = read_export(tmp_path / "rows.parquet", Options()).outcome.dialogues
+    [found] = read_export(tmp_path / "rows.parquet", Options()).result.dialogues
     assert found == Dialogue("1", (Turn("b", "z"), Turn("a", "x y")))
-    [found] = read_export(tmp_path / "chats.pq", Options()).outcome.dialogues
+    [found] = read_export(tmp_path / "chats.pq", Options()).result.dialogues
     assert found == Dialogue("7", (Turn("a", "x"),))
     cut = (tmp_path / "rows.parquet").read_bytes()[:-20]
     with pytest.raises(CorpusError, match="expected a whole Parquet file"):
@@ -176,7 +176,7 @@ def test_parquet_is_read_by_rows_and_by_records(tmp_path):
 def test_a_table_without_ids_is_one_dialogue_and_that_is_said(tmp_path):
     (tmp_path / "talk.csv").write_text("speaker,text\nagent,hello there\nuser,hi you\n")
     export = read_export(tmp_path / "talk.csv", Options())
-    assert [dialogue.dialogue_id for dialogue in export.outcome.dialogues] == ["talk"]
+    assert [dialogue.dialogue_id for dialogue in export.result.dialogues] == ["talk"]
     assert "the whole file is one dialogue" in export.descriptions[tmp_path / "talk.csv"].notes[0]
 
 
@@ -198,10 +198,10 @@ def test_a_folder_is_read_as_one_and_a_file_that_cannot_be_read_is_said(tmp_path
     (folder / "notes.docx").write_text("")
     (folder / ".hidden.csv").write_text("")
     export = read_export(folder, Options())
-    assert [dialogue.dialogue_id for dialogue in export.outcome.dialogues] == ["a", "b"]
-    assert [record.origin for record in export.outcome.quarantine] == [(str(folder / "c.csv"), 0)]
+    assert [dialogue.dialogue_id for dialogue in export.result.dialogues] == ["a", "b"]
+    assert [record.origin for record in export.result.quarantine] == [(str(folder / "c.csv"), 0)]
     assert [path.name for path in export.skipped] == ["notes.docx"]
-    assert list(export.outcome.speakers) == ["Agent", "Customer", "Anna"]
+    assert list(export.result.speakers) == ["Agent", "Customer", "Anna"]
 
 
 def thread(*rows):
@@ -216,14 +216,14 @@ def test_a_folder_is_read_with_those_in_it_and_a_thread_goes_on_in_the_next_file
     (tmp_path / "users.json").write_text(json.dumps([{"id": "U1", "name": "anna", "real_name": "Anna Lee"}]))
     (tmp_path / "general" / "1.json").write_text(thread(("U1", "hey", "17.1"), ("U2", "yo", "17.3")))
     (tmp_path / "general" / "2.json").write_text(thread(("U1", "late", "17.2"), ("U2", "yo", "17.3")))
-    outcome = read_export(tmp_path, Options()).outcome
-    assert [dialogue.dialogue_id for dialogue in outcome.dialogues] == ["general/notes", "17.1", "random/notes"]
-    assert outcome.dialogues[1].turns == (Turn("U1", "hey"), Turn("U1", "late"), Turn("U2", "yo"))
-    assert outcome.repeated == 1
-    assert [record.origin for record in outcome.quarantine] == [(str(tmp_path / "users.json"), 0)]
+    result = read_export(tmp_path, Options()).result
+    assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["general/notes", "17.1", "random/notes"]
+    assert result.dialogues[1].turns == (Turn("U1", "hey"), Turn("U1", "late"), Turn("U2", "yo"))
+    assert result.repeated == 1
+    assert [record.origin for record in result.quarantine] == [(str(tmp_path / "users.json"), 0)]
     (tmp_path / "general" / "2.json").write_text(thread(("U1", "late", "17.2"), ("", "who?", "17.3")))
-    outcome = read_export(tmp_path, Options()).outcome
-    assert [(record.dialogue_id, record.reason) for record in outcome.quarantine if record.dialogue_id] == [
+    result = read_export(tmp_path, Options()).result
+    assert [(record.dialogue_id, record.reason) for record in result.quarantine if record.dialogue_id] == [
         ("17.1", "the speaker is blank")
     ]
 
@@ -231,9 +231,9 @@ def test_a_folder_is_read_with_those_in_it_and_a_thread_goes_on_in_the_next_file
 def test_rows_of_one_id_in_two_files_are_one_dialogue_only_where_times_tell_their_order(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.csv").write_text(f"call_id,speaker,text\n1,x,word {name}\n1,y,word\n")
-    outcome = read_export(tmp_path, Options()).outcome
-    assert [turn.text for turn in outcome.dialogues[0].turns] == ["word a", "word"]
-    assert [record.reason for record in outcome.quarantine] == ["the id came before in a.csv"]
+    result = read_export(tmp_path, Options()).result
+    assert [turn.text for turn in result.dialogues[0].turns] == ["word a", "word"]
+    assert [record.reason for record in result.quarantine] == ["the id came before in a.csv"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.redaction import Redactor, passes_luhn, redact
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import CorpusError
@@ -80,9 +80,9 @@ def test_speakers_get_numbers_that_no_role_has_and_keep_them():
     assert tuple(map(redactor.speaker, names)) == expected
 
 
-def test_nothing_of_a_person_is_left_in_an_outcome():
+def test_nothing_of_a_person_is_left_in_an_import():
     turns = (Turn("Anna Lee", "I am anna, a@b.org"), Turn("agent", "Hi Anna"))
-    outcome = Outcome(
+    result = ImportResult(
         dialogues=[
             Dialogue("+14155552671", turns, ("Anna's", "cards")),
             Dialogue("calls-1", (Turn("agent", "Lee?"),)),
@@ -91,16 +91,16 @@ def test_nothing_of_a_person_is_left_in_an_outcome():
         quarantine=[Quarantined(Origin("f", 1), "a@b.org", "found 'Anna Lee'")],
         speakers=dict.fromkeys(["Anna Lee", "agent"]),
     )
-    redactor = Redactor(outcome.speakers)
-    redact(outcome, redactor, name="calls")
-    assert outcome.dialogues == [
+    redactor = Redactor(result.speakers)
+    redact(result, redactor, name="calls")
+    assert result.dialogues == [
         Dialogue(
             "calls-2", (Turn("speaker 1", "I am [NAME], [EMAIL]"), Turn("agent", "Hi [NAME]")), ("[NAME]'s", "cards")
         ),
         Dialogue("calls-1", (Turn("agent", "[NAME]?"),)),
         Dialogue("4155552671", (Turn("agent", "Hi [NAME]"),)),
     ]
-    assert outcome.quarantine == [Quarantined(Origin("f", 1), "[EMAIL]", "found '[NAME]'")]
+    assert result.quarantine == [Quarantined(Origin("f", 1), "[EMAIL]", "found '[NAME]'")]
     assert redactor.counts == {"NAME": 6, "EMAIL": 2}
     assert "2 [EMAIL], 6 [NAME]; speakers with a number for a name: 1" in redactor.report()
 

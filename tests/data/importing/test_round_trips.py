@@ -50,9 +50,9 @@ def frame(dialogues):
 
 def read(path, **options):
     named = {"labels": ("label",)} if "turns" not in options else {}
-    outcome = read_export(path, Options(**(named | options))).outcome
-    assert outcome.quarantine == []
-    return sorted(outcome.dialogues, key=lambda dialogue: dialogue.dialogue_id)
+    result = read_export(path, Options(**(named | options))).result
+    assert result.quarantine == []
+    return sorted(result.dialogues, key=lambda dialogue: dialogue.dialogue_id)
 
 
 def by_id(dialogues, *, date="2023-11-14T22:13:20+00:00"):
@@ -123,15 +123,15 @@ def test_under_random_damage_every_dialogue_is_used_or_quarantined_and_none_twic
         data[at : at + rng.randint(0, 1)] = rng.choice([b'"', b",", b"\n", b"\xff", b"\0", b"}", b""])
     path.write_bytes(data)
     try:
-        outcome = read_export(path, Options()).outcome
+        result = read_export(path, Options()).result
     except CorpusError:
         return
-    used = [dialogue.dialogue_id for dialogue in outcome.dialogues]
-    refused = [record.dialogue_id for record in outcome.quarantine if record.dialogue_id]
+    used = [dialogue.dialogue_id for dialogue in result.dialogues]
+    refused = [record.dialogue_id for record in result.quarantine if record.dialogue_id]
     assert len(used) == len(set(used))
     # Of two records with one id the first counts; rows of one id are one dialogue.
     assert form == "jsonl" or not set(used) & set(refused)
     gone = {name for name in ids if name not in used and name not in refused}
     # An id is gone only where its line cannot be read: an entry without it is there, but where two lines became one.
-    without = [name for name in (*used, *(record.dialogue_id for record in outcome.quarantine)) if name not in ids]
+    without = [name for name in (*used, *(record.dialogue_id for record in result.quarantine)) if name not in ids]
     assert len(gone) <= len(without) + changes

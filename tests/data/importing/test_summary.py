@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.summary import summary
+from dial2vec.data.importing.summary import import_summary
 
 
 def shown(path):
-    return summary(read_export(path, Options()), None)
+    return import_summary(read_export(path, Options()), None)
 
 
 def test_files_of_a_folder_that_are_read_alike_are_described_once(tmp_path):

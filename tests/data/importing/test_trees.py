@@ -30,8 +30,8 @@ def test_a_tree_of_messages_is_read_along_its_current_branch(tmp_path, at_the_to
     found = [{"title": "Poem", "mapping": TREE, "current_node": "old", "id": "c-1"}]
     path.write_text(json.dumps(found if at_the_top else {"conversations": found}))
     export = read_export(path, Options())
-    assert export.outcome.dialogues == [Dialogue("c-1", (Turn("user", "Write a poem"), Turn("assistant", "Roses")))]
-    assert export.outcome.blank == 1
+    assert export.result.dialogues == [Dialogue("c-1", (Turn("user", "Write a poem"), Turn("assistant", "Roses")))]
+    assert export.result.blank == 1
     assert (
         "on other branches of a conversation, such as edited ones, are left out: 1"
         in export.descriptions[path].notes[-1]

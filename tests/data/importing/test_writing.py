@@ -7,16 +7,18 @@ from dataclasses import replace
 import pytest
 
 from dial2vec.data.corpora.transcripts import Transcripts
-from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
 from dial2vec.dialogue import Dialogue, Origin, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.pipeline.dvc import add_data
 
 
-def outcome(*names):
+def result(*names):
     turns = (Turn("agent", "Hello"), Turn("caller", "Hi"))
-    return Outcome([Dialogue(name, turns, origin=Origin("calls.csv", at)) for at, name in enumerate(names, start=2)])
+    return ImportResult(
+        [Dialogue(name, turns, origin=Origin("calls.csv", at)) for at, name in enumerate(names, start=2)]
+    )
 
 
 def ids(places):
@@ -32,7 +34,7 @@ def places(tmp_path):
 
 def imported(places, *names, replace=False):
     require_own(places, replace=replace)
-    found = outcome(*names)
+    found = result(*names)
     set_known_aside(found, places)
     return write_import(found, places)
 
@@ -56,7 +58,7 @@ def test_ids_of_another_file_are_quarantined_and_named(tmp_path, places):
         "dialogue_id": "b",
         "reason": "the id is in january.jsonl already",
     }
-    found = outcome("x", "x")
+    found = result("x", "x")
     set_known_aside(found, other)
     assert [record.reason for record in found.quarantine] == ["the id came before in calls.csv"]
 
@@ -65,7 +67,7 @@ def test_ids_of_another_file_are_quarantined_and_named(tmp_path, places):
 def test_a_file_that_this_exports_import_did_not_write_is_replaced_only_when_asked_and_kept(tmp_path, places, how):
     if how == "by hand":
         places.output.parent.mkdir(parents=True)
-        places.output.write_text(json.dumps(outcome("a").dialogues[0].to_record()))
+        places.output.write_text(json.dumps(result("a").dialogues[0].to_record()))
     elif how == "changed":
         imported(places, "a")
         places.output.write_text(places.output.read_text() + " ")

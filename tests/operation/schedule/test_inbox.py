@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.dialogue import Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox
@@ -27,11 +27,11 @@ def imported(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     """(corpus, name) of what was imported; a file that holds "bad" cannot be."""
     calls: list[tuple[str, str]] = []
 
-    def import_export(root: Path, source: Path, *, corpus: str, **options: object) -> Outcome:
+    def import_export(root: Path, source: Path, *, corpus: str, **options: object) -> ImportResult:
         if source.read_text() == "bad":
             raise CorpusError("no dialogue of it can be used.")
         calls.append((corpus, source.name))
-        return Outcome(quarantine=[Quarantined(Origin(source.name, 1), "c-1", "its id is known")])
+        return ImportResult(quarantine=[Quarantined(Origin(source.name, 1), "c-1", "its id is known")])
 
     monkeypatch.setattr(inbox, "import_export", import_export)
     monkeypatch.setattr(inbox, "rehearse", lambda *a, **k: "")
@@ -227,7 +227,7 @@ def test_a_file_that_grows_while_it_is_read_waits_for_the_next_time(tmp_path, im
     put(tmp_path / "inbox" / "calls", "export.csv")
     import_export = inbox.import_export
 
-    def growing(root: Path, source: Path, **options: Any) -> Outcome:
+    def growing(root: Path, source: Path, **options: Any) -> ImportResult:
         outcome = import_export(root, source, **options)
         source.write_text("ab")
         return outcome
@@ -337,7 +337,7 @@ def test_a_long_name_that_an_earlier_version_took_does_not_stop_the_next_one(tmp
 def test_an_error_that_nobody_foresaw_refuses_its_file_alone(tmp_path, imported, monkeypatch, fault):
     import_export = inbox.import_export
 
-    def failing(root: Path, source: Path, **options: Any) -> Outcome:
+    def failing(root: Path, source: Path, **options: Any) -> ImportResult:
         if source.name.startswith("odd"):
             raise fault
         return import_export(root, source, **options)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dial2vec.data.importing.cells import as_name, as_text, as_turn_list
+from dial2vec.data.importing.cells import as_name, as_turn_list, cell_text
 from dial2vec.data.importing.columns import Columns
 from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.markup import without_html
@@ -52,7 +52,7 @@ Groups = dict[str, Group]
 
 
 @dataclass
-class Outcome:
+class ImportResult:
     """What came of an export: every dialogue in it is in one of the two lists.
 
     :param dialogues: those that can be used.
@@ -103,11 +103,11 @@ class Outcome:
             self.dialogues.append(dialogue)
 
 
-def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> Groups:
+def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, result: ImportResult) -> Groups:
     """Group rows by their dialogues, wherever in the file the rows of one stand.
 
     :param name: id of the only dialogue where no column has one; begins the ids of rows that are dialogues.
-    :param outcome: takes what belongs to no dialogue.
+    :param result: takes what belongs to no dialogue.
     """
     groups: Groups = {}
     # Numbers of turns may begin anew in each file, times do not.
@@ -115,16 +115,16 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     # The same few names and labels stand in very many rows.
     known: dict[str, str] = {}
     for number, record in enumerate(records, start=1):
-        outcome.rows += 1
+        result.rows += 1
         alone = f"{name}-{number}" if columns.answer else name
         dialogue_id = _id(record, columns) if columns.dialogue_id else alone
         if not dialogue_id:
             reason = record.problem or "the dialogue's id is blank"
-            outcome.refuse(source, record.line, "", reason)
+            result.refuse(source, record.line, "", reason)
             continue
         group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable))
         if not record.problem and (speaker := columns.speaker_of(record.values)):
-            outcome.speakers.setdefault(known.setdefault(speaker, speaker))
+            result.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault:
             continue
         reason = record.problem or _add(group, record, columns, known)
@@ -157,11 +157,11 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) 
 
 
 def _text(values: dict[str, Any], name: str | None, columns: Columns) -> str:
-    text = as_text(values.get(name or ""))
+    text = cell_text(values.get(name or ""))
     return (without_html(text) if columns.html else text).strip()
 
 
-def merge(groups: Groups, more: Groups, outcome: Outcome) -> None:
+def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
     """Add the rows of another file of a folder: one conversation may go on there, as a Slack thread on the next day.
 
     A row that stands in both files counts once. Where no time says which row is which, the second dialogue of an id is
@@ -172,47 +172,47 @@ def merge(groups: Groups, more: Groups, outcome: Outcome) -> None:
         if there is group:
             continue
         if not (there.mergeable and group.mergeable):
-            outcome.refuse(*group.first, name, f"the id came before in {Path(there.first.source).name}")
+            result.refuse(*group.first, name, f"the id came before in {Path(there.first.source).name}")
             continue
         before = {row[1:] for row in there.rows}
         new = [row for row in group.rows if not row.time or row[1:] not in before]
-        outcome.repeated += len(group.rows) - len(new)
+        result.repeated += len(group.rows) - len(new)
         there.rows += new
         there.labels |= group.labels
         there.fault = there.fault or group.fault
 
 
-def from_rows(groups: Groups, outcome: Outcome) -> None:
+def from_rows(groups: Groups, result: ImportResult) -> None:
     """Turn grouped rows into dialogues; the groups are used up, so that nothing is in memory twice."""
     day_first = is_day_first([row.time for group in groups.values() for row in group.rows])
     for dialogue_id in list(groups):
-        _finish(dialogue_id, groups.pop(dialogue_id), day_first, outcome)
+        _finish(dialogue_id, groups.pop(dialogue_id), day_first, result)
 
 
-def _finish(dialogue_id: str, group: Group, day_first: bool, outcome: Outcome) -> None:
+def _finish(dialogue_id: str, group: Group, day_first: bool, result: ImportResult) -> None:
     if group.fault:
-        outcome.refuse(*group.fault[0], dialogue_id, group.fault[1])
+        result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
     rows = [row for row in group.rows if row.text]
-    outcome.blank += len(group.rows) - len(rows)
+    result.blank += len(group.rows) - len(rows)
     sequence = order([row.time for row in rows], day_first=day_first)
     if sequence is None:
-        outcome.refuse(*group.first, dialogue_id, UNORDERED)
+        result.refuse(*group.first, dialogue_id, UNORDERED)
         return
     turns = (Turn(rows[at].speaker, rows[at].text) for at in sequence)
     date = first_date([row.time for row in rows], day_first=day_first)
-    outcome.accept(*group.first, dialogue_id, turns, group.labels, date=date)
+    result.accept(*group.first, dialogue_id, turns, group.labels, date=date)
 
 
-def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, outcome: Outcome) -> None:
+def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, result: ImportResult) -> None:
     """Turn records that hold a whole dialogue each into dialogues.
 
     :param name: begins the ids where no column has any: `name-1`, `name-2`, ...
-    :param outcome: is added to.
+    :param result: is added to.
     """
     seen: dict[str, int] = {}
     for number, record in enumerate(records, start=1):
-        outcome.rows += 1
+        result.rows += 1
         dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank")
@@ -223,12 +223,12 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         if not reason and dialogue_id in seen:
             reason = f"the id came before on line {seen[dialogue_id]}"
         if reason:
-            outcome.speakers.update(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
-            outcome.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
+            result.speakers.update(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+            result.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
             continue
         seen[dialogue_id] = record.line
-        outcome.blank += blank
-        outcome.accept(source, record.line, dialogue_id, turns, labels, date=_date(record.values, columns))
+        result.blank += blank
+        result.accept(source, record.line, dialogue_id, turns, labels, date=_date(record.values, columns))
 
 
 def _date(values: dict[str, Any], columns: Columns) -> str | None:
@@ -282,17 +282,17 @@ def _rows(found: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str
     return rows, fault
 
 
-def from_scripts(scripts: Iterator[Script], *, source: str, name: str, outcome: Outcome) -> int:
+def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: ImportResult) -> int:
     """Turn transcripts in lines of text into dialogues.
 
     :param name: id of the only dialogue; begins the ids of several that have no heading.
-    :param outcome: is added to.
+    :param result: is added to.
     :returns: the number of lines that belong to no turn.
     """
     found = list(scripts)
     seen: set[str] = set()
     for number, script in enumerate(found, start=1):
-        outcome.rows += 1
+        result.rows += 1
         turns = script.said()
         dialogue_id = script.name or (name if len(found) == 1 else f"{name}-{number}")
         reason = script.problem or ("" if turns else "no line names a speaker, as in `Speaker: text`")
@@ -300,9 +300,9 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, outcome: 
             reason = "the id came before in this file"
         seen.add(dialogue_id)
         if reason:
-            outcome.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
-            outcome.refuse(source, script.line, dialogue_id, reason)
+            result.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
+            result.refuse(source, script.line, dialogue_id, reason)
             continue
-        outcome.blank += len(script.turns) - len(turns)
-        outcome.accept(source, script.line, dialogue_id, turns, ())
+        result.blank += len(script.turns) - len(turns)
+        result.accept(source, script.line, dialogue_id, turns, ())
     return sum(script.aside for script in found)

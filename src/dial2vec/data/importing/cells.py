@@ -16,7 +16,7 @@ TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text
 DEPTH = 8
 
 
-def as_text(value: Any, *, depth: int = DEPTH) -> str:
+def cell_text(value: Any, *, depth: int = DEPTH) -> str:
     """Return what a value says: a string as it is, a number in digits, an object's or a list's texts joined.
 
     :param depth: levels of nesting that are looked into; what lies deeper is no text.
@@ -35,8 +35,8 @@ def as_text(value: Any, *, depth: int = DEPTH) -> str:
 
 def _inner(value: Any, depth: int) -> str:
     if isinstance(value, dict):
-        return next((as_text(value[key], depth=depth) for key in TEXT_KEYS if value.get(key)), "")
-    return "\n".join(text for item in value if (text := as_text(item, depth=depth)))
+        return next((cell_text(value[key], depth=depth) for key in TEXT_KEYS if value.get(key)), "")
+    return "\n".join(text for item in value if (text := cell_text(item, depth=depth)))
 
 
 def _digits(value: Any) -> str:
@@ -53,7 +53,7 @@ def as_name(value: Any) -> str:
         value = next((value[key] for key in NAME_KEYS if value.get(key)), "")
     if isinstance(value, dict | list):
         return ""
-    return as_text(value).strip()
+    return cell_text(value).strip()
 
 
 def as_labels(value: Any, *, several: bool) -> list[str]:
@@ -67,7 +67,7 @@ def as_labels(value: Any, *, several: bool) -> list[str]:
         value = unpacked(value)
     if isinstance(value, list | tuple):
         return [name for name in map(as_name, value) if name]
-    text = as_text(value).strip()
+    text = cell_text(value).strip()
     separator = next((mark for mark in ";|," if several and mark in text), None)
     return [part.strip() for part in text.split(separator) if part.strip()] if separator else [text] if text else []
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing import evidence
-from dial2vec.data.importing.cells import as_labels, as_name, as_text, as_turn_list
+from dial2vec.data.importing.cells import as_labels, as_name, as_turn_list, cell_text
 from dial2vec.data.importing.evidence import Values
 from dial2vec.data.importing.exchanges import find_exchange
 from dial2vec.data.importing.markup import ENTITY, are_html, is_html
 from dial2vec.data.importing.names import by_name, plain
-from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, says_again
 from dial2vec.errors import CorpusError, did_you_mean
@@ -28,36 +28,26 @@ ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialo
 NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
 
-@dataclass(frozen=True, slots=True)
-class Columns:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns(NamedColumns):
     """What the columns of an export mean.
 
-    :param dialogue_id: None when there is none: a file of turns is one dialogue, records are numbered.
-    :param other_id: taken where the id is blank: a Slack message outside any thread has a `ts` only.
-    :param speaker: of the rows, or of the turns of a record; None for turns written as `Speaker: text` lines, and where
-        there is an answer.
-    :param other_speakers: taken where the speaker is blank, the first that is not.
-    :param text: likewise.
-    :param answer: what a bot answers in a row whose `text` is the user's.
-    :param time: column that puts turns in order, likewise.
-    :param day: column of the dates where `time` has clocks only.
-    :param labels: of the rows, or of the record.
-    :param turns: column with a whole dialogue per record; None for one row per turn.
-    :param opening: column with an object that is the first turn, beside those in `turns`; `ITSELF` for the record.
-    :param html: whether the texts are HTML.
-    :param notes: sentences for the summary.
+    Without `dialogue_id` a file of turns is one dialogue, and records are numbered. Without `speaker` the turns are
+    `Speaker: text` lines, or the row has an `answer`.
+
+    :param other_id: Column used if the id is blank: a Slack message outside any thread has only a `ts`.
+    :param other_speakers: Columns used if the speaker is blank; the first filled one counts.
+    :param answer: Column of a bot's answer to the user's `text` in the same row.
+    :param day: Column of dates if `time` holds only clock times.
+    :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
+    :param html: True if the texts are HTML.
+    :param notes: Sentences for the summary.
     """
 
-    dialogue_id: str | None = None
     other_id: str | None = None
-    speaker: str | None = None
     other_speakers: tuple[str, ...] = ()
-    text: str | None = None
     answer: str | None = None
-    time: str | None = None
     day: str | None = None
-    labels: tuple[str, ...] = ()
-    turns: str | None = None
     opening: str | None = None
     html: bool = False
     notes: tuple[str, ...] = ()
@@ -174,7 +164,7 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     # Beside a speaker only a column that is called so: a message may be a form of `Name: Anna` lines.
     whole = [name for name in names if not by_name("speaker", names) or by_name("turns", [name])]
     scripts = [name for name in whole if options.text in (None, name)]
-    return next((name for name in scripts if mostly(name, lambda value: is_script(as_text(value)))), None)
+    return next((name for name in scripts if mostly(name, lambda value: is_script(cell_text(value)))), None)
 
 
 def _of_records(sample: Values, names: list[str], turns: str, options: Options, path: Path) -> Columns:
@@ -198,7 +188,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     if not text or not speaker:
         raise _not_told("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
-    whole = all(says_again(values.get(turns), as_text(values.get(text))) for values in sample)
+    whole = all(says_again(values.get(turns), cell_text(values.get(text))) for values in sample)
     if not whole and _opens(sample, ITSELF, speaker, text):
         opening = ITSELF
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
@@ -220,7 +210,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
 
 
 def _says_more(values: dict[str, Any], name: str, turns: str) -> bool:
-    return holds_turns(values.get(name)) and not says_again(values[name], as_text(values.get(turns)))
+    return holds_turns(values.get(name)) and not says_again(values[name], cell_text(values.get(turns)))
 
 
 def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
@@ -258,7 +248,9 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     if not text or not (speaker or answer):
         raise _not_told("text" if not text else "speaker", names, path, "the rows")
     day = None if options.time else evidence.day_column(sample, left, time)
-    columns = Columns(dialogue_id, None, speaker, (), text, answer, time, day, labels)
+    columns = Columns(
+        dialogue_id=dialogue_id, speaker=speaker, text=text, answer=answer, time=time, day=day, labels=labels
+    )
     return _finished(columns, sample, names, left, options)
 
 
@@ -306,7 +298,7 @@ def _order_note(groups: Sequence[Values], time: str | None) -> tuple[str, ...]:
 
 def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
     """Tell whether texts are HTML, and what the summary is to say of that."""
-    texts = [as_text(values.get(text)) for values in sample]
+    texts = [cell_text(values.get(text)) for values in sample]
     if are_html(texts):
         return True, ("its texts are HTML: tags are taken out, line breaks and signs such as &amp; put in their place",)
     marked = any(is_html(said) or ENTITY.search(said) for said in texts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from dial2vec.data.importing.cells import as_name, as_text
+from dial2vec.data.importing.cells import as_name, cell_text
 from dial2vec.data.importing.exchanges import WORDY, is_answer, words_per_cell
 from dial2vec.data.importing.names import NAMES, by_name, is_index, plain
 
@@ -20,7 +20,7 @@ BOTS = ("bot_name", "bot_id")
 
 def cells(sample: Values, name: str) -> list[str]:
     """Return the cells of a column that are not blank."""
-    return [text for values in sample if (text := as_name(values.get(name)) or as_text(values.get(name)).strip())]
+    return [text for values in sample if (text := as_name(values.get(name)) or cell_text(values.get(name)).strip())]
 
 
 def filled(sample: Values, name: str) -> bool:
@@ -132,7 +132,7 @@ def alternating(sample: Values, names: list[str], dialogue_id: str | None) -> st
 
 def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:
     """Return the columns that name who speaks where the speaker's is blank, as Slack does for bots."""
-    blank = [values for values in sample if as_text(values.get(text)).strip() and not as_name(values.get(speaker))]
+    blank = [values for values in sample if cell_text(values.get(text)).strip() and not as_name(values.get(speaker))]
     known = [name for wanted in (*NAMES["speaker"], *BOTS) for name in names if plain(name) == wanted]
     return tuple(name for name in known if filled(blank, name))
 

@@ -91,7 +91,7 @@ def _is_object(line: str) -> bool:
 
 
 def find_list(path: Path, encoding: Encoding, options: Options) -> tuple[str, ...] | None:
-    """Return the keys that lead to the dialogues, or the turns, in a JSON file, as `read_json` takes them.
+    """Return the keys that lead to the dialogues, or the turns, in a JSON file, as `read_json_records` takes them.
 
     :param options: a list that holds the columns named there goes before any guess.
     :raises CorpusError: when the text is no JSON.

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
 
-from dial2vec.data.importing.assembling import Groups, Outcome, from_records, from_rows, from_scripts, group_rows, merge
+from dial2vec.data.importing.assembling import (
+    Groups,
+    ImportResult,
+    from_records,
+    from_rows,
+    from_scripts,
+    group_rows,
+    merge,
+)
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns
 from dial2vec.data.importing.encodings import Encoding, find_encoding
@@ -15,7 +23,7 @@ from dial2vec.data.importing.formats import ENDINGS, ending, find_format, find_l
 from dial2vec.data.importing.mending import Mending
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.plain_text import read_plain_text
-from dial2vec.data.importing.records import Record, read_json, read_json_lines
+from dial2vec.data.importing.records import Record, read_json_lines, read_json_records
 from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
@@ -51,13 +59,13 @@ class Export:
 
     :param source: the file or folder.
     :param descriptions: of each file.
-    :param outcome: its dialogues, and what cannot be used.
+    :param result: its dialogues, and what cannot be used.
     :param skipped: files of a folder that have no known ending.
     """
 
     source: Path
     descriptions: dict[Path, Description] = field(default_factory=dict)
-    outcome: Outcome = field(default_factory=Outcome)
+    result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
 
 
@@ -71,8 +79,8 @@ def read_export(source: Path, options: Options) -> Export:
     export = Export(source)
     if not source.is_dir():
         groups: Groups = {}
-        export.descriptions[source] = _read_file(source, options, export.outcome, groups, stem(source))
-        from_rows(groups, export.outcome)
+        export.descriptions[source] = _read_file(source, options, export.result, groups, stem(source))
+        from_rows(groups, export.result)
         return export
     there = sorted(path for path in source.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(source)))
     files = [path for path in there if ending(path) in ENDINGS]
@@ -96,38 +104,38 @@ def _is_hidden(path: Path) -> bool:
 
 def _read_folder(files: list[Path], options: Options, export: Export) -> list[CorpusError]:
     """Read the files of one folder, whose rows of one dialogue belong together; return why some cannot be read."""
-    whole = export.outcome
+    whole = export.result
     groups: Groups = {}
     errors = []
     for path in files:
-        outcome, found = Outcome(speakers=whole.speakers), Groups()
+        result, found = ImportResult(speakers=whole.speakers), Groups()
         folder = path.parent.relative_to(export.source)
         try:
-            export.descriptions[path] = _read_file(path, options, outcome, found, str(folder / stem(path)))
+            export.descriptions[path] = _read_file(path, options, result, found, str(folder / stem(path)))
         except CorpusError as error:
             whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
             errors.append(error)
             continue
-        whole.rows += outcome.rows
-        whole.blank += outcome.blank
-        whole.dialogues += outcome.dialogues
-        whole.quarantine += outcome.quarantine
+        whole.rows += result.rows
+        whole.blank += result.blank
+        whole.dialogues += result.dialogues
+        whole.quarantine += result.quarantine
         merge(groups, found, whole)
     from_rows(groups, whole)
     return errors
 
 
-def _read_file(path: Path, options: Options, outcome: Outcome, groups: Groups, name: str) -> Description:
-    """Read one file: its dialogues into the outcome, its rows into the groups.
+def _read_file(path: Path, options: Options, result: ImportResult, groups: Groups, name: str) -> Description:
+    """Read one file: its dialogues into the result, its rows into the groups.
 
     :param name: begins the ids of dialogues that have none.
     """
     if options.format == "parquet" or (options.format is None and is_parquet(path)):
-        return _read_records(path, read_parquet(path), options, outcome, groups, Description("parquet"), name)
+        return _read_records(path, read_parquet(path), options, result, groups, Description("parquet"), name)
     encoding = find_encoding(path, given=options.encoding)
     form = options.format or find_format(path, encoding)
     if form in ("text", "vtt", "srt"):
-        return _read_scripts(path, encoding, form, options, outcome, name)
+        return _read_scripts(path, encoding, form, options, result, name)
     delimiter = ""
     if form in ("csv", "tsv"):
         delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
@@ -135,13 +143,13 @@ def _read_file(path: Path, options: Options, outcome: Outcome, groups: Groups, n
     elif form == "jsonl":
         records = read_json_lines(path, encoding)
     else:
-        records = read_json(path, encoding, find_list(path, encoding, options))
+        records = read_json_records(path, encoding, find_list(path, encoding, options))
     description = Description(form, str(encoding), DELIMITERS.get(delimiter, repr(delimiter) if delimiter else ""))
-    return _read_records(path, records, options, outcome, groups, description, name)
+    return _read_records(path, records, options, result, groups, description, name)
 
 
 def _read_scripts(
-    path: Path, encoding: Encoding, form: str, options: Options, outcome: Outcome, name: str
+    path: Path, encoding: Encoding, form: str, options: Options, result: ImportResult, name: str
 ) -> Description:
     if options.named:
         raise CorpusError(
@@ -149,7 +157,7 @@ def _read_scripts(
             "Leave it out, or say by --format what the file is."
         )
     scripts = read_plain_text(path, encoding) if form == "text" else iter([read_captions(path, encoding)])
-    aside = from_scripts(scripts, source=str(path), name=name, outcome=outcome)
+    aside = from_scripts(scripts, source=str(path), name=name, result=result)
     notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {aside}",)
     return Description(form, str(encoding), notes=notes if aside else ())
 
@@ -158,7 +166,7 @@ def _read_records(
     path: Path,
     records: Iterator[Record],
     options: Options,
-    outcome: Outcome,
+    result: ImportResult,
     groups: Groups,
     description: Description,
     name: str,
@@ -175,9 +183,9 @@ def _read_records(
     columns = find_columns(usable, options, path)
     every = counted(chain(sample, rest), "rows")
     if columns.turns:
-        from_records(every, columns, source=str(path), name=name, outcome=outcome)
+        from_records(every, columns, source=str(path), name=name, result=result)
     else:
-        groups.update(group_rows(every, columns, source=str(path), name=name, outcome=outcome))
+        groups.update(group_rows(every, columns, source=str(path), name=name, result=result))
     names = dict.fromkeys(name for values in usable for name in values)
     inside = columns.meanings
     unused = tuple(name for name in names if name not in inside)

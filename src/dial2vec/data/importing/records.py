@@ -161,7 +161,7 @@ class JsonText:
         )
 
 
-def read_json(path: Path, encoding: Encoding, under: tuple[str, ...] | None) -> Iterator[Record]:
+def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | None) -> Iterator[Record]:
     """Yield the objects of a JSON file.
 
     :param under: keys that lead to the list, or to one object that is the only record; an empty tuple for a list at

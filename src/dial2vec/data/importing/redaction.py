@@ -15,7 +15,7 @@ from dataclasses import replace
 from itertools import count, pairwise
 from typing import NamedTuple
 
-from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.plain_text import is_role
 from dial2vec.dialogue import Dialogue, Quarantined, Turn
 from dial2vec.errors import CorpusError, did_you_mean
@@ -202,22 +202,22 @@ def _close(words: Sequence[re.Match[str]]) -> bool:
     return all(after.start() - before.end() <= WIDEST_GAP for before, after in pairwise(words))
 
 
-def redact(outcome: Outcome, redactor: Redactor, *, name: str) -> None:
+def redact(result: ImportResult, redactor: Redactor, *, name: str) -> None:
     """Mask everything of an export in place: dialogues, and ids and reasons in the quarantine.
 
     :param name: of the export; an id that tells who somebody is becomes `name-1`, `name-2`, ...
     """
     shown = redactor.text(name)
-    taken = {dialogue.dialogue_id for dialogue in outcome.dialogues}
-    for at, dialogue in enumerate(outcome.dialogues):
+    taken = {dialogue.dialogue_id for dialogue in result.dialogues}
+    for at, dialogue in enumerate(result.dialogues):
         masked = redactor.dialogue(dialogue)
         if redactor.identifies(dialogue.dialogue_id):
             numbers = (f"{shown}-{number}" for number in count(at + 1))
             new = next(number for number in numbers if number not in taken)
             taken.add(new)
             masked = replace(masked, dialogue_id=new)
-        outcome.dialogues[at] = masked
-    outcome.quarantine[:] = [
+        result.dialogues[at] = masked
+    result.quarantine[:] = [
         Quarantined(record.origin, redactor.text(record.dialogue_id), redactor.text(record.reason))
-        for record in outcome.quarantine
+        for record in result.quarantine
     ]

@@ -19,14 +19,14 @@ SHOWN_TURNS = 4
 WIDTH = 100
 
 
-def summary(export: Export, redactor: Redactor | None) -> str:
+def import_summary(export: Export, redactor: Redactor | None) -> str:
     """Return the lines that are shown before anything is written."""
     lines = [*_understood(export), "", *_counts(export)]
     if redactor:
         lines += ["", redactor.report()]
-    if export.outcome.quarantine:
-        lines += ["", *_reasons(export.outcome.quarantine)]
-    lines += ["", *_preview(export.outcome.dialogues)] if export.outcome.dialogues else []
+    if export.result.quarantine:
+        lines += ["", *_reasons(export.result.quarantine)]
+    lines += ["", *_preview(export.result.dialogues)] if export.result.dialogues else []
     return "\n".join(lines)
 
 
@@ -75,16 +75,16 @@ def _some(names: list[str], most: int) -> str:
 
 
 def _counts(export: Export) -> Iterator[str]:
-    outcome = export.outcome
-    turns = Counter(turn.speaker for dialogue in outcome.dialogues for turn in dialogue.turns)
-    labels = Counter(label for dialogue in outcome.dialogues for label in dialogue.labels)
-    blank = f" (blank ones left out: {outcome.blank})" if outcome.blank else ""
-    yield f"read         {outcome.rows} rows or records"
-    yield f"dialogues    {len(outcome.dialogues)} can be used, {len(outcome.quarantine)} quarantined"
+    result = export.result
+    turns = Counter(turn.speaker for dialogue in result.dialogues for turn in dialogue.turns)
+    labels = Counter(label for dialogue in result.dialogues for label in dialogue.labels)
+    blank = f" (blank ones left out: {result.blank})" if result.blank else ""
+    yield f"read         {result.rows} rows or records"
+    yield f"dialogues    {len(result.dialogues)} can be used, {len(result.quarantine)} quarantined"
     yield f"turns        {turns.total()}{blank}"
-    if outcome.repeated:
-        yield f"repeated     {outcome.repeated} rows that another file has too, left out"
-    if outcome.dialogues and turns.total() == len(outcome.dialogues):
+    if result.repeated:
+        yield f"repeated     {result.repeated} rows that another file has too, left out"
+    if result.dialogues and turns.total() == len(result.dialogues):
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most(turns)}"
     yield f"labels       {len(labels)}{': ' if labels else ''}{_most(labels)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dial2vec.data.importing.cells import as_name, as_text, as_turn_list
+from dial2vec.data.importing.cells import as_name, as_turn_list, cell_text
 from dial2vec.data.importing.names import by_name
 
 
@@ -24,7 +24,7 @@ def is_turn(values: dict[str, Any]) -> bool:
     Transcripts give each turn with the list of its words, each of them with its speaker.
     """
     name = by_name("text", list(values), lambda name: not holds_turns(values[name]))
-    text = as_text(values.get(name or ""))
+    text = cell_text(values.get(name or ""))
     lists = [value for value in values.values() if holds_turns(value)]
     again = (says_again(value, text) and _has_one_voice(value) for value in lists)
     return bool(text.strip()) and _names_speaker(values) and all(again)
@@ -32,7 +32,7 @@ def is_turn(values: dict[str, Any]) -> bool:
 
 def says_again(turns: Any, text: str) -> bool:
     """Whether all texts of a list of turns stand in another text."""
-    said = (as_text(turn.get(by_name("text", list(turn)) or "")) for turn in as_turn_list(turns) or ())
+    said = (cell_text(turn.get(by_name("text", list(turn)) or "")) for turn in as_turn_list(turns) or ())
     return all(part.strip() in text for part in said)
 
 

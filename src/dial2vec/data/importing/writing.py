@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dial2vec.data.corpora import CORPORA, require_name
 from dial2vec.data.corpora.transcripts import transcript_files
-from dial2vec.data.importing.assembling import Outcome
+from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.formats import stem
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from dial2vec.errors import CorpusError
@@ -111,7 +111,7 @@ def require_own(places: Places, *, replace: bool) -> None:
         )
 
 
-def set_known_aside(outcome: Outcome, places: Places) -> None:
+def set_known_aside(result: ImportResult, places: Places) -> None:
     """Quarantine dialogues whose id came before in this export or stands in another file of the corpus.
 
     :raises CorpusError: when another file of the corpus is damaged.
@@ -122,23 +122,23 @@ def set_known_aside(outcome: Outcome, places: Places) -> None:
             found = read_dialogues(path, quarantine=[], may_be_empty=True)
             known.update(dict.fromkeys((dialogue.dialogue_id for dialogue in found), f"is in {path.name} already"))
     new: list[Dialogue] = []
-    for dialogue in outcome.dialogues:
+    for dialogue in result.dialogues:
         origin = dialogue.origin or Origin(str(places.source), 0)
         if reason := known.get(dialogue.dialogue_id):
-            outcome.quarantine.append(Quarantined(origin, dialogue.dialogue_id, f"the id {reason}"))
+            result.quarantine.append(Quarantined(origin, dialogue.dialogue_id, f"the id {reason}"))
         else:
             known[dialogue.dialogue_id] = f"came before in {Path(origin.source).name}"
             new.append(dialogue)
-    outcome.dialogues[:] = new
+    result.dialogues[:] = new
 
 
-def write_import(outcome: Outcome, places: Places) -> Path | None:
+def write_import(result: ImportResult, places: Places) -> Path | None:
     """Write dialogues and quarantine, and return where a file that is not this export's was kept, if there was one.
 
     :raises CorpusError: when there is no dialogue to write; nothing is written then.
     """
-    if not outcome.dialogues:
-        first = f"; the first problem is {outcome.quarantine[0]}" if outcome.quarantine else ""
+    if not result.dialogues:
+        first = f"; the first problem is {result.quarantine[0]}" if result.quarantine else ""
         raise CorpusError(
             f"no dialogue of {places.source} can be used{first}. Expected at least one. Mend the export, or say what "
             "its columns mean by --id, --speaker, --text or --turns."
@@ -146,7 +146,7 @@ def write_import(outcome: Outcome, places: Places) -> Path | None:
     kept = places.before() if foreign(places) else None
     own = [_digest(places.output)] if places.output.exists() and not kept else []
     with atomic_path(places.output) as temporary:
-        write_dialogues(temporary, outcome.dialogues)
+        write_dialogues(temporary, result.dialogues)
         if kept:
             with write_errors(kept):
                 kept.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +159,7 @@ def write_import(outcome: Outcome, places: Places) -> Path | None:
             "sha256": [_digest(temporary), *own],
         }
         write_json(places.record, record)
-        aside = [replace(one, origin=one.origin.below(places.root)) for one in outcome.quarantine]
+        aside = [replace(one, origin=one.origin.below(places.root)) for one in result.quarantine]
         write_quarantine(places.quarantine, aside)
     return kept
 
