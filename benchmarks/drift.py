@@ -27,7 +27,7 @@ from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
-from dial2vec.operation.drift.comparison import judge
+from dial2vec.operation.drift.comparison import find_drift
 from dial2vec.operation.drift.two_samples import Floats, distances
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.artifacts import Artifacts, find_root
@@ -96,7 +96,7 @@ def alarm(pool: Pool, draw: Draw, options: Drift, trial: int) -> tuple[bool, boo
     """Return whether a trial raises an alarm, whether the two-sample test does, and whether the far-away share does."""
     old, new = draw(np.random.default_rng(trial))
     places = np.concatenate([old, new])
-    reasons = judge(pool.between[np.ix_(places, places)], len(old), options=options, seed=trial).reasons
+    reasons = find_drift(pool.between[np.ix_(places, places)], len(old), options=options, seed=trial).reasons
     far = any("far away" in reason for reason in reasons)
     return bool(reasons), len(reasons) > far, far
 

@@ -15,8 +15,8 @@ from dial2vec.operation.pages import use_prefect
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.notify import notify
-from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
+from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.artifacts import find_root
@@ -134,9 +134,9 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
             done.corpora, done.before = before.corpora, before.before
         else:
             for corpus in corpora:
-                outcome = Outcome(corpus)
-                done.corpora.append(outcome)
-                _retrain_corpus(corpus, outcome, force=force)
+                result = CorpusResult(corpus)
+                done.corpora.append(result)
+                _retrain_corpus(corpus, result, force=force)
         # Also when nothing is new: the remote may not have answered the last time.
         if schedule.push != "nothing" and (problem := push(schedule.push)):
             done.notes.append(problem)
@@ -144,24 +144,24 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
             embed(settings.corpora[0], schedule.embed)
         remember(ROOT, key, done)
     except Exception as error:
-        done.corpora.append(Outcome("all corpora", failed=_sentence(error)))
+        done.corpora.append(CorpusResult("all corpora", failed=_sentence(error)))
     _tell(done, schedule)
     return done
 
 
-def _retrain_corpus(corpus: str, outcome: Outcome, *, force: bool) -> None:
+def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
     """Train one corpus if it is worth it; what goes wrong with it leaves the others alone."""
     try:
         reason = Reason(True, "it was asked for") if force else decide(corpus)
-        outcome.why = reason.words
+        result.why = reason.words
         if reason.train:
             for stage in STAGES:
                 retries = RETRIES.get(stage, 0)
                 run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
-            outcome.trained = True
-        outcome.judged(promote(corpus))
+            result.trained = True
+        result.judged(promote(corpus))
     except Exception as error:
-        outcome.failed = _sentence(error)
+        result.failed = _sentence(error)
 
 
 def _sentence(error: Exception) -> str:
@@ -181,16 +181,16 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
         done.notes.append(problem)
         get_run_logger().warning(problem)
     create_table_artifact(
-        key="results", table=results(ROOT, done.corpora), description="Start against trained, on the test split"
+        key="results", table=result_rows(ROOT, done.corpora), description="Start against trained, on the test split"
     )
     how = page if server else f"{page} after `make mlflow`"
     create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=how), description="What came of it, and why")
-    for outcome in done.corpora:
+    for result in done.corpora:
         # One that failed may have nothing registered yet.
         with suppress(Dial2vecError):
-            link = page + run_address(ROOT, outcome.corpus)
-            key = f"mlflow-{outcome.corpus.replace('_', '-').lower()}"
-            create_link_artifact(key=key, link=link, link_text=f"run of {outcome.corpus}", description="MLflow")
+            link = page + run_address(ROOT, result.corpus)
+            key = f"mlflow-{result.corpus.replace('_', '-').lower()}"
+            create_link_artifact(key=key, link=link, link_text=f"run of {result.corpus}", description="MLflow")
 
 
 if __name__ == "__main__":

@@ -135,14 +135,14 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     if corpus is None and len(settings.corpora) > 1:
         found = f"params.yaml names {len(settings.corpora)} corpora ({', '.join(settings.corpora)})"
         raise Dial2vecError(f"{found}; expected one to compare with. Say which: --corpus {settings.corpora[0]}.")
-    from dial2vec.operation.drift.command import compare_files, describe
+    from dial2vec.operation.drift.compare_files import compare_files, comparison_text
 
     name, quarantine = corpus or settings.corpora[0], list[Quarantined]()
     options = load_operation(root / "operation.yaml").drift
     done = compare_files(
         root, name, transcripts, model=model, settings=settings, options=options, quarantine=quarantine
     )
-    click.echo(json.dumps(done.to_dict(), ensure_ascii=False, indent=2) if as_json else describe(done, name))
+    click.echo(json.dumps(done.to_dict(), ensure_ascii=False, indent=2) if as_json else comparison_text(done, name))
     if quarantine:
         click.echo(f"{len(quarantine)} records could not be used, such as {quarantine[0]}", err=True)
     if done.alarm:

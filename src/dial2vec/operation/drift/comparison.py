@@ -69,8 +69,8 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Two sets of vectors, judged.
+class DriftFindings:
+    """Differences between two sets of vectors, and the reasons for an alarm.
 
     :param reasons: for an alarm, as clauses; empty where there is none.
     """
@@ -105,14 +105,14 @@ def compare(
                 "(drift.min_dialogues). Collect more."
             )
             return Comparison(alarm=False, verdict=verdict, reference=was, new=now)
-    judged = judge(distances(encoder.encode(old), encoder.encode(fresh)), len(old), options=options, seed=seed)
-    far = judged.far
+    findings = find_drift(distances(encoder.encode(old), encoder.encode(fresh)), len(old), options=options, seed=seed)
+    far = findings.far
     return Comparison(
-        alarm=bool(judged.reasons),
-        verdict=_verdict(judged),
+        alarm=bool(findings.reasons),
+        verdict=_verdict(findings),
         reference=was,
         new=now,
-        difference=judged.difference,
+        difference=findings.difference,
         far_share=far.share,
         far_expected=far.expected,
         far_p_value=far.p_value,
@@ -120,14 +120,14 @@ def compare(
     )
 
 
-def judge(between: Floats, n: int, *, options: Drift, seed: int) -> Judged:
+def find_drift(between: Floats, n: int, *, options: Drift, seed: int) -> DriftFindings:
     """Judge distances by the rule of `compare`.
 
     :param between: of `two_samples.distances`, [n + m, n + m].
     :param n: how many of them are old.
     """
     difference, far = energy_test(between, n, seed=seed), far_away(between, n)
-    return Judged(difference, far, (*_as_a_whole(difference, options), *_by_far_ones(far, options)))
+    return DriftFindings(difference, far, (*_as_a_whole(difference, options), *_by_far_ones(far, options)))
 
 
 def _drawn(dialogues: Iterable[Dialogue], most: int, seed: int) -> tuple[list[Dialogue], int]:
@@ -157,10 +157,10 @@ def _by_far_ones(found: FarAway, options: Drift) -> list[str]:
     ]
 
 
-def _verdict(judged: Judged) -> str:
-    if judged.reasons:
-        return f"Drift: the new dialogues are not like the training data: {', and '.join(judged.reasons)}."
-    difference, far = judged.difference, judged.far
+def _verdict(findings: DriftFindings) -> str:
+    if findings.reasons:
+        return f"Drift: the new dialogues are not like the training data: {', and '.join(findings.reasons)}."
+    difference, far = findings.difference, findings.far
     return (
         f"No drift: the new dialogues are like the training data. As a whole they differ by {difference.effect:.3f}, "
         f"which chance does in {_percent(difference.p_value)} of all cases, and {_percent(far.share)} of them are far "

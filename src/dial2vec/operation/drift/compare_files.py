@@ -60,7 +60,7 @@ def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue
                     yield dialogue
 
 
-def describe(found: Comparison, corpus: str) -> str:
+def comparison_text(found: Comparison, corpus: str) -> str:
     """Return the comparison as a table, the farthest dialogues and the verdict, with what to do next."""
     lines = _table(found.reference, found.new)
     if found.difference is not None and found.far_share is not None and found.far_p_value is not None:

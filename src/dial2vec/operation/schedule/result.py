@@ -21,7 +21,7 @@ from dial2vec.registry.receipts import standing_champion
 
 
 @dataclass
-class Outcome:
+class CorpusResult:
     """What a retraining did with one corpus.
 
     :param corpus: its name.
@@ -66,7 +66,7 @@ class Retraining:
     began: float = field(default_factory=time.time)
     imported: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    corpora: list[Outcome] = field(default_factory=list)
+    corpora: list[CorpusResult] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     before: float | None = None
 
@@ -110,10 +110,10 @@ class Retraining:
         return "\n".join([*lines, f"MLflow: {page}"])
 
 
-def results(root: Path, outcomes: list[Outcome]) -> list[dict[str, Any]]:
+def result_rows(root: Path, corpora: list[CorpusResult]) -> list[dict[str, Any]]:
     """Return the rows of the table of results: start and trained of each corpus, on the test split."""
     rows = []
-    for one in outcomes:
+    for one in corpora:
         path = Artifacts(root, one.corpus).metrics
         metrics = read_json(path) if path.is_file() else {}
         for which in ("start", "trained"):
@@ -142,10 +142,8 @@ def done_before(root: Path, key: str, corpora: list[str]) -> Retraining | None:
         found = read_json(_memory(root))
         same = found["key"] == key and [one["corpus"] for one in found["corpora"]] == corpora
         if same and all(found["champions"][name] == standing_champion(root, name) != "" for name in corpora):
-            outcomes = [Outcome(**one) for one in found["corpora"]]
-            for one in outcomes:
-                one.trained = one.promoted = False
-            return Retraining(corpora=outcomes, before=found["ended"])
+            unchanged = [CorpusResult(**one | {"trained": False, "promoted": False}) for one in found["corpora"]]
+            return Retraining(corpora=unchanged, before=found["ended"])
     return None
 
 

@@ -9,7 +9,7 @@ import pytest
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import write_json
 from dial2vec.operation.schedule.inbox import Arrival
-from dial2vec.operation.schedule.outcome import Outcome, Retraining, done_before, remember, results, work_key
+from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.store import open_store
@@ -33,7 +33,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def done(**changes: object) -> Retraining:
     return Retraining(
-        corpora=[Outcome("calls", why="enough new data", trained=True, verdict="Promoted: x.", **changes)]
+        corpora=[CorpusResult("calls", why="enough new data", trained=True, verdict="Promoted: x.", **changes)]
     )
 
 
@@ -109,11 +109,11 @@ def test_data_and_settings_make_the_key(root):
 def test_the_verdict_reads_well_on_the_page():
     retraining = Retraining(before=0.0, notes=["nothing was pushed: see dvc remote add <name>"])
     retraining.arrived([Arrival("calls", "a.csv"), Arrival("calls", "b.csv", "no dialogue in it")])
-    promoted = Outcome("calls", why="enough new data: 30 new dialogues", trained=True)
+    promoted = CorpusResult("calls", why="enough new data: 30 new dialogues", trained=True)
     promoted.judged(Verdict(True, [], {"champion": {"map": Gain(2.0, 0.5, 3.5)}}))
-    refused = Outcome("chats", why="nothing has changed")
+    refused = CorpusResult("chats", why="nothing has changed")
     refused.judged(Verdict(False, ["map 1.00 on dev equals the champion's"]))
-    retraining.corpora = [promoted, refused, Outcome("mails", failed="the disk is full")]
+    retraining.corpora = [promoted, refused, CorpusResult("mails", failed="the disk is full")]
     said = retraining.to_markdown(page="http://here")
     for line in (
         "## calls: new champion",
@@ -134,7 +134,9 @@ def test_the_verdict_reads_well_on_the_page():
 
 def test_the_table_has_a_row_for_start_and_trained(root):
     write_json(Artifacts(root, "calls").metrics, {"start": {"map": 50.0}, "trained": {"map": 60.0}})
-    rows = results(root, [Outcome("calls", why="asked", trained=True), Outcome("chats", failed="no data")])
+    rows = result_rows(
+        root, [CorpusResult("calls", why="asked", trained=True), CorpusResult("chats", failed="no data")]
+    )
     assert [(row["corpus"], row["encoder"], row["map"]) for row in rows] == [
         ("calls", "start", 50.0),
         ("calls", "trained", 60.0),
