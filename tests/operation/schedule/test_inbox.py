@@ -15,7 +15,7 @@ import pytest
 from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.dialogue import Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
-from dial2vec.operation.schedule import inbox
+from dial2vec.operation.schedule import inbox, inbox_files, rehearsal
 from dial2vec.operation.schedule.inbox import take_in
 from dial2vec.pipeline import dvc
 
@@ -83,7 +83,7 @@ def corpus(root: Path) -> dict[str, int]:
 def test_an_export_becomes_part_of_its_corpus_and_is_moved_aside(tmp_path, imported):
     put(tmp_path / "inbox" / "calls", "export.csv")
     [arrival] = take(tmp_path)
-    assert (arrival.corpus, arrival.refused, arrival.dialogues, arrival.aside) == ("calls", "", 0, 1)
+    assert (arrival.corpus, arrival.refused, arrival.dialogues, arrival.set_aside) == ("calls", "", 0, 1)
     assert imported == [("calls", "export-ca978112.csv")]
     assert files(tmp_path) == ["imported/calls/export-ca978112.csv"]
     assert take(tmp_path) == []
@@ -207,7 +207,7 @@ def test_what_a_writer_adds_after_a_pause_is_imported_too(project, form):
     [moved] = (project / "inbox" / "imported" / "calls").iterdir()
     assert take(project) == []
     os.utime(moved, (OLD, OLD))
-    assert [(one.dialogues, one.aside, one.refused) for one in take(project)] == [(20, 0, "")]
+    assert [(one.dialogues, one.set_aside, one.refused) for one in take(project)] == [(20, 0, "")]
     assert corpus(project) == {f"d{n}": 3 for n in range(20)}
     assert moved.read_text() == whole
     assert take(project) == []
@@ -228,9 +228,9 @@ def test_a_file_that_grows_while_it_is_read_waits_for_the_next_time(tmp_path, im
     import_export = inbox.import_export
 
     def growing(root: Path, source: Path, **options: Any) -> ImportResult:
-        outcome = import_export(root, source, **options)
+        result = import_export(root, source, **options)
         source.write_text("ab")
-        return outcome
+        return result
 
     said: list[str] = []
     with monkeypatch.context() as patch:
@@ -272,7 +272,7 @@ def test_a_grown_file_is_imported_whole_wherever_its_import_is_killed(tmp_path, 
         return wrapped
 
     with monkeypatch.context() as patch:
-        for work in ("_move", "write_json", "import_export"):
+        for work in ("move", "write_json", "import_export"):
             patch.setattr(inbox, work, killed(getattr(inbox, work)))
         patch.setattr(Path, "unlink", killed(Path.unlink))
         try:
@@ -302,7 +302,7 @@ def test_a_file_that_grows_while_it_is_copied_to_another_disk_is_copied_again(tm
 
     monkeypatch.setattr(shutil, "copy2", growing)
     monkeypatch.setattr(Path, "replace", other_disk)
-    inbox._move(source, target)
+    inbox_files.move(source, target)
     assert target.read_text() == "ab"
     assert not source.exists()
 
@@ -352,14 +352,14 @@ def test_an_error_that_nobody_foresaw_refuses_its_file_alone(tmp_path, imported,
 
 
 def test_a_file_that_cannot_be_read_stays_and_the_others_go_on(tmp_path, imported, monkeypatch):
-    receipt_of = inbox._receipt_of
+    receipt_of = inbox.receipt_of
 
     def broken(path: Path) -> dict[str, Any]:
         if path.name == "odd.csv":
             raise OSError(errno.EIO, "Input/output error")
         return receipt_of(path)
 
-    monkeypatch.setattr(inbox, "_receipt_of", broken)
+    monkeypatch.setattr(inbox, "receipt_of", broken)
     for name in ("odd.csv", "well.csv"):
         put(tmp_path / "inbox" / "calls", name)
     said: list[str] = []
@@ -371,7 +371,7 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(project, monkeypatch)
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    monkeypatch.setattr(inbox, "MOST_MEMORY", 2 << 30)
+    monkeypatch.setattr(rehearsal, "MOST_MEMORY", 2 << 30)
     folder = project / "inbox" / "calls"
     put(folder, "well.jsonl", lines(range(2), "jsonl"))
     put(folder, "broken.parquet", "PAR1 and no more")
@@ -391,7 +391,7 @@ def test_a_stopped_service_refuses_no_file(project, monkeypatch):
     put(project / "inbox" / "calls", "export.jsonl", lines(range(2), "jsonl"))
     with monkeypatch.context() as patch:
         done = subprocess.CompletedProcess([], -signal.SIGTERM, stderr="")
-        patch.setattr(inbox.subprocess, "run", lambda *a, **k: done)
+        patch.setattr(rehearsal.subprocess, "run", lambda *a, **k: done)
         with pytest.raises(Dial2vecError, match="was stopped"):
             take(project)
     assert [arrival.refused for arrival in take(project)] == [""]

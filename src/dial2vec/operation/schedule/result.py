@@ -1,4 +1,4 @@
-"""What a retraining came to, for the page of its run, for whoever is told, and for the next one."""
+"""Results of a retraining: for the page of its run, for `schedule.notify`, and for the next retraining."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from dial2vec.registry.receipts import standing_champion
 
 @dataclass
 class CorpusResult:
-    """What a retraining did with one corpus.
+    """Result of a retraining for one corpus.
 
-    :param corpus: its name.
-    :param why: why it was trained, or was not.
-    :param trained: whether it was.
-    :param promoted: whether there is a new champion.
-    :param verdict: what the gate said, or why it was not asked.
-    :param failed: why it failed; empty when it did not.
+    :param corpus: Name of the corpus.
+    :param why: Reason why the corpus was trained, or not trained.
+    :param trained: True if it was trained.
+    :param promoted: True if it has a new champion.
+    :param verdict: Verdict of the gate.
+    :param failed: Reason of a failure; "" if there was none.
     """
 
     corpus: str
@@ -40,27 +40,26 @@ class CorpusResult:
     failed: str = ""
 
     def judged(self, verdict: Verdict) -> None:
-        """Note what the gate said."""
+        """Note the verdict of the gate."""
         self.promoted = verdict.promoted
         self.verdict = f"{'Promoted' if verdict.promoted else 'Champion stays'}: {summary(verdict).rstrip('.')}."
 
     def __str__(self) -> str:
         if self.failed:
             return f"failed: {self.failed}"
-        said = "trained" if self.trained else "not trained"
-        return f"{said}: {self.why}. {self.verdict}".strip()
+        return f"{'trained' if self.trained else 'not trained'}: {self.why}. {self.verdict}".strip()
 
 
 @dataclass
 class Retraining:
-    """A whole retraining.
+    """Result of a whole retraining.
 
-    :param began: seconds since 1970.
-    :param imported: exports that came from the inbox.
-    :param refused: exports that could not be used, with the reasons.
-    :param corpora: one outcome each.
-    :param notes: what else should be known.
-    :param before: when nothing has changed since an earlier retraining, when that ended; else None.
+    :param began: Start in seconds since 1970.
+    :param imported: Exports imported from the inbox.
+    :param refused: Exports of the inbox that could not be used, with the reasons.
+    :param corpora: Result of each corpus.
+    :param notes: Further sentences for people.
+    :param before: End of an earlier retraining, in seconds since 1970, if nothing has changed since; otherwise None.
     """
 
     began: float = field(default_factory=time.time)
@@ -71,38 +70,39 @@ class Retraining:
     before: float | None = None
 
     def arrived(self, arrivals: Sequence[Arrival]) -> None:
-        """Note what came from the inbox."""
-        for one in arrivals:
-            if one.refused:
-                self.refused.append(f"{one.corpus}/{one.name}: {one.refused}")
-            else:
-                self.imported.append(f"{one.corpus}/{one.name}")
-                if one.aside:
-                    self.notes.append(
-                        f"of {one.corpus}/{one.name} {one.dialogues} dialogues were imported, {one.aside} set aside: "
-                        f"artifacts/{one.corpus}/import says why"
-                    )
+        """Note the exports from the inbox."""
+        for arrival in arrivals:
+            name = f"{arrival.corpus}/{arrival.name}"
+            if arrival.refused:
+                self.refused.append(f"{name}: {arrival.refused}")
+                continue
+            self.imported.append(name)
+            if arrival.set_aside:
+                self.notes.append(
+                    f"of {name} {arrival.dialogues} dialogues were imported, {arrival.set_aside} set aside: "
+                    f"artifacts/{arrival.corpus}/import says why"
+                )
 
     @property
     def failed(self) -> str:
-        """Every failure in a line; empty when there is none."""
-        return "; ".join(f"{one.corpus}: {one.failed}" for one in self.corpora if one.failed)
+        """All failures in one line; "" if there are none."""
+        return "; ".join(f"{result.corpus}: {result.failed}" for result in self.corpora if result.failed)
 
     def to_record(self) -> dict[str, Any]:
-        """Return a plain record for JSON: what is told to `schedule.notify`."""
+        """Return a record for JSON, as `schedule.notify` gets it."""
         return asdict(self) | {"failed": self.failed, "ended": time.time()}
 
     def to_markdown(self, *, page: str) -> str:
-        """Return the verdict for people.
+        """Return the result for people.
 
-        :param page: where MLflow's page is, or how it is opened.
+        :param page: Address of MLflow's page, or the command that opens it.
         """
         lines = []
         if self.before is not None:
             lines.append(f"Nothing has changed since {_clock(self.before)}: the verdict of then stands.\n")
-        for one in self.corpora:
-            mark = "failed" if one.failed else "new champion" if one.promoted else "champion stays"
-            lines += [f"## {one.corpus}: {mark}\n", f"{escape(str(one), quote=False)}\n"]
+        for result in self.corpora:
+            mark = "failed" if result.failed else "new champion" if result.promoted else "champion stays"
+            lines += [f"## {result.corpus}: {mark}\n", f"{escape(str(result), quote=False)}\n"]
         if self.imported:
             lines.append(f"Imported from the inbox: {escape(', '.join(self.imported), quote=False)}.\n")
         lines += [f"Refused from the inbox: {escape(reason, quote=False)}\n" for reason in self.refused]
@@ -111,21 +111,20 @@ class Retraining:
 
 
 def result_rows(root: Path, corpora: list[CorpusResult]) -> list[dict[str, Any]]:
-    """Return the rows of the table of results: start and trained of each corpus, on the test split."""
+    """Return the rows of the results table: for each corpus the scores on the test split, at the start and trained."""
     rows = []
-    for one in corpora:
-        path = Artifacts(root, one.corpus).metrics
+    for result in corpora:
+        path = Artifacts(root, result.corpus).metrics
         metrics = read_json(path) if path.is_file() else {}
         for which in ("start", "trained"):
             scores = metrics.get(which) or {}
-            verdict = str(one) if which == "trained" else ""
-            found = {"corpus": one.corpus, "encoder": which} | {task: scores.get(task) for task in TASKS}
-            rows.append(found | {"verdict": verdict})
+            row = {"corpus": result.corpus, "encoder": which} | {task: scores.get(task) for task in TASKS}
+            rows.append(row | {"verdict": str(result) if which == "trained" else ""})
     return rows
 
 
 def work_key(root: Path, data_hash: str) -> str:
-    """Identify what a retraining depends on: data, settings and code. Equal keys need no second one."""
+    """Return a hash of the data, settings and code; a retraining with a known key can be skipped."""
     digest = hashlib.sha256(f"{data_hash} {code_hash()}".encode())
     for name in ("params.yaml", "operation.yaml"):
         with contextlib.suppress(FileNotFoundError):
@@ -134,28 +133,29 @@ def work_key(root: Path, data_hash: str) -> str:
 
 
 def done_before(root: Path, key: str, corpora: list[str]) -> Retraining | None:
-    """Return the retraining with this key that ended well, if the registry still has what it left.
+    """Return the successful retraining with this key, if the registry still has its champions; otherwise None.
 
-    :raises ModelError: if the registry cannot be asked.
+    :raises ModelError: if the registry does not answer.
     """
     with contextlib.suppress(ArtifactError, KeyError, TypeError):
-        found = read_json(_memory(root))
-        same = found["key"] == key and [one["corpus"] for one in found["corpora"]] == corpora
-        if same and all(found["champions"][name] == standing_champion(root, name) != "" for name in corpora):
-            unchanged = [CorpusResult(**one | {"trained": False, "promoted": False}) for one in found["corpora"]]
-            return Retraining(corpora=unchanged, before=found["ended"])
+        last = read_json(_last_retraining(root))
+        same = last["key"] == key and [record["corpus"] for record in last["corpora"]] == corpora
+        if same and all(last["champions"][name] == standing_champion(root, name) != "" for name in corpora):
+            results = [CorpusResult(**record | {"trained": False, "promoted": False}) for record in last["corpora"]]
+            return Retraining(corpora=results, before=last["ended"])
     return None
 
 
 def remember(root: Path, key: str, done: Retraining) -> None:
-    """Keep what a retraining came to, for the next one with the same key; a failed one is tried again."""
+    """Store a retraining for the next one with the same key; a failed one is not stored, and so tried again."""
     if not done.failed:
-        corpora = [asdict(one) for one in done.corpora]
-        champions = {one.corpus: standing_champion(root, one.corpus) for one in done.corpora}
-        write_json(_memory(root), {"key": key, "ended": time.time(), "corpora": corpora, "champions": champions})
+        corpora = [asdict(result) for result in done.corpora]
+        champions = {result.corpus: standing_champion(root, result.corpus) for result in done.corpora}
+        record = {"key": key, "ended": time.time(), "corpora": corpora, "champions": champions}
+        write_json(_last_retraining(root), record)
 
 
-def _memory(root: Path) -> Path:
+def _last_retraining(root: Path) -> Path:
     return root / "artifacts" / "retrained.json"
 
 
