@@ -1,4 +1,4 @@
-"""One import from file to corpus: read, mask, show, write, version."""
+"""Import of an export into a corpus: read, mask, show, write, version."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dial2vec.files import checkout_lock
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Masks:
-    """What is masked besides e-mail addresses, card numbers and speakers' names.
+    """Options for masking; e-mail addresses, card numbers and speakers' names are always masked.
 
-    :param names: further names.
-    :param countries: two-letter codes of the countries whose national phone numbers are masked.
+    :param names: Further names.
+    :param countries: Two-letter codes of the countries whose national phone numbers are masked.
     """
 
     names: tuple[str, ...] = ()
@@ -39,18 +39,16 @@ def import_export(
     replace: bool,
     say: Callable[[str], None],
 ) -> ImportResult:
-    """Import a file or folder into a corpus, telling what is understood before anything is written.
+    """Import a file or folder into a corpus, and show a summary before anything is written.
 
-    Returns its dialogues, and what was set aside.
-
-    :param root: of the project.
-    :param masks: None leaves everything as it is.
-    :param merge_turns: whether turns that follow each other in one voice become one.
-    :param dry_run: whether to stop after telling.
-    :param replace: whether a file that this export's import did not write may be replaced; it is kept elsewhere.
-    :param say: shows lines to the user.
-    :raises CorpusError: when nothing can be read or used, or the output is not this export's.
-    :raises VersioningError: when it was written, and DVC could not version it.
+    :param root: Project folder.
+    :param masks: Options for masking; None masks nothing.
+    :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param dry_run: True to stop after the summary.
+    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
+    :param say: Function that shows a line to the user.
+    :raises CorpusError: if nothing can be read or used, or the output is another import's file.
+    :raises VersioningError: if DVC could not version the written file.
     """
     from dial2vec.pipeline.dvc import add_data, restore_data
 
@@ -70,9 +68,9 @@ def import_export(
         kept = write_import(export.result, places)
         add_data(root)
     if kept:
-        say(f"The file that was there lies in {kept.relative_to(root)}")
+        say(f"The replaced file is kept in {kept.relative_to(root)}")
     if export.result.quarantine:
-        say(f"Why dialogues were quarantined: {places.quarantine.relative_to(root)}")
+        say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(root)}")
     say(f"Wrote {places.output.relative_to(root)}")
     say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`; or look at it without training:")
     say(f"      dial2vec index data/{corpus} --output first")

@@ -38,7 +38,7 @@ def read(tmp_path, content, name="meeting.vtt"):
 
 def test_a_meeting_of_three_keeps_its_three_speakers(tmp_path):
     script = read(tmp_path, MEETING)
-    assert script.said() == (
+    assert script.spoken() == (
         Turn("Anna Smith", "Hello & welcome to all"),
         Turn("Bob", "Hi"),
         Turn("Cara", "Two in one cue"),
@@ -52,7 +52,7 @@ def test_srt_is_read_with_and_without_numbers_and_with_two_voices_in_a_cue(tmp_p
         "1\n00:00:01,000 --> 00:00:02,000\nRecording started\n\n2\n00:00:01,000 --> 00:00:02,000\nAnna: Hi\nall\n\n"
         "three\n00:00:03,000 --> 00:00:04,000\n- Bob: Yes: no\n- Anna: dash\n\n00:00:05,000 --> 00:00:06,000\n4 is it\n"
     )
-    assert read(tmp_path, cues, "m.srt").said() == (
+    assert read(tmp_path, cues, "m.srt").spoken() == (
         Turn("unknown", "Recording started"),
         Turn("Anna", "Hi all"),
         Turn("Bob", "Yes: no"),
@@ -78,4 +78,4 @@ def test_captions_without_any_name_or_text_are_no_dialogue(tmp_path):
 
 def test_a_damaged_cue_is_named_with_its_line(tmp_path):
     script = read(tmp_path, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nAnna: a\0b\n")
-    assert (script.problem, script.line) == ("the cue holds bytes of no character", 3)
+    assert (script.problem, script.line) == ("the cue holds bytes that are not valid characters", 3)

@@ -128,10 +128,10 @@ def test_objects_and_indices_are_no_ids():
 def test_who_speaks_is_not_told_by_what_was_said():
     answers = ("I block it now", "Have a nice day", "You are welcome so")
     sample = rows("call_id text note", *(("1", f"text {at}", answers[at % 3]) for at in range(6)))
-    with pytest.raises(CorpusError, match="holds the speaker cannot be told"):
+    with pytest.raises(CorpusError, match="is known to hold the speaker"):
         find_columns(sample, Options(), PATH)
     sample = rows("call_id text final_response", *(("1", f"text {at}", "yn"[at % 2]) for at in range(6)))
-    with pytest.raises(CorpusError, match="holds the speaker cannot be told"):
+    with pytest.raises(CorpusError, match="is known to hold the speaker"):
         find_columns(sample, Options(), PATH)
 
 
@@ -206,10 +206,10 @@ def test_a_column_that_holds_whole_dialogues_is_found(record, expected):
         (
             "call_id speaker",
             {},
-            "which column of the rows holds the text cannot be told; .* Name it with --text COLUMN",
+            "no column of the rows is known to hold the text; .* Name it with --text COLUMN",
         ),
-        ("call_id text", {}, "which column of the rows holds the speaker cannot be told"),
-        ("17 agent Hello", {}, r"calls.csv:1: none of its 3 columns has a name that is known; .* use --no-header"),
+        ("call_id text", {}, "no column of the rows is known to hold the speaker"),
+        ("17 agent Hello", {}, r"calls.csv:1: none of its 3 columns has a known name; .* use --no-header"),
         ("call_id speaker text", {"turns": "turn"}, r"has no column 'turn' \(--turns\)"),
     ],
 )
@@ -220,7 +220,7 @@ def test_what_cannot_be_told_is_asked_for(names, options, message):
 
 
 def test_turns_without_a_speaker_are_asked_for():
-    with pytest.raises(CorpusError, match="which column of the turns in column 'turns' holds the speaker"):
+    with pytest.raises(CorpusError, match="no column of the turns in column 'turns' is known to hold the speaker"):
         find_columns([{"id": 1, "turns": [{"text": "hi"}]}], Options(), PATH)
 
 

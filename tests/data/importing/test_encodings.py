@@ -46,7 +46,7 @@ def test_one_damaged_byte_does_not_make_utf8_another_encoding(tmp_path):
     path = tmp_path / "t.txt"
     path.write_bytes(FRENCH.encode() * 3 + b"\xff" + FRENCH.encode())
     shown, text = read(path)
-    assert shown == "UTF-8 (but for 1 damaged places)"
+    assert shown == "UTF-8 (except 1 damaged places)"
     assert text.count(FRENCH) == 4
     assert is_damaged(text)
 
@@ -54,9 +54,9 @@ def test_one_damaged_byte_does_not_make_utf8_another_encoding(tmp_path):
 def test_the_encoding_that_was_said_is_taken(tmp_path):
     path = tmp_path / "t.txt"
     path.write_bytes("£5".encode("cp1252"))
-    assert read(path, given="latin1") == ("iso8859-1 (as you said)", "£5")
+    assert read(path, given="latin1") == ("iso8859-1 (as given)", "£5")
     path.write_bytes(b"\xef\xbb\xbfx")
-    assert read(path, given="utf8") == ("UTF-8 (as you said)", "x")
+    assert read(path, given="utf8") == ("UTF-8 (as given)", "x")
 
 
 @pytest.mark.parametrize("given", ["utf-16", "utf-32"])

@@ -67,7 +67,7 @@ def test_lines_that_are_no_object_come_with_their_problem(tmp_path):
         (3, "not valid JSON (Expecting property name enclosed in double quotes at column 2)"),
         (4, ""),
         (5, "not a JSON object"),
-        (6, "the line is damaged: it holds bytes of no character"),
+        (6, "the line is damaged: it holds bytes that are not valid characters"),
         (7, ""),
         (8, "not valid JSON (a number of thousands of digits, or nesting without end)"),
     ]

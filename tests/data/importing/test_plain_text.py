@@ -54,12 +54,12 @@ def test_a_file_is_one_dialogue_and_blank_lines_part_nothing(tmp_path):
     [script] = read(
         tmp_path, "Call of Monday\n\nAgent: Hello\n\nCustomer: My card\nis lost.\n\n10:30 it was\nAgent:\nOk\n"
     )
-    assert script.said() == (
+    assert script.spoken() == (
         Turn("Agent", "Hello"),
         Turn("Customer", "My card\nis lost.\n\n10:30 it was"),
         Turn("Agent", "Ok"),
     )
-    assert script.aside == 1
+    assert script.unused == 1
 
 
 def test_rules_and_headings_part_dialogues(tmp_path):
@@ -74,8 +74,8 @@ def test_rules_and_headings_part_dialogues(tmp_path):
 def test_notices_of_a_messenger_are_no_turns(tmp_path):
     lines = "12/03/2024, 14:05 - Messages are encrypted.\n12/03/2024, 14:05 - Anna: hi\n12/03/2024, 14:06 - Bob left\n"
     [script] = read(tmp_path, lines)
-    assert script.said() == (Turn("Anna", "hi"),)
-    assert script.aside == 2
+    assert script.spoken() == (Turn("Anna", "hi"),)
+    assert script.unused == 2
 
 
 def test_behind_a_date_stands_any_name_and_no_line_without_one_begins_a_turn(tmp_path):
@@ -88,17 +88,17 @@ def test_behind_a_date_stands_any_name_and_no_line_without_one_begins_a_turn(tmp
         "31.12.23, 21:18 - Anna changed the group name to: Fun",
     ]
     [script] = read(tmp_path, "\n".join(chat))
-    assert script.said() == (
+    assert script.spoken() == (
         Turn("Dr Eve | Acme & Co", "one\nNote: bring cake\nTotal: 5"),
         Turn("anna from work", "two: three"),
     )
-    assert script.aside == 2
+    assert script.unused == 2
 
 
 def test_a_chat_of_a_meeting_names_to_whom_is_written(tmp_path):
     lines = "10:05:12 From Anna Smith to Everyone:\n\tHello all\n10:05:40 From Bob to Anna (Direct Message): Hi: yes\n"
     [script] = read(tmp_path, lines)
-    assert script.said() == (Turn("Anna Smith", "Hello all"), Turn("Bob", "Hi: yes"))
+    assert script.spoken() == (Turn("Anna Smith", "Hello all"), Turn("Bob", "Hi: yes"))
 
 
 @pytest.mark.parametrize("heading", ["{}  {}  \n", "{}, [01.05.2024 {}]\n", "{}\n{}\n", "{} ({}):\n"])
@@ -106,26 +106,26 @@ def test_a_name_with_a_clock_heads_the_lines_below(tmp_path, heading):
     said = [("Anna Smith", "0:03", "Good: morning.\nAll"), ("Speaker 3", "1:02:30", "Meet at 10:30")]
     text = "".join(heading.format(name, clock) + f"{words}\n\n" for name, clock, words in said)
     [script] = read(tmp_path, text + "Transcribed by https://otter.ai\n")
-    assert script.said() == (Turn("Anna Smith", "Good: morning.\nAll"), Turn("Speaker 3", "Meet at 10:30"))
+    assert script.spoken() == (Turn("Anna Smith", "Good: morning.\nAll"), Turn("Speaker 3", "Meet at 10:30"))
 
 
 def test_speech_over_a_clock_is_no_name(tmp_path):
     [script] = read(tmp_path, "00:00:05\nHello\n00:00:09\nBye\n00:00:12\nYes\n")
     assert script.turns == []
-    assert script.aside == 6
+    assert script.unused == 6
 
 
 def test_a_clock_in_a_chat_with_dates_is_speech(tmp_path):
     chat = "[12:00:01] Anna: When?\n[12:00:05] bob from work: at\n10:30\n10:30 is fine: ok\n"
     [script] = read(tmp_path, chat)
-    assert script.said() == (Turn("Anna", "When?"), Turn("bob from work", "at\n10:30\n10:30 is fine: ok"))
+    assert script.spoken() == (Turn("Anna", "When?"), Turn("bob from work", "at\n10:30\n10:30 is fine: ok"))
 
 
 def test_clocks_of_their_own_and_footers_are_no_speech(tmp_path):
     lines = "Attendees\n00:00:00\nAnna: Hello\n\n00:05:00\n\nBob: Hi\nMeeting ended after 00:06:10\n"
     [script] = read(tmp_path, lines)
-    assert script.said() == (Turn("Anna", "Hello"), Turn("Bob", "Hi"))
-    assert script.aside == 4
+    assert script.spoken() == (Turn("Anna", "Hello"), Turn("Bob", "Hi"))
+    assert script.unused == 4
 
 
 def test_a_script_has_two_speakers():

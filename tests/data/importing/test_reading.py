@@ -76,7 +76,7 @@ def test_sixteen_kinds_of_defect_and_every_dialogue_is_accounted_for(tmp_path):
     assert [dialogue.dialogue_id for dialogue in dialogues] == ["good", "lines", "alone", "huge", "utf8"]
     assert [turn.text for turn in dialogues[1].turns] == ["first", 'two\r\nlines &amp; "quotes"']
     assert len(dialogues[0].turns) == 2
-    damaged = "the row is damaged: it holds bytes of no character"
+    damaged = "the row is damaged: it holds bytes that are not valid characters"
     assert sorted(quarantine) == [
         (3, "quote", "text follows a closing quote in this row"),
         (4, "after", "text follows a closing quote in this row"),

@@ -77,7 +77,7 @@ def test_a_file_that_this_exports_import_did_not_write_is_replaced_only_when_ask
     reason = {"by hand": "was not written", "changed": "was changed", "elsewhere": "was imported from .*january.json"}[
         how
     ]
-    with pytest.raises(CorpusError, match=rf"january.jsonl is there already and {reason}.* use --replace"):
+    with pytest.raises(CorpusError, match=rf"january.jsonl exists already and {reason}.* use --replace"):
         imported(places, "b")
     assert places.output.read_text() == before
     kept = imported(places, "b", replace=True)

@@ -1,4 +1,4 @@
-"""Teams' own exports to the project's JSON Lines: file -> text -> rows or records -> dialogues -> `data/<name>/`."""
+"""Import of exports into the project's JSON Lines: file -> text -> rows or records -> dialogues -> `data/<name>/`."""
 
 from __future__ import annotations
 

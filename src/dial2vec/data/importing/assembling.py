@@ -1,4 +1,4 @@
-"""Rows and records to dialogues; what cannot be one is quarantined whole, with the line of its first fault."""
+"""Dialogues from rows and records; an unusable one is quarantined whole, with the line of its first fault."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.times import first_date, is_day_first, order
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 
-# Who speaks in a row that holds a question and its answer.
+# Speakers of a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"
-DAMAGED = "it holds bytes of no character, or half of one"
+DAMAGED = "it holds bytes that are not valid characters"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
 
 
 class Row(NamedTuple):
-    """One turn on its way to its dialogue."""
+    """One turn, before its dialogue is complete."""
 
     line: int
     speaker: str
@@ -36,9 +36,9 @@ class Row(NamedTuple):
 class Group:
     """The rows of one dialogue.
 
-    :param first: file and line of its first row.
-    :param mergeable: whether rows of another file may belong to it too: its id and its times tell.
-    :param fault: where and why the first row stands that cannot be used.
+    :param first: File and line of the first row.
+    :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
+    :param fault: Origin of the first unusable row, and the reason.
     """
 
     first: Origin
@@ -53,14 +53,14 @@ Groups = dict[str, Group]
 
 @dataclass
 class ImportResult:
-    """What came of an export: every dialogue in it is in one of the two lists.
+    """Result of an import: every dialogue of the export is in one of the two lists.
 
-    :param dialogues: those that can be used.
-    :param quarantine: one entry per dialogue that cannot, or per row that belongs to none.
-    :param rows: rows, records or files of text that were read.
-    :param blank: turns without a word, left out.
-    :param repeated: rows that a file before has too, left out.
-    :param speakers: every name, also of quarantined dialogues.
+    :param dialogues: Usable dialogues.
+    :param quarantine: One entry per unusable dialogue, or per row without a dialogue.
+    :param rows: Number of rows, records or transcripts read.
+    :param blank: Number of turns left out because they are blank.
+    :param repeated: Number of rows left out because an earlier file has them too.
+    :param speakers: Names of all speakers, also of quarantined dialogues.
     """
 
     dialogues: list[Dialogue] = field(default_factory=list)
@@ -85,34 +85,34 @@ class ImportResult:
         *,
         date: str | None = None,
     ) -> None:
-        """Take a dialogue in, or quarantine it where the project's form has no place for it."""
-        said = list(turns)
+        """Add a dialogue, or quarantine it if `Dialogue` does not allow it."""
+        turns = list(turns)
         record = {
             "dialogue_id": name,
-            "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in said],
+            "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in turns],
             "labels": list(labels),
             "date": date,
         }
-        self.speakers.update(dict.fromkeys(turn.speaker for turn in said))
+        self.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
         try:
             dialogue = dialogue_from_record(record, origin=Origin(source, line))
         except RecordError as error:
             self.refuse(source, line, name, str(error))
         else:
-            self.blank += len(said) - len(dialogue.turns)
+            self.blank += len(turns) - len(dialogue.turns)
             self.dialogues.append(dialogue)
 
 
 def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name: str, result: ImportResult) -> Groups:
-    """Group rows by their dialogues, wherever in the file the rows of one stand.
+    """Group rows by dialogue; the rows of a dialogue may be anywhere in the file.
 
-    :param name: id of the only dialogue where no column has one; begins the ids of rows that are dialogues.
-    :param result: takes what belongs to no dialogue.
+    :param name: Id of the only dialogue if no column has ids; prefix of the ids if each row is a dialogue.
+    :param result: Result that gets the rows without a dialogue.
     """
     groups: Groups = {}
-    # Numbers of turns may begin anew in each file, times do not.
+    # Turn numbers may start again in each file, times do not.
     mergeable = bool(columns.dialogue_id and columns.time and not is_index(columns.time))
-    # The same few names and labels stand in very many rows.
+    # Few names and labels repeat in many rows: each is kept in memory once.
     known: dict[str, str] = {}
     for number, record in enumerate(records, start=1):
         result.rows += 1
@@ -134,19 +134,19 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
 
 
 def _id(record: Record, columns: Columns) -> str:
-    found = as_name(record.values.get(columns.dialogue_id or ""))
-    return found or (as_name(record.values.get(columns.other_id)) if columns.other_id else "")
+    name = as_name(record.values.get(columns.dialogue_id or ""))
+    return name or (as_name(record.values.get(columns.other_id)) if columns.other_id else "")
 
 
 def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) -> str:
-    """Add a row to its dialogue, or say why it cannot be used."""
+    """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
-    said = [(columns.speaker_of(values), _text(values, columns.text, columns))]
+    turns = [(columns.speaker_of(values), _text(values, columns.text, columns))]
     if columns.answer:
-        said = [(ASKER, said[0][1]), (ANSWERER, _text(values, columns.answer, columns))]
+        turns = [(ASKER, turns[0][1]), (ANSWERER, _text(values, columns.answer, columns))]
     labels = columns.labels_of(values)
     time = columns.time_of(values)
-    for speaker, text in said:
+    for speaker, text in turns:
         if text and not speaker:
             return "the speaker is blank"
         if is_damaged("".join((text, speaker, *labels))):
@@ -162,28 +162,27 @@ def _text(values: dict[str, Any], name: str | None, columns: Columns) -> str:
 
 
 def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
-    """Add the rows of another file of a folder: one conversation may go on there, as a Slack thread on the next day.
+    """Add the rows of another file of a folder: a conversation may go on there, as a Slack thread on the next day.
 
-    A row that stands in both files counts once. Where no time says which row is which, the second dialogue of an id is
-    none.
+    A row that both files have counts once. Without times, a second dialogue with a known id is refused.
     """
     for name, group in more.items():
-        there = groups.setdefault(name, group)
-        if there is group:
+        known = groups.setdefault(name, group)
+        if known is group:
             continue
-        if not (there.mergeable and group.mergeable):
-            result.refuse(*group.first, name, f"the id came before in {Path(there.first.source).name}")
+        if not (known.mergeable and group.mergeable):
+            result.refuse(*group.first, name, f"the id came before in {Path(known.first.source).name}")
             continue
-        before = {row[1:] for row in there.rows}
+        before = {row[1:] for row in known.rows}
         new = [row for row in group.rows if not row.time or row[1:] not in before]
         result.repeated += len(group.rows) - len(new)
-        there.rows += new
-        there.labels |= group.labels
-        there.fault = there.fault or group.fault
+        known.rows += new
+        known.labels |= group.labels
+        known.fault = known.fault or group.fault
 
 
 def from_rows(groups: Groups, result: ImportResult) -> None:
-    """Turn grouped rows into dialogues; the groups are used up, so that nothing is in memory twice."""
+    """Turn grouped rows into dialogues; each group is removed, so that nothing is in memory twice."""
     day_first = is_day_first([row.time for group in groups.values() for row in group.rows])
     for dialogue_id in list(groups):
         _finish(dialogue_id, groups.pop(dialogue_id), day_first, result)
@@ -205,10 +204,10 @@ def _finish(dialogue_id: str, group: Group, day_first: bool, result: ImportResul
 
 
 def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, result: ImportResult) -> None:
-    """Turn records that hold a whole dialogue each into dialogues.
+    """Turn records that each hold a whole dialogue into dialogues.
 
-    :param name: begins the ids where no column has any: `name-1`, `name-2`, ...
-    :param result: is added to.
+    :param name: Prefix of the ids if no column has ids: `name-1`, `name-2`, ...
+    :param result: Result that gets the dialogues.
     """
     seen: dict[str, int] = {}
     for number, record in enumerate(records, start=1):
@@ -232,47 +231,47 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
 
 
 def _date(values: dict[str, Any], columns: Columns) -> str | None:
-    """Return when a dialogue that is one record began, by the times of its turns, or its own key `date`."""
+    """Return the start of a dialogue that is one record: by the times of its turns, or by its key `date`."""
     times = [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
     dates = [*times, as_name(values.get("date"))]
     return first_date(dates, day_first=is_day_first(dates))
 
 
 def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str, int]:
-    """Return the turns of a record, why they cannot be used, and how many are blank."""
+    """Return the turns of a record, the reason why they cannot be used, and the number of blank ones."""
     value = values.get(columns.turns or "")
-    found = as_turn_list(value) if columns.text else None
-    if found is None:
+    turn_list = as_turn_list(value) if columns.text else None
+    if turn_list is None:
         if not isinstance(value, str):
             return [], f"column {columns.turns!r} holds no list of turns", 0
         script = script_of(value)
-        turns = list(script.said())
+        turns = list(script.spoken())
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
-    rows, fault = _rows(found, columns)
-    said = [row for row in rows if row.text]
-    # A message beside the others, as in Intercom's `source`, may be the first or the last of them once more.
+    rows, fault = _rows(turn_list, columns)
+    filled = [row for row in rows if row.text]
+    # A message outside the list, as in Intercom's `source`, may repeat the first or the last turn of the list.
     opening = columns.opening_of(values)
-    beside, damage = _rows([opening], columns) if opening else ([], "")
-    ends = [(row.speaker, row.text) for row in said[:1] + said[-1:]]
-    new = [row for row in beside if row.text and (row.speaker, row.text) not in ends]
-    said = [row for row in new if row.time] + said
-    times = [row.time for row in said]
+    opening_rows, damage = _rows([opening], columns) if opening else ([], "")
+    ends = [(row.speaker, row.text) for row in filled[:1] + filled[-1:]]
+    new = [row for row in opening_rows if row.text and (row.speaker, row.text) not in ends]
+    filled = [row for row in new if row.time] + filled
+    times = [row.time for row in filled]
     sequence = order(times, day_first=is_day_first(times))
     if sequence is None:
         fault = fault or UNORDERED
-    fault = fault or (damage and f"the first turn, beside the others: {damage.removeprefix('turn 1: ')}")
-    # With a fault too: the names of its speakers may stand in other dialogues.
-    inorder = [row for row in new if not row.time] + [said[at] for at in sequence or range(len(said))]
-    if not inorder:
-        fault = fault or ("every turn is blank" if found else "it has no turns")
-    return [Turn(row.speaker, row.text) for row in inorder], fault, sum(not row.text for row in rows)
+    fault = fault or (damage and f"the first turn, outside the list: {damage.removeprefix('turn 1: ')}")
+    # Turns are returned despite a fault: the names of their speakers may be in other dialogues.
+    ordered = [row for row in new if not row.time] + [filled[at] for at in sequence or range(len(filled))]
+    if not ordered:
+        fault = fault or ("every turn is blank" if turn_list else "it has no turns")
+    return [Turn(row.speaker, row.text) for row in ordered], fault, sum(not row.text for row in rows)
 
 
-def _rows(found: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str]:
-    """Return the turns of a list, and why the first of them that cannot be used cannot."""
+def _rows(turns: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str]:
+    """Return the turns of a list, and the fault of the first unusable one."""
     rows, fault = [], ""
-    for number, turn in enumerate(found, start=1):
+    for number, turn in enumerate(turns, start=1):
         speaker, text = columns.speaker_of(turn), _text(turn, columns.text, columns)
         if text and not speaker:
             fault = fault or f"turn {number}: the speaker is blank"
@@ -283,18 +282,18 @@ def _rows(found: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str
 
 
 def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: ImportResult) -> int:
-    """Turn transcripts in lines of text into dialogues.
+    """Turn transcripts in plain text into dialogues.
 
-    :param name: id of the only dialogue; begins the ids of several that have no heading.
-    :param result: is added to.
-    :returns: the number of lines that belong to no turn.
+    :param name: Id of the only dialogue; prefix of the ids of several dialogues without headings.
+    :param result: Result that gets the dialogues.
+    :returns: Number of lines that belong to no turn.
     """
-    found = list(scripts)
+    transcripts = list(scripts)
     seen: set[str] = set()
-    for number, script in enumerate(found, start=1):
+    for number, script in enumerate(transcripts, start=1):
         result.rows += 1
-        turns = script.said()
-        dialogue_id = script.name or (name if len(found) == 1 else f"{name}-{number}")
+        turns = script.spoken()
+        dialogue_id = script.name or (name if len(transcripts) == 1 else f"{name}-{number}")
         reason = script.problem or ("" if turns else "no line names a speaker, as in `Speaker: text`")
         if not reason and dialogue_id in seen:
             reason = "the id came before in this file"
@@ -305,4 +304,4 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
             continue
         result.blank += len(script.turns) - len(turns)
         result.accept(source, script.line, dialogue_id, turns, ())
-    return sum(script.aside for script in found)
+    return sum(script.unused for script in transcripts)

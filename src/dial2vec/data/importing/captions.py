@@ -1,8 +1,7 @@
 """WebVTT and SRT captions of meetings: one file is one dialogue.
 
-Read here and not by webvtt-py (0.6.0 was tried): it drops, without a word, every cue behind a damaged time or with a
-comma in it, takes the first of two voices in a cue for both, reads an SRT without numbers as one cue, and tells no
-line numbers.
+webvtt-py (0.6.0 was tried) silently drops every cue after a damaged time or with a comma in its time, takes the first
+of two voices in a cue for both, reads an SRT without numbers as one cue, and gives no line numbers.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from pathlib import Path
 from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.plain_text import Script, is_name, split_speaker
 
-# All parts are bounded: a line of a megabyte must not be tried from each of its places.
+# All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
 ARROW = re.compile(r"^\s{0,9}[^\s>]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 NOBODY = "unknown"
-# Where nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
+# If nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
 ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
 NEARLY_ALL = 0.8
 
@@ -28,8 +27,8 @@ NEARLY_ALL = 0.8
 def read_captions(path: Path, encoding: Encoding) -> Script:
     """Return the dialogue of a caption file; one turn per cue, or per voice in a cue.
 
-    A cue that names nobody goes on with the speaker before; before the first name that is "unknown". Without any name
-    the file is no dialogue.
+    A cue without a name belongs to the speaker before, and to "unknown" before the first name. A file without any name
+    is no dialogue.
     """
     script = Script()
     named = False
@@ -37,7 +36,7 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
-            script.problem, script.line = "the cue holds bytes of no character", line
+            script.problem, script.line = "the cue holds bytes that are not valid characters", line
         for name, text in _voices(cue, any_name=any_name):
             named = named or bool(name)
             before = script.turns[-1][0] if script.turns else NOBODY
@@ -50,9 +49,9 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
 
 
 def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
-    """Return the text of each cue with the line of its time.
+    """Return line number and text of each cue.
 
-    A cue begins with its time, whatever its form, and ends before the next one, so that none is lost.
+    A cue begins with a time in any form and ends before the next one, so that none is lost.
     """
     cues: list[tuple[int, list[str]]] = []
     block = ""
@@ -62,7 +61,7 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
             line = raw.strip().removeprefix("\ufeff")
             if ARROW.match(line):
                 block = ""
-                # The line above a time is the cue's number or name, if a blank one stands before it.
+                # The line above a time is the cue's number or name, if it follows a blank line.
                 cues.append((number, []))
             elif blank and line.startswith(BLOCKS):
                 block = line
@@ -76,15 +75,15 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
 
 
 def _without_next_name(lines: list[str], more: bool) -> list[str]:
-    """Leave out the number or name of the next cue: the last line, where a blank one is before it."""
+    """Leave out the number or name of the next cue: the last line, if it follows a blank line."""
     follows = more and lines and lines[-1] and (lines[-1].isdecimal() or (len(lines) > 1 and not lines[-2]))
     return [line for line in (lines[:-1] if follows else lines) if line]
 
 
 def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
-    """Return name, or an empty string, and text of everything that is said in a cue.
+    """Return (name or "", text) of each voice in a cue.
 
-    :param any_name: whether any words with capitals before the colon in the first line are a name.
+    :param any_name: True if any words with capitals before the colon in the first line are a name.
     """
     parts = VOICE.split(cue)
     if len(parts) > 1:
@@ -94,9 +93,9 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
         for line in cue.split("\n"):
             bare = TAG.sub("", line).strip().lstrip("-–>").strip()
             named = split_speaker(bare)
-            found = ANY_NAME.match(bare) if any_name and not pairs and not named else None
-            if found and is_name(found[1], most=12):
-                named = found[1].strip(), found[2]
+            match = ANY_NAME.match(bare) if any_name and not pairs and not named else None
+            if match and is_name(match[1], max_words=12):
+                named = match[1].strip(), match[2]
             if named or not pairs:
                 pairs.append(named or ("", line))
             else:

@@ -1,4 +1,4 @@
-"""Values of cells as text, names, labels and turns, however deep an export has packed them."""
+"""Values of cells as text, names, labels and turns, also nested ones."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import json
 import math
 from typing import Any
 
-# Where exports put a person's name, and a message's text, when the value is an object: the best first.
+# Keys of a person's name, and of a message's text, if the value is an object; the best first.
 NAME_KEYS = ("name", "display_name", "displayName", "full_name", "username", "email", "role", "type", "id")
 TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
-
-
-# Exports nest texts three deep at most; a value of thousands of levels must not break the reader.
+# Exports nest texts at most 3 deep; a value of thousands of levels must not break the reader.
 DEPTH = 8
 
 
 def cell_text(value: Any, *, depth: int = DEPTH) -> str:
-    """Return what a value says: a string as it is, a number in digits, an object's or a list's texts joined.
+    """Return the text of a value: a string unchanged, a number in digits, the best text of an object, a list's joined.
 
-    :param depth: levels of nesting that are looked into; what lies deeper is no text.
+    :param depth: Levels of nesting to look into; anything deeper is "".
     """
     if isinstance(value, str):
         return value
@@ -27,7 +25,7 @@ def cell_text(value: Any, *, depth: int = DEPTH) -> str:
         return ""
     if isinstance(value, dict | list | tuple):
         return _inner(value, depth - 1) if depth else ""
-    # Ids and numbers of people that passed through a table with gaps come as 17.0.
+    # Whole numbers of a column with gaps become 17.0 in many programs.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return _digits(value)
@@ -43,12 +41,12 @@ def _digits(value: Any) -> str:
     try:
         return str(value)
     except ValueError:
-        # An integer of more digits than Python writes.
+        # The integer has more digits than Python writes.
         return ""
 
 
 def as_name(value: Any) -> str:
-    """Return a name or an id as one line of text; of an object, its best name."""
+    """Return a name or an id as one line of text; the best name of an object."""
     if isinstance(value, dict):
         value = next((value[key] for key in NAME_KEYS if value.get(key)), "")
     if isinstance(value, dict | list):
@@ -59,7 +57,7 @@ def as_name(value: Any) -> str:
 def as_labels(value: Any, *, several: bool) -> list[str]:
     """Return the labels of a cell.
 
-    :param several: whether a text may hold more than one, between semicolons, pipes or commas.
+    :param several: True if a text may hold several labels, separated by semicolons, pipes or commas.
     """
     if isinstance(value, dict):
         value = value.get("tags") or as_name(value)
@@ -73,7 +71,7 @@ def as_labels(value: Any, *, several: bool) -> list[str]:
 
 
 def as_turn_list(value: Any) -> list[Any] | None:
-    """Return the list of turns that a cell holds: a list, an object around one, or either written as text."""
+    """Return the list of turns in a cell: a list, an object with one list, or either as text; None if there is none."""
     if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
         value = unpacked(value)
     if isinstance(value, dict):
@@ -85,7 +83,7 @@ def as_turn_list(value: Any) -> list[Any] | None:
 
 
 def unpacked(text: str) -> Any:
-    """Decode a JSON value that stands in a cell, or a Python one, as pandas writes lists; None when it is neither."""
+    """Decode a JSON value, or a Python value as pandas writes lists, in a cell; None if it is neither."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,4 +1,4 @@
-"""Which column means what: by its name first, by what it holds where no name is known."""
+"""Meanings of columns: by name first, and by content if no name is known."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dial2vec.data.importing.plain_text import is_script
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, says_again
 from dial2vec.errors import CorpusError, did_you_mean
 
-# In place of a column: an e-mail has its replies beside its own text.
+# Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
 ITSELF = ""
 SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 IN_TURNS = ("speaker", "text", "time")
@@ -54,35 +54,35 @@ class Columns(NamedColumns):
 
     @property
     def meanings(self) -> dict[str, str]:
-        """Meaning of each used column by its name; those inside a record's turns are written `turns.name`."""
+        """Meaning of each used column by its name; a column inside a record's turns is named `turns.name`."""
         inside = f"{self.turns}." if self.turns else ""
         pairs = [(self.dialogue_id, "dialogue id"), (self.other_id, "dialogue id, else"), (self.opening, "first turn")]
         if self.opening == ITSELF:
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
         pairs += [(self.turns, "turns")]
-        pairs += [(name and inside + name, what) for name, what in self._of_turns()]
-        return {name: what for name, what in pairs if name} | dict.fromkeys(self.labels, "label")
+        pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
+        return {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
 
     def _of_turns(self) -> list[tuple[str | None, str]]:
-        said = "text" if self.answer is None else "text of the user"
+        text = "text" if self.answer is None else "text of the user"
         others = [(name, "speaker, else") for name in self.other_speakers]
-        pairs = [(self.speaker, "speaker"), *others, (self.text, said), (self.answer, "text of the bot")]
+        pairs = [(self.speaker, "speaker"), *others, (self.text, text), (self.answer, "text of the bot")]
         return [*pairs, (self.day, "order of turns"), (self.time, "order of turns")]
 
     def speaker_of(self, values: dict[str, Any]) -> str:
-        """Return who speaks in a row or a turn; empty where nobody is named."""
+        """Return the speaker of a row or a turn; "" if it names nobody."""
         name = as_name(values.get(self.speaker or ""))
         if name or not self.other_speakers:
             return name
         return next((name for column in self.other_speakers if (name := as_name(values.get(column)))), "")
 
     def opening_of(self, values: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the first turn of a record where it stands beside the others."""
-        found = values if self.opening == ITSELF else values.get(self.opening or "")
-        return found if isinstance(found, dict) and self.opening is not None else None
+        """Return the first turn of a record if it is outside the list of turns; otherwise None."""
+        turn = values if self.opening == ITSELF else values.get(self.opening or "")
+        return turn if isinstance(turn, dict) and self.opening is not None else None
 
     def time_of(self, values: dict[str, Any]) -> str:
-        """Return when a row or a turn was said; empty where that is not told."""
+        """Return the time of a row or a turn; "" if it has none."""
         time = as_name(values.get(self.time)) if self.time else ""
         return f"{as_name(values.get(self.day))} {time}".strip() if self.day else time
 
@@ -96,12 +96,12 @@ class Columns(NamedColumns):
 
 
 def find_columns(sample: Values, options: Options, path: Path) -> Columns:
-    """Tell what the columns mean.
+    """Find the meanings of columns.
 
-    :param sample: the first records.
-    :param options: columns that were named; they go before any guess.
-    :param path: for errors.
-    :raises CorpusError: when a named column is not there, or speaker or text cannot be told.
+    :param sample: First records.
+    :param options: Options; columns named there are not guessed.
+    :param path: File to name in errors.
+    :raises CorpusError: if a named column is missing, or speaker or text cannot be found.
     """
     names = _names(sample)
     turns = options.turns or _turns_column(sample, names, options)
@@ -113,7 +113,7 @@ def find_columns(sample: Values, options: Options, path: Path) -> Columns:
 
 
 def _names(sample: Values) -> list[str]:
-    """Return the names of the columns, those in most records first: a name that is damaged in one is not taken."""
+    """Return the names of the columns, the most frequent first, so that a name damaged in one record is not used."""
     return [name for name, _ in Counter(name for values in sample for name in values).most_common()]
 
 
@@ -128,7 +128,7 @@ def _require(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path
 
 
 def _require_one_meaning(options: Options, among: Sequence[str], path: Path) -> None:
-    """Make sure that no column was named for two meanings."""
+    """Raise if the user named a column for two meanings."""
     meanings: dict[str, str] = {}
     for meaning, names in options.named.items():
         for name in names if meaning in among else ():
@@ -149,8 +149,8 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     """Return the column that holds whole dialogues, if one does."""
 
     def mostly(name: str, holds: Callable[[Any], bool]) -> bool:
-        found = [values[name] for values in sample[:100] if values.get(name)]
-        return bool(found) and sum(map(holds, found)) > len(found) / 2
+        filled = [values[name] for values in sample[:100] if values.get(name)]
+        return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
 
     if 2 * sum(map(is_turn, sample[:100])) > len(sample[:100]):
         lists: list[str] = []
@@ -161,15 +161,15 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
         return by_name("turns", lists) or lists[0]
     if options.speaker:
         return None
-    # Beside a speaker only a column that is called so: a message may be a form of `Name: Anna` lines.
+    # If there is a speaker column, only a column named like turns: a message may be a form of `Name: Anna` lines.
     whole = [name for name in names if not by_name("speaker", names) or by_name("turns", [name])]
     scripts = [name for name in whole if options.text in (None, name)]
     return next((name for name in scripts if mostly(name, lambda value: is_script(cell_text(value)))), None)
 
 
 def _of_records(sample: Values, names: list[str], turns: str, options: Options, path: Path) -> Columns:
-    lists = [found for values in sample if (found := as_turn_list(values.get(turns)))]
-    inside = _names([turn for found in lists for turn in found])
+    lists = [turn_list for values in sample if (turn_list := as_turn_list(values.get(turns)))]
+    inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
     _require_one_meaning(options, IN_TURNS, path)
     _require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
@@ -178,7 +178,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
         dialogue_id=options.dialogue_id
         or evidence.id_column("id", sample, outside, repeating=False)
         or evidence.id_column("own id", sample, outside, repeating=False),
-        labels=options.labels or _one(_label(sample, outside)),
+        labels=options.labels or _as_tuple(_label(sample, outside)),
         turns=turns,
     )
     if not lists:
@@ -186,25 +186,25 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     text = options.text or by_name("text", inside)
     speaker = options.speaker or by_name("speaker", inside, lambda name: name != text)
     if not text or not speaker:
-        raise _not_told("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
+        raise _unknown("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
     whole = all(says_again(values.get(turns), cell_text(values.get(text))) for values in sample)
     if not whole and _opens(sample, ITSELF, speaker, text):
         opening = ITSELF
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
     notes = tuple(f"{name!r} holds turns too, which are not used; --turns {name} takes them instead" for name in more)
-    told = replace(columns, speaker=speaker, text=text, opening=opening, notes=notes)
-    return _of_turns(told, lists, [name for name in inside if name not in (text, speaker)], options)
+    columns = replace(columns, speaker=speaker, text=text, opening=opening, notes=notes)
+    return _of_turns(columns, lists, [name for name in inside if name not in (text, speaker)], options)
 
 
 def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[str], options: Options) -> Columns:
-    """Return the columns of records with what hangs on the others inside their turns."""
+    """Return the columns of records with those that depend on speaker and text: time, day and other speakers."""
     speaker, text = columns.speaker or "", columns.text or ""
-    turns = [turn for found in lists for turn in found]
+    turns = [turn for turn_list in lists for turn in turn_list]
     time = options.time or evidence.time_column(lists, left)
-    html, told = _markup(turns, text)
+    html, html_notes = _markup(turns, text)
     others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
-    notes = (*columns.notes, *_order_note(lists, time), *told)
+    notes = (*columns.notes, *_order_note(lists, time), *html_notes)
     day = None if options.time else evidence.day_column(turns, left, time)
     return replace(columns, other_speakers=others, time=time, day=day, html=html, notes=notes)
 
@@ -214,20 +214,20 @@ def _says_more(values: dict[str, Any], name: str, turns: str) -> bool:
 
 
 def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
-    """Whether the values are objects like turns; the newest message beside the others is not the first."""
-    found = [value for value in values if value]
-    like = [value for value in found if isinstance(value, dict) and {speaker, text} <= value.keys()]
-    return 2 * len(like) > len(found) and plain(name).split("_")[0] not in ("last", "latest", "newest")
+    """Return whether most values are objects like turns, and the name does not say that they are the newest ones."""
+    filled = [value for value in values if value]
+    like = [value for value in filled if isinstance(value, dict) and {speaker, text} <= value.keys()]
+    return 2 * len(like) > len(filled) and plain(name).split("_")[0] not in ("last", "latest", "newest")
 
 
 def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> Columns:
     _require_one_meaning(options, tuple(options.named), path)
     left = [name for name in names if name not in {used for group in options.named.values() for used in group}]
 
-    def take(found: str | None) -> str | None:
-        if found in left:
-            left.remove(found)
-        return found
+    def take(name: str | None) -> str | None:
+        if name in left:
+            left.remove(name)
+        return name
 
     cells = {name: [values[name] for values in sample if values.get(name)] for name in left}
     text, answer = (None if options.text or options.speaker else find_exchange(cells)) or (options.text, None)
@@ -240,13 +240,13 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
         dialogue_id = take(evidence.id_column("own id", sample, left, repeating=not answer))
     if not (dialogue_id or time or text or speaker):
         raise _no_header(names, path, options)
-    labels = options.labels or _one(take(_label(sample, left)))
+    labels = options.labels or _as_tuple(take(_label(sample, left)))
     if not answer:
         text = text or take(evidence.longest(sample, left))
         dialogue_id = dialogue_id or take(evidence.repeating(sample, left))
         speaker = speaker or take(evidence.alternating(sample, left, dialogue_id))
     if not text or not (speaker or answer):
-        raise _not_told("text" if not text else "speaker", names, path, "the rows")
+        raise _unknown("text" if not text else "speaker", names, path, "the rows")
     day = None if options.time else evidence.day_column(sample, left, time)
     columns = Columns(
         dialogue_id=dialogue_id, speaker=speaker, text=text, answer=answer, time=time, day=day, labels=labels
@@ -255,7 +255,7 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
 
 
 def _finished(columns: Columns, sample: Values, names: list[str], left: list[str], options: Options) -> Columns:
-    """Return the columns of rows with what hangs on the others: labels, notes, and what stands in for blanks."""
+    """Return the columns of rows with what depends on other columns: checked labels, substitutes for blanks, notes."""
     alone = columns.answer and not columns.dialogue_id
     groups = [[values] for values in sample] if alone else evidence.groups_of(sample, columns.dialogue_id)
     labels = columns.labels
@@ -266,8 +266,8 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         notes = (f"{name!r} changes inside dialogues, so it is not taken as a label; --label {name} takes it",)
     if columns.dialogue_id is None and not alone:
         notes += (ONE_DIALOGUE,)
-    html, told = _markup(sample, columns.text or "")
-    # Slack: a message outside any thread has only the time by which a thread would be named.
+    html, html_notes = _markup(sample, columns.text or "")
+    # Slack: a message outside any thread has only a time, and Slack names threads by times.
     slack = columns.dialogue_id and plain(columns.dialogue_id) == "thread_ts"
     others: tuple[str, ...] = ()
     if columns.speaker and columns.text and not options.speaker:
@@ -278,7 +278,7 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         other_speakers=others,
         labels=labels,
         html=html,
-        notes=(*notes, *_order_note(groups, columns.time), *told),
+        notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )
 
 
@@ -286,7 +286,7 @@ def _label(sample: Values, names: list[str]) -> str | None:
     return by_name("label", names, lambda name: any(as_labels(values.get(name), several=False) for values in sample))
 
 
-def _one(name: str | None) -> tuple[str, ...]:
+def _as_tuple(name: str | None) -> tuple[str, ...]:
     return (name,) if name else ()
 
 
@@ -297,31 +297,31 @@ def _order_note(groups: Sequence[Values], time: str | None) -> tuple[str, ...]:
 
 
 def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
-    """Tell whether texts are HTML, and what the summary is to say of that."""
+    """Return whether the texts are HTML, and a note for the summary."""
     texts = [cell_text(values.get(text)) for values in sample]
     if are_html(texts):
         return True, ("its texts are HTML: tags are taken out, line breaks and signs such as &amp; put in their place",)
-    marked = any(is_html(said) or ENTITY.search(said) for said in texts)
+    marked = any(is_html(value) or ENTITY.search(value) for value in texts)
     return False, ("some texts have HTML in them, such as <b> or &amp;; they are left as they are",) if marked else ()
 
 
-def _not_told(meaning: str, names: Sequence[str], path: Path, where: str) -> CorpusError:
+def _unknown(meaning: str, names: Sequence[str], path: Path, where: str) -> CorpusError:
     return CorpusError(
-        f"{path}: which column of {where} holds the {meaning} cannot be told; there are {_listed(names)}. "
+        f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}. "
         f"Name it with --{meaning} COLUMN, or, if one cell holds a whole dialogue, name that with --turns COLUMN."
     )
 
 
 def _no_header(names: Sequence[str], path: Path, options: Options) -> CorpusError:
-    way = "Name them with --id, --speaker and --text, or with --turns where one holds whole dialogues"
+    remedy = "Name them with --id, --speaker and --text, or with --turns if one holds whole dialogues"
     if not options.header:
         return CorpusError(
-            f"{path}:1: what its {len(names)} columns hold cannot be told, and without a header they have no names; "
-            f"expected their numbers, from 1 on. {way}."
+            f"{path}:1: the contents of its {len(names)} columns are unknown, and without a header they have no names; "
+            f"expected their numbers, from 1 on. {remedy}."
         )
     table = ".json" not in path.name
     header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
     return CorpusError(
-        f"{path}:1: none of its {len(names)} columns has a name that is known; expected names such as "
-        f"conversation_id, speaker, text. {way}{header}."
+        f"{path}:1: none of its {len(names)} columns has a known name; expected names such as "
+        f"conversation_id, speaker, text. {remedy}{header}."
     )

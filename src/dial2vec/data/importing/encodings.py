@@ -1,4 +1,4 @@
-"""Bytes to text: gzip, byte order marks, and a guess at the encoding of a file that is not UTF-8."""
+"""Text from bytes: gzip, byte order marks, and a guess at the encoding of a file that is not UTF-8."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dial2vec.errors import CorpusError
 
 BLOCK = 1 << 20
 SAMPLE = 1 << 18
-# The longer marks first: that of UTF-32 begins with that of UTF-16.
+# Longer marks first: the mark of UTF-32 begins with the mark of UTF-16.
 MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -25,17 +25,18 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# A guess may not be a code page that nobody exports in: short texts fit many of those equally well.
 ESCAPED = re.compile("[\udc80-\udcff]")
+# Guesses are limited to code pages of real exports: short texts fit many rare ones equally well.
 PLAUSIBLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp932", "gb18030", "big5", "euc_kr", "koi8_r"]
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How the bytes of a file become text.
+    """Encoding of a file.
 
-    :param name: as Python calls it.
-    :param how: "UTF-8", "a byte order mark", "guessed" or "as you said": how it was found, for the summary.
+    :param name: Python's name of the encoding.
+    :param how: Origin of the name, for the summary: "UTF-8", "byte order mark", "guessed", "as given" or
+        "except N damaged places".
     """
 
     name: str
@@ -49,9 +50,9 @@ class Encoding:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading, unpacking `.gz`.
+    """Open a file for reading, and unpack `.gz`.
 
-    :raises CorpusError: when it is missing, unreadable or not whole, also while it is being read.
+    :raises CorpusError: if it is missing, unreadable or incomplete, also while it is being read.
     """
     try:
         with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as handle:
@@ -66,19 +67,19 @@ def open_bytes(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_text(path: Path, encoding: Encoding) -> Iterator[io.TextIOWrapper]:
-    """Open a file as text, its line ends as they are.
+    """Open a file as text with unchanged line ends.
 
-    A byte that does not belong becomes half a surrogate, so that only its row is lost.
+    An invalid byte becomes half a surrogate, so that only its row is lost.
     """
     with open_bytes(path) as handle:
-        # UTF-16 knows no escape for a byte; there the sign for "unreadable" stands in its place.
+        # UTF-16 has no escape for a byte: U+FFFD, the sign for "unreadable", replaces it.
         errors = "surrogateescape" if not encoding.name.startswith(("utf-16", "utf-32")) else "replace"
         with io.TextIOWrapper(handle, encoding=encoding.name, errors=errors, newline="") as text:
             yield text
 
 
 def is_damaged(text: str) -> bool:
-    """Whether a text holds a NUL or what its encoding does not know: the traces of a damaged file."""
+    """Return whether a text holds a NUL or invalid characters: the traces of a damaged file."""
     if "\0" in text or "\ufffd" in text:
         return True
     try:
@@ -89,10 +90,10 @@ def is_damaged(text: str) -> bool:
 
 
 def find_encoding(path: Path, *, given: str | None = None) -> Encoding:
-    """Return the encoding of a text file: the given one, by its mark, UTF-8 where it is that, else a guess.
+    """Return the encoding of a text file: the given one, that of its mark, UTF-8 if it fits, or a guess.
 
-    :param given: a name from the user.
-    :raises CorpusError: when the file is unreadable or empty, or the given name is unknown.
+    :param given: Name from the user.
+    :raises CorpusError: if the file is unreadable or empty, or the given name is unknown.
     """
     with open_bytes(path) as handle:
         start = handle.read(SAMPLE)
@@ -109,10 +110,10 @@ def find_encoding(path: Path, *, given: str | None = None) -> Encoding:
         bad, good, sample = _not_utf8(start, handle)
     if not bad:
         return Encoding("utf-8", "UTF-8")
-    # Bytes of another encoding make whole UTF-8 characters by chance only: where those are the more, it is UTF-8, and
-    # only the rows with the damage are lost.
+    # Bytes of another encoding form valid UTF-8 characters only by chance: if most are valid, it is UTF-8, and only the
+    # damaged rows are lost.
     if good > bad:
-        return Encoding("utf-8", f"but for {bad} damaged places")
+        return Encoding("utf-8", f"except {bad} damaged places")
     return Encoding(_guess(sample), "guessed")
 
 
@@ -123,7 +124,7 @@ def _given(name: str, path: Path, start: bytes) -> Encoding:
         known = codecs.lookup(name)
     except (LookupError, ValueError, TypeError) as error:
         raise CorpusError(
-            f"{name!r} is no text encoding that Python knows, given for {path}; expected a name such as utf-8, cp1252 "
+            f"{name!r}, given for {path}, is no text encoding that Python knows; expected a name such as utf-8, cp1252 "
             "or utf-16. Correct --encoding, or leave it out."
         ) from error
     if known.name in ("utf-16", "utf-32") and not any(
@@ -132,16 +133,16 @@ def _given(name: str, path: Path, start: bytes) -> Encoding:
         wide = _wide(start) if known.name == "utf-16" else None
         if wide is None:
             raise CorpusError(
-                f"{path} does not begin with the mark of {name}, given by --encoding, so the order of its bytes cannot "
-                f"be told; expected that mark. Name {known.name}-le or {known.name}-be, or leave --encoding out."
+                f"{path} does not begin with the mark of {name}, given by --encoding, so the order of its bytes is "
+                f"unknown; expected that mark. Name {known.name}-le or {known.name}-be, or leave --encoding out."
             )
-        return Encoding(wide.name, "as you said")
+        return Encoding(wide.name, "as given")
     utf8_mark = known.name == "utf-8" and start.startswith(codecs.BOM_UTF8)
-    return Encoding("utf-8-sig" if utf8_mark else known.name, "as you said")
+    return Encoding("utf-8-sig" if utf8_mark else known.name, "as given")
 
 
 def _wide(start: bytes) -> Encoding | None:
-    """Tell UTF-16 without a mark by the zero bytes that every other byte of Western text then is."""
+    """Recognise UTF-16 without a mark: in Western text every other byte is zero."""
     even, odd = start[0::2].count(0), start[1::2].count(0)
     if max(even, odd) < len(start) / 5 or min(even, odd) > max(even, odd) / 10:
         return None
@@ -149,7 +150,7 @@ def _wide(start: bytes) -> Encoding | None:
 
 
 def _not_utf8(start: bytes, handle: BinaryIO) -> tuple[int, int, bytes]:
-    """Count damaged places and whole characters beyond ASCII, and collect a sample of the lines with damage."""
+    """Return the number of invalid bytes and of valid characters beyond ASCII, and a sample of lines beyond ASCII."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     bad = good = 0
     sample = b""
@@ -174,7 +175,7 @@ def _guess(sample: bytes) -> str:
     best = matches.best()
     if best is None:
         return "cp1252" if _decodes(sample, "cp1252") else "latin-1"
-    # Windows' Western code page is by far the most common one: another must fit better, not only as well.
+    # Windows' Western code page is by far the most common one: another must fit better.
     western = [match for match in matches if match.encoding == "cp1252"]
     fits = western and (western[0].chaos, -western[0].coherence) <= (best.chaos, -best.coherence)
     if fits or sample.decode(best.encoding, "replace") == sample.decode("cp1252", "replace"):

@@ -1,4 +1,4 @@
-"""What a sample of rows says about its columns, where their names do not."""
+"""Evidence from a sample of rows on what its columns mean."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from dial2vec.data.importing.exchanges import WORDY, is_answer, words_per_cell
 from dial2vec.data.importing.names import NAMES, by_name, is_index, plain
 
 Values = Sequence[dict[str, Any]]
-# So many speakers are few in any sample.
+# Number of speakers that is small in any sample.
 FEW = 5
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
-# Who speaks where no person does.
+# Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
 
@@ -24,42 +24,42 @@ def cells(sample: Values, name: str) -> list[str]:
 
 
 def filled(sample: Values, name: str) -> bool:
-    """Whether a column has a cell that is not blank."""
+    """Return whether a column has a cell that is not blank."""
     return bool(cells(sample, name))
 
 
 def mostly_filled(sample: Values, name: str) -> bool:
-    """Whether most rows fill a column."""
+    """Return whether at least half of the rows fill a column."""
     return 2 * len(cells(sample, name)) >= len(sample)
 
 
 def repeats(sample: Values, name: str) -> bool:
-    """Whether some value of a column comes twice."""
-    found = cells(sample, name)
-    return len(set(found)) < len(found)
+    """Return whether a column has some value twice."""
+    values = cells(sample, name)
+    return len(set(values)) < len(values)
 
 
 def fullest(meaning: str, sample: Values, names: list[str]) -> str | None:
-    """Return the column whose name says `meaning` best, one that most rows fill before one that few do."""
-    found = by_name(meaning, names, lambda name: mostly_filled(sample, name))
-    return found or by_name(meaning, names, lambda name: filled(sample, name))
+    """Return the column whose name fits `meaning` best; a column filled in most rows goes first."""
+    full = by_name(meaning, names, lambda name: mostly_filled(sample, name))
+    return full or by_name(meaning, names, lambda name: filled(sample, name))
 
 
 def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool) -> str | None:
-    """Return the column whose name says best that it is an id, one that repeats before one that does not.
+    """Return the column whose name fits an id best; a column with repeated values goes first.
 
-    :param repeating: whether one that does not repeat is none at all.
+    :param repeating: True if a column without repeated values is refused.
     """
 
     def fits(name: str) -> bool:
         return filled(sample, name) and not any(isinstance(values.get(name), dict | list) for values in sample)
 
-    found = by_name(meaning, names, lambda name: fits(name) and repeats(sample, name))
-    return found or (None if repeating else by_name(meaning, names, fits))
+    repeated = by_name(meaning, names, lambda name: fits(name) and repeats(sample, name))
+    return repeated or (None if repeating else by_name(meaning, names, fits))
 
 
 def groups_of(sample: Values, dialogue_id: str | None) -> list[Values]:
-    """Return the rows of each dialogue."""
+    """Return the rows of each dialogue; all rows in one group if no column has ids."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for values in sample:
         groups.setdefault(as_name(values.get(dialogue_id)) if dialogue_id else "", []).append(values)
@@ -67,25 +67,25 @@ def groups_of(sample: Values, dialogue_id: str | None) -> list[Values]:
 
 
 def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
-    """Return the column that puts turns in order: one that changes inside dialogues before one that does not.
+    """Return the column that orders turns; a column that changes inside dialogues goes first.
 
-    The number of a turn goes before its time, which may be cut to minutes.
+    Turn numbers go before times, which may be cut to minutes.
     """
     sample = [values for group in groups for values in group]
 
     def numbers(name: str) -> bool:
-        found = cells(sample, name)
-        return bool(found) and all(cell.replace(".", "", 1).isdecimal() for cell in found)
+        values = cells(sample, name)
+        return bool(values) and all(value.replace(".", "", 1).isdecimal() for value in values)
 
     def orders(name: str) -> bool:
         return mostly_filled(sample, name) and changes(groups, name)
 
-    found = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
-    return found or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
+    return best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
 
 
 def day_column(sample: Values, names: list[str], time: str | None) -> str | None:
-    """Return the column of dates that belongs to one of clocks; None where the time is no clock, or has its date."""
+    """Return the column of dates that belongs to a column of clock times; None if `time` holds no bare clock times."""
     clocks = cells(sample, time) if time else []
     if not clocks or not all(map(CLOCK.fullmatch, clocks)):
         return None
@@ -94,51 +94,50 @@ def day_column(sample: Values, names: list[str], time: str | None) -> str | None
 
 
 def changes(groups: Sequence[Values], name: str) -> bool:
-    """Whether a column has two values in one dialogue."""
+    """Return whether a column has two values in one dialogue."""
     return any(len(set(cells(group, name))) > 1 for group in groups)
 
 
 def longest(sample: Values, names: list[str]) -> str | None:
-    """Return the column of the longest texts, if they have more words than names have."""
+    """Return the column of the longest texts, if these have over 2 words on average; names have fewer."""
     simple = [name for name in names if not any(isinstance(values.get(name), dict | list) for values in sample)]
-    found = {name: cells(sample, name) for name in simple if mostly_filled(sample, name)}
-    lengths = {name: sum(map(len, texts)) / len(texts) for name, texts in found.items() if texts}
+    columns = {name: cells(sample, name) for name in simple if mostly_filled(sample, name)}
+    lengths = {name: sum(map(len, texts)) / len(texts) for name, texts in columns.items() if texts}
     best = max(lengths, key=lambda name: lengths[name], default=None)
-    return best if best and words_per_cell(found[best]) > 2 else None
+    return best if best and words_per_cell(columns[best]) > 2 else None
 
 
 def repeating(sample: Values, names: list[str]) -> str | None:
-    """Return the column with the most different values, each of them twice or more on average; no index is one."""
-    found = {name: cells(sample, name) for name in names if mostly_filled(sample, name) and not is_index(name)}
-    counts = {name: (len(set(values)), len(values)) for name, values in found.items()}
+    """Return the column with the most distinct values that occur at least twice on average; an index is refused."""
+    columns = {name: cells(sample, name) for name in names if mostly_filled(sample, name) and not is_index(name)}
+    counts = {name: (len(set(values)), len(values)) for name, values in columns.items()}
     different = {name: number for name, (number, total) in counts.items() if 1 < number <= total / 2}
-    # A column of as few values as there are speakers is the speakers'.
+    # A column with only 2 values holds speakers.
     return max((name for name in different if different[name] > 2), key=lambda name: different[name], default=None)
 
 
 def alternating(sample: Values, names: list[str], dialogue_id: str | None) -> str | None:
-    """Return the column of the fewest values that still changes inside dialogues, and holds no texts."""
-    found = {}
+    """Return the column with the fewest values that changes inside dialogues and holds no texts."""
+    counts = {}
     for name in names:
         pairs = [(as_name(v.get(dialogue_id)) if dialogue_id else "", as_name(v.get(name))) for v in sample]
-        said = {(first, second) for first, second in pairs if second}
-        dialogues, values = {first for first, _ in said}, {second for _, second in said}
-        several = len(said) > len(dialogues) and 1 < len(values) <= max(FEW, len(sample) / 2)
+        distinct = {(dialogue, value) for dialogue, value in pairs if value}
+        dialogues, values = {dialogue for dialogue, _ in distinct}, {value for _, value in distinct}
+        several = len(distinct) > len(dialogues) and 1 < len(values) <= max(FEW, len(sample) / 2)
         texts = is_answer(name) or words_per_cell(list(values)) > WORDY
         if several and not texts and not is_index(name) and mostly_filled(sample, name):
-            found[name] = len(values)
-    return min(found, key=lambda name: found[name], default=None)
+            counts[name] = len(values)
+    return min(counts, key=lambda name: counts[name], default=None)
 
 
 def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:
-    """Return the columns that name who speaks where the speaker's is blank, as Slack does for bots."""
+    """Return further columns that name the speaker if `speaker` is blank, as for bots in Slack."""
     blank = [values for values in sample if cell_text(values.get(text)).strip() and not as_name(values.get(speaker))]
     known = [name for wanted in (*NAMES["speaker"], *BOTS) for name in names if plain(name) == wanted]
     return tuple(name for name in known if filled(blank, name))
 
 
 def steady(groups: Sequence[Values], label: str) -> bool:
-    """Whether a column keeps its value inside dialogues, but for a few: then it labels them and not their turns."""
-    seen = [set(cells(group, label)) for group in groups]
-    known = [values for values in seen if values]
-    return sum(len(values) > 1 for values in known) <= len(known) / 5
+    """Return whether a column has one value in at least 80 % of the dialogues: it labels dialogues, not turns."""
+    labelled = [values for group in groups if (values := set(cells(group, label)))]
+    return sum(len(values) > 1 for values in labelled) <= len(labelled) / 5

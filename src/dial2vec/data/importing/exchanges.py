@@ -1,4 +1,4 @@
-"""Tables of exchanges: what was asked and what was answered stand in two columns of one row."""
+"""Tables of exchanges: a question and its answer are in two columns of one row."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
 ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
 ANSWERED = {"answer", "response", "output", "completion", "reply"}
 WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
-# A name of a person has fewer words, an answer more.
+# Names of people have fewer words per cell, answers have more.
 WORDY = 3.0
 
 
 def words_per_cell(cells: Sequence[str]) -> float:
-    """Return how many words the cells have on average."""
+    """Return the mean number of words per cell."""
     return sum(len(cell.split()) for cell in cells) / max(len(cells), 1)
 
 
 def is_answer(name: str) -> bool:
-    """Whether a column holds what was said, not who says it, by its name: `bot_response`."""
+    """Return whether a column's name ends with a word for a text, not for a speaker: `bot_response`."""
     return plain(name).rsplit("_", 1)[-1] in WORDS
 
 
 def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
-    """Return the columns of what was asked and of what was answered, where there is one of each and no other text.
+    """Return the columns of questions and answers, if there is one of each and no other column is named like texts.
 
-    :param cells: by name of the column, those that are not blank.
+    :param cells: Cells that are not blank, by name of the column.
     """
     sides = {name: side for name, values in cells.items() if (side := _side(name)) and _are_texts(name, values)}
     asked = [name for name, side in sides.items() if side == "asked"]
@@ -39,12 +39,12 @@ def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
     text = by_name("text", list(cells))
     if text not in (None, *asked, *answered):
         return None
-    said = [cell for name in (*asked, *answered) for cell in cells[name]]
-    return (asked[0], answered[0]) if any(" " in cell for cell in said) else None
+    texts = [cell for name in (*asked, *answered) for cell in cells[name]]
+    return (asked[0], answered[0]) if any(" " in cell for cell in texts) else None
 
 
 def _side(name: str) -> str:
-    """Return the side of an exchange that a name says: who speaks goes before what is said, as in `user_response`."""
+    """Return the side of an exchange by a column's name; the speaker in it counts first, as in `user_response`."""
     words = set(plain(name).split("_"))
     if not words <= ASKER | ANSWERER | WORDS:
         return ""
@@ -53,7 +53,7 @@ def _side(name: str) -> str:
 
 
 def _are_texts(name: str, values: list[Any]) -> bool:
-    """Whether a column holds texts: a column that is called "agent" may hold names, and "input" a count."""
+    """Return whether a column holds texts: "agent" may hold names, and "input" a count."""
     if not values or not all(isinstance(value, str) for value in values):
         return False
     texts = any(character.isalpha() for value in values for character in value)

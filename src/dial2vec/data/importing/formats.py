@@ -1,4 +1,4 @@
-"""Which format a file is in: by its ending, and by its first lines where the ending leaves it open."""
+"""Format of a file: by its ending, or by its first lines if the ending is ambiguous."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 
 def ending(path: Path) -> str:
-    """Return the ending that tells the format, in small letters: `.csv` of `calls.CSV.gz`."""
+    """Return the ending before `.gz`, in small letters: `.csv` for `calls.CSV.gz`."""
     inner = path.with_suffix("") if path.suffix.lower() == ".gz" else path
     return inner.suffix.lower()
 
 
 def stem(path: Path) -> str:
-    """Return the name of a file or folder without its endings, as an id and a file name begin with it."""
+    """Return the name of a file or folder without its endings, usable in ids and file names."""
     name = path.resolve().name
     for end in (".gz", *ENDINGS):
         if name.lower().endswith(end) and len(name) > len(end):
@@ -46,9 +46,9 @@ def stem(path: Path) -> str:
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file is Parquet by its first bytes, and no Excel workbook.
+    """Return whether the first bytes of a file are those of Parquet.
 
-    :raises CorpusError: for a workbook.
+    :raises CorpusError: if it is an Excel workbook or a zip archive.
     """
     with open_bytes(path) as handle:
         start = handle.read(4)
@@ -63,7 +63,7 @@ def is_parquet(path: Path) -> bool:
 def find_format(path: Path, encoding: Encoding) -> str:
     """Return the format of a text file.
 
-    :raises CorpusError: when it is unreadable.
+    :raises CorpusError: if it is unreadable.
     """
     by_ending = ENDINGS.get(ending(path))
     if by_ending in ("csv", "tsv", "jsonl", "vtt", "srt"):
@@ -71,7 +71,7 @@ def find_format(path: Path, encoding: Encoding) -> str:
     with open_text(path, encoding) as text:
         head = [line for line in islice(text, HEAD_LINES) if line.strip("\ufeff \t\r\n")]
     first = head[0].removeprefix("\ufeff").strip() if head else ""
-    # Not "[12.03.24, 14:05:11] Anna: ...", as messengers write.
+    # A line such as "[12.03.24, 14:05:11] Anna: ..." of a messenger is no JSON.
     if JSON_START.match(first):
         return "jsonl" if _is_object(first) and len(head) > 1 else "json"
     if by_ending == "json":
@@ -91,24 +91,24 @@ def _is_object(line: str) -> bool:
 
 
 def find_list(path: Path, encoding: Encoding, options: Options) -> tuple[str, ...] | None:
-    """Return the keys that lead to the dialogues, or the turns, in a JSON file, as `read_json_records` takes them.
+    """Return the keys that lead to the dialogues, or to the turns, in a JSON file, for `read_json_records`.
 
-    :param options: a list that holds the columns named there goes before any guess.
-    :raises CorpusError: when the text is no JSON.
+    :param options: Options; a list with the columns named there goes before any guess.
+    :raises CorpusError: if the text is no JSON.
     """
     lists = lists_of_objects(path, encoding)
     if () in lists or not lists:
         return () if () in lists else None
-    said = _as_said(lists, options)
-    if said is not None:
-        return said or None
+    named = _named_list(lists, options)
+    if named is not None:
+        return named or None
     for keys, first in lists.items():
         if not is_turn(first) and any(holds_turns(value) or is_tree(value) for value in first.values()):
             return keys
     for keys, first in lists.items():
         if by_name("id", list(first)) and _is_like_a_turn(first):
             return keys
-    # {"call-1": [...], "call-2": [...]}: many keys, and none of them says what it holds.
+    # {"call-1": [...], "call-2": [...]}: several keys, and none is a known name.
     known = {name for group in NAMES.values() for name in group}
     of_turns = [keys for keys, first in lists.items() if _is_like_a_turn(first)]
     tops = {keys[0] for keys in of_turns or lists}
@@ -119,8 +119,8 @@ def find_list(path: Path, encoding: Encoding, options: Options) -> tuple[str, ..
     return next((keys for keys, first in lists.items() if any(map(holds_texts, first.values()))), None)
 
 
-def _as_said(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> tuple[str, ...] | None:
-    """Return the keys that lead to the columns a person named; empty for the whole file, None where none was."""
+def _named_list(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> tuple[str, ...] | None:
+    """Return the keys that lead to the columns named in the options; () for the whole file, None without a match."""
     around = [_around(keys, list(lists)) for keys in lists if options.turns == keys[-1]]
     holding = [keys for keys, first in lists.items() if options.turns in first]
     wanted = {name for name in (options.dialogue_id, *options.labels) if name}
@@ -129,14 +129,14 @@ def _as_said(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> 
 
 
 def _around(keys: tuple[str, ...], lists: list[tuple[str, ...]]) -> tuple[str, ...]:
-    """Return the keys that lead to the dialogue around a list of turns; empty for the whole file.
+    """Return the keys that lead to the dialogue around a list of turns; () for the whole file.
 
-    An object of which the turns are the only list is no more than their wrapping.
+    An object whose only list holds the turns is a wrapper, not a dialogue.
     """
     alone = sum(other[:-1] == keys[:-1] for other in lists) == 1
     return keys[:-2] if alone else keys[:-1]
 
 
 def _is_like_a_turn(values: dict[str, Any]) -> bool:
-    """Whether an object has the keys of a turn: the first message of a chat may be blank."""
+    """Return whether an object has the keys of a turn, though its text may be blank."""
     return bool(by_name("speaker", list(values)) and by_name("text", list(values)))

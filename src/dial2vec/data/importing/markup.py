@@ -1,4 +1,4 @@
-"""HTML in texts, and signs that were encoded twice: what stands between a text and what was said."""
+"""HTML in texts, and texts that were encoded twice."""
 
 from __future__ import annotations
 
@@ -9,53 +9,53 @@ from typing import Any
 
 BLOCK = "p|div|li|ul|ol|tr|table|blockquote|pre|h[1-6]"
 INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup"
-# Only known tags, and bounded: "<Media omitted>" and "a < b" are texts.
+# Only known tags, bounded in length: "<Media omitted>" and "a < b" are texts.
 CLOSED = re.compile(rf"<br\s{{0,9}}/?>|</(?:{BLOCK}|{INLINE})\s{{0,9}}>", re.IGNORECASE)
 BREAK = re.compile(rf"<br\s{{0,9}}/?>|</?(?:{BLOCK})(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
 TAG = re.compile(rf"</?(?:{INLINE}|img|hr)(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)
 ENTITY = re.compile(r"&(?:amp|lt|gt|quot|nbsp|#39|#x27);")
 LINES = re.compile(r"[ \t]*\n\s*")
-# Exports nest texts a few deep; a value of thousands of levels must not break the reader.
+# Exports nest texts a few levels deep; a value of thousands of levels must not break the reader.
 DEPTH = 20
 
 
 def is_html(text: str) -> bool:
-    """Whether a text has a tag that closes, or a line break, of HTML."""
+    """Return whether a text has a closing tag or a line break of HTML."""
     return bool(CLOSED.search(text))
 
 
 def are_html(texts: Sequence[str]) -> bool:
-    """Whether texts of one column are HTML: a third of them, as some are short and some come from mail.
+    """Return whether the texts of a column are HTML: over a third have tags, because short texts may have none.
 
-    In a chat about HTML a few are too, and those must stay as they are.
+    A few texts with tags, as in a chat about HTML, must stay unchanged.
     """
     filled = [text for text in texts if text.strip()]
     return 3 * sum(map(is_html, filled)) > len(filled)
 
 
 def without_html(text: str) -> str:
-    """Return a text of HTML as it is shown: its blocks as lines, without tags."""
+    """Return the visible text of HTML: without tags, each block on its own lines."""
     text = TAG.sub("", BREAK.sub("\n", text))
     return LINES.sub("\n", html.unescape(text).replace("\xa0", " ")).strip()
 
 
 def is_twice_encoded(value: Any, *, depth: int = DEPTH) -> bool | None:
-    """Whether every text beyond ASCII in a value of JSON is UTF-8 that was taken for Latin-1, as `MÃ¼ller`.
+    """Return whether every text beyond ASCII in a JSON value is UTF-8 that was read as Latin-1, such as `MÃ¼ller`.
 
-    :param depth: levels of nesting that are looked into.
-    :returns: None where there is no such text.
+    :param depth: Levels of nesting to look into.
+    :returns: None if the value has no text beyond ASCII.
     """
     if isinstance(value, str):
         return None if value.isascii() else _mended(value) is not None
     if not isinstance(value, dict | list) or not depth:
         return None
     inner = value.values() if isinstance(value, dict) else value
-    found = {answer for item in inner if (answer := is_twice_encoded(item, depth=depth - 1)) is not None}
-    return all(found) if found else None
+    answers = {answer for item in inner if (answer := is_twice_encoded(item, depth=depth - 1)) is not None}
+    return all(answers) if answers else None
 
 
 def mended(value: Any, *, depth: int = DEPTH) -> Any:
-    """Return a value with every text in it decoded once more, where that can be."""
+    """Return a value in which every text is decoded a second time, if possible."""
     if isinstance(value, str):
         return value if value.isascii() else _mended(value) or value
     if not isinstance(value, dict | list) or not depth:

@@ -1,4 +1,4 @@
-"""What is put right in every record of an export before its columns are told, and how much it was."""
+"""Repairs to every record of an export before its columns are found."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from dial2vec.data.importing.trees import straightened
 
 
 class Mending:
-    """Straightens trees of messages, and decodes texts that were encoded twice where all texts of an export were."""
+    """Turns trees of messages into lists, and decodes texts a second time if all of an export were encoded twice."""
 
     def __init__(self) -> None:
         self._twice_encoded = False
-        self._aside = 0
+        self._left_out = 0
 
     def all(self, records: Iterator[Record], *, first: int) -> tuple[list[Record], Iterator[Record]]:
-        """Return the first records and the others, put right.
+        """Return the first records and the others, repaired.
 
-        :param first: how many of them tell whether texts were encoded twice, and whether there are objects at all.
+        :param first: Number of first records that decide whether texts were encoded twice, and whether there are trees.
         """
         sample = list(islice(records, first))
-        found = {is_twice_encoded(record.values) for record in sample if not record.problem} - {None}
-        self._twice_encoded = found == {True}
+        answers = {is_twice_encoded(record.values) for record in sample if not record.problem} - {None}
+        self._twice_encoded = answers == {True}
         objects = any(isinstance(value, dict) for record in sample for value in record.values.values())
         if not (self._twice_encoded or objects):
             return sample, records
         return list(map(self._mended, sample)), map(self._mended, records)
 
     def _mended(self, record: Record) -> Record:
-        values, aside = straightened(record.values)
-        self._aside += aside
+        values, left_out = straightened(record.values)
+        self._left_out += left_out
         return record._replace(values=mended(values) if self._twice_encoded else values)
 
     def notes(self) -> tuple[str, ...]:
         """Return sentences for the summary."""
         twice = ("its texts were encoded twice, as in `MÃ¼ller`; they are decoded once more",)
-        branches = (f"messages on other branches of a conversation, such as edited ones, are left out: {self._aside}",)
-        return (twice if self._twice_encoded else ()) + (branches if self._aside else ())
+        branches = (
+            f"messages on other branches of a conversation, such as edited ones, are left out: {self._left_out}",
+        )
+        return (twice if self._twice_encoded else ()) + (branches if self._left_out else ())

@@ -1,4 +1,4 @@
-"""What the names of columns mean, whoever wrote the export."""
+"""Meanings of column names in the exports of many programs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from functools import lru_cache
 DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
 TURN_WORDS = ["turn", "utterance", "message", "sentence", "segment", "line", "row", "event", "comment", "reply"]
 ID_ENDS = ("_id", "_sid", "_ts", "_number", "_no", "_ref", "_key", "")
-# The better name first. A name also counts with words before it, "msg_text", unless it is one of `BARE`.
+# The better name first. A name also counts after other words, as in "msg_text", unless it is in `BARE`.
 NAMES: dict[str, tuple[str, ...]] = {
     "id": (
-        *(f"{what}{end}" for end in ID_ENDS for what in DIALOGUE_WORDS),
-        *(f"{what}{end}" for end in ("_id", "_sid") for what in ("interaction", "contact", "meeting", "transcript")),
+        *(f"{word}{end}" for end in ID_ENDS for word in DIALOGUE_WORDS),
+        *(f"{word}{end}" for end in ("_id", "_sid") for word in ("interaction", "contact", "meeting", "transcript")),
         *("interaction", "meeting"),
     ),
     "own id": ("id", "uuid", "guid", "key", "record_id"),
     "order": (
-        *(f"{what}{end}" for what in TURN_WORDS for end in ("_index", "_idx", "_number", "_no", "_order")),
+        *(f"{word}{end}" for word in TURN_WORDS for end in ("_index", "_idx", "_number", "_no", "_order")),
         *("turn_id", "turn", "utterance_id", "sequence_number", "sequence", "seq"),
     ),
     "time": (
@@ -45,14 +45,14 @@ NAMES: dict[str, tuple[str, ...]] = {
         *("replies", "events"),
     ),
 }
-# Words that end the names of other things too: "call" in "previous_call", "time" in "response_time".
+# Words that also end names with other meanings: "call" in "previous_call", "time" in "response_time".
 BARE = {
     *(*DIALOGUE_WORDS, "meeting", "interaction", "ts", "time", "start", "created", "begin", "offset", "date"),
     *("value", "line", "description", "user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
     "sentences",
 }
-# A name made of nothing but these is the time of a turn: "Date Sent", "comment_created_at", "start_ms". The words of
-# other times, "response", "updated", "end", are not among them.
+# A name made only of these words is the time of a turn: "Date Sent", "comment_created_at", "start_ms". Words of other
+# times, such as "response", "updated" and "end", are missing on purpose.
 TIME_WORDS = {"time", "date", "datetime", "timestamp", "ts", "start", "begin", "offset", "created"}
 TIME_COMPANY = {"create", "creation", "sent", "send", "received", "posted", "started", "at", "on"}
 TIME_COMPANY |= {*DIALOGUE_WORDS, *TURN_WORDS}
@@ -63,28 +63,28 @@ INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
 
 @lru_cache(maxsize=4096)
 def plain(name: str) -> str:
-    """Return a column's name in small letters, its words joined by `_`: `conversationId` is `conversation_id`."""
+    """Return a column's name in small letters, its words joined by `_`: `conversation_id` for `conversationId`."""
     words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
     return re.sub(r"[\W_]+", "_", words).strip("_").lower()
 
 
 def known_names(names: Sequence[str]) -> int:
-    """Return how many of the names a person could have meant as one of ours."""
+    """Return the number of names that are known here."""
     known = {name for group in NAMES.values() for name in group}
     return sum(plain(name) in known for name in names)
 
 
 def by_name(meaning: str, names: Sequence[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
-    """Return the column whose name says `meaning` best, among those that `fits` accepts.
+    """Return the column whose name fits `meaning` best, among those that `fits` accepts; None if there is none.
 
-    A whole name goes before one with words before it.
+    A name equal to a known one goes before a name that only ends with one.
     """
-    found = {name: plain(name) for name in names}
-    whole = [name for wanted in NAMES[meaning] for name in names if found[name] == wanted]
-    ended = [wanted for wanted in NAMES[meaning] if wanted not in BARE and meaning not in ("own id", "order")]
-    longer = [name for wanted in ended for name in names if found[name].endswith(f"_{wanted}")]
-    made = [name for name in names if _is_time(found[name])] if meaning == "time" else []
-    return next((name for name in whole + longer + made if fits(name)), None)
+    plain_names = {name: plain(name) for name in names}
+    equal = [name for known in NAMES[meaning] for name in names if plain_names[name] == known]
+    suffixes = [known for known in NAMES[meaning] if known not in BARE and meaning not in ("own id", "order")]
+    longer = [name for known in suffixes for name in names if plain_names[name].endswith(f"_{known}")]
+    times = [name for name in names if _is_time(plain_names[name])] if meaning == "time" else []
+    return next((name for name in equal + longer + times if fits(name)), None)
 
 
 def _is_time(name: str) -> bool:
@@ -94,5 +94,5 @@ def _is_time(name: str) -> bool:
 
 
 def is_index(name: str) -> bool:
-    """Whether a column counts something, by its name: `sentence_index`. It tells no dialogues apart."""
+    """Return whether a column's name is that of a counter, such as `sentence_index`, which is no dialogue id."""
     return bool(INDEX.search(plain(name))) or plain(name) in NAMES["order"]

@@ -1,4 +1,4 @@
-"""Transcripts in plain text: `Speaker: text` lines, also with a date or a clock in front, as chats are exported."""
+"""Transcripts in plain text: `Speaker: text` lines, also after a date or a clock time as in exported chats."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
 SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
 STAMP = rf"(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))"
 PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
-# "Anna Smith  0:03", and the lines below are what she says.
+# "Anna Smith  0:03", and her text on the lines below.
 HEADED = re.compile(rf"^(\S.{{0,60}}?)[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
 ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}[\])]?$")
-# Behind a date stands a name, whatever it looks like, up to the first colon with a blank.
+# After a date any text up to the first colon with a blank is a name.
 DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
-# A date, a bracket or seconds: nobody speaks like that.
+# A date, a bracket or seconds, which do not occur in speech.
 EXACT = re.compile(r"\d[./-]\d|[\])]|:\d\d:")
 ADDRESSED = re.compile(r"^From\s+(.{1,60}?)\s+to\s+\S.*$", re.IGNORECASE)
 BRACKET = r"\s*[\[(](?:[^)\]]*\d:\d[^)\]]*)[\])]"
 NAMED = re.compile(rf"^([^:\n]{{1,60}}?)(?:{BRACKET})?\s*[:：](\s*)(.*)$", re.DOTALL)
 # "Anna (00:12): Hello"
 CLOCKED = re.compile(rf"^[^:\n]{{1,60}}?{BRACKET}\s*[:：]")
-# What a messenger itself notes, "12/03/2024, 14:05 - Anna left", has a date and no speaker.
+# A messenger's own notice, "12/03/2024, 14:05 - Anna left", has a date and no speaker.
 NOTICE = re.compile(rf"^\W{{0,3}}{DATE},?\s+{CLOCK}(?:\]|\s+[-–]\s)")
-# What programs write below a transcript.
+# Lines that programs write below a transcript.
 FOOTER = r"Transcribed by https?://|Meeting ended after \d|This editable transcript was computer generated"
 NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER})")
 SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
@@ -48,91 +48,91 @@ ROLES = {
 
 
 def is_role(name: str) -> bool:
-    """Whether a speaker's name says what somebody is, not who: "Agent", "speaker_2", "Support bot"."""
+    """Return whether a speaker's name is a role, not a person's name: "Agent", "speaker_2", "Support bot"."""
     words = re.findall(r"[^\W\d_]+", name.lower())
     return bool(words) and all(word in ROLES for word in words)
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
-    """Return speaker and text of a line `Name: text`; None when what stands before the colon is no name."""
-    found = NAMED.match(line)
-    if not found:
+    """Return speaker and text of a line `Name: text`; None if the words before the colon are no name."""
+    match = NAMED.match(line)
+    if not match:
         return None
-    name, space, said = found[1].lstrip("-–•> ").strip().strip("*").strip(), found[2], found[3]
-    # "0:03" is a clock.
-    if not space and name[-1:].isdecimal() and said[:1].isdecimal():
+    name, space, text = match[1].lstrip("-–•> ").strip().strip("*").strip(), match[2], match[3]
+    # "0:03" is a clock time.
+    if not space and name[-1:].isdecimal() and text[:1].isdecimal():
         return None
-    if not space and said and (said.startswith("//") or not re.search(r"[^\W\d_]", name)):
+    if not space and text and (text.startswith("//") or not re.search(r"[^\W\d_]", name)):
         return None
     if re.search(r"[?!;,\"<>{}=]|//", name) or name.lower() in ("http", "https") or not is_name(name):
         return None
-    return name, said.strip().removeprefix("**").strip()
+    return name, text.strip().removeprefix("**").strip()
 
 
-def is_name(name: str, most: int = 5) -> bool:
-    """Whether some words are a name: one word, or words with capitals. "So here is the thing: ..." is speech.
+def is_name(name: str, max_words: int = 5) -> bool:
+    """Return whether some words are a name: one word, or words with capitals. "So here is the thing: ..." is speech.
 
-    :param most: the number of words that a name has at most.
+    :param max_words: Largest number of words in a name.
     """
     words = name.split()
     small = [word for word in words if word[0].islower() and word.islower()]
     titled = all(word in ("de", "la", "van", "von", "der", "al", "bin") for word in small)
-    return 1 <= len(words) <= most and (len(words) == 1 or titled or is_role(name))
+    return 1 <= len(words) <= max_words and (len(words) == 1 or titled or is_role(name))
 
 
 def split_dated(line: str) -> tuple[str, str] | None:
-    """Return speaker and text of a line with a date or a clock before the name or behind it; None when it has none."""
-    found = PREFIX.match(line)
-    if not found:
+    """Return speaker and text of a line with a date or clock time before or after the name; None for other lines."""
+    prefix = PREFIX.match(line)
+    if not prefix:
         return split_speaker(line) if CLOCKED.match(line) else None
-    named = DATED.match(line[found.end() :])
+    named = DATED.match(line[prefix.end() :])
     if not named:
-        return split_speaker(line[found.end() :])
+        return split_speaker(line[prefix.end() :])
     name = named[1].strip().strip("*").strip()
     addressed = ADDRESSED.match(name)
     name = addressed[1] if addressed else name
-    # A messenger's own notices have small words, `Anna changed the group name to: Fun`, and so has "10:30 is fine: ok".
-    known = addressed or is_name(name, 12) or (EXACT.search(found[0]) and len(name.split()) <= 3)
+    # Words without capitals are a messenger's notice, `Anna changed the group name to: Fun`, or "10:30 is fine: ok".
+    known = addressed or is_name(name, 12) or (EXACT.search(prefix[0]) and len(name.split()) <= 3)
     if not name or not known or re.search(r"[?!;\"“”„<>{}=]|//", name):
         return None
     return name, named[2].strip()
 
 
 def without_time(line: str) -> str:
-    """Return a line without the date or clock in front of it."""
-    return line[found.end() :] if (found := PREFIX.match(line)) else line
+    """Return a line without the date or clock time at its start."""
+    return line[prefix.end() :] if (prefix := PREFIX.match(line)) else line
 
 
 def is_script(text: str) -> bool:
-    """Whether a text is a dialogue in `Speaker: text` lines: at least two, and at least two speakers."""
-    return len({turn.speaker for turn in script_of(text).said()}) >= 2
+    """Return whether a text is a dialogue in `Speaker: text` lines with at least 2 speakers."""
+    return len({turn.speaker for turn in script_of(text).spoken()}) >= 2
 
 
 @dataclass
 class Script:
     """A dialogue in lines of text.
 
-    :param name: given by a heading, else empty.
-    :param line: on which it begins.
-    :param turns: found so far.
-    :param problem: why it cannot be used; empty while it can.
-    :param aside: number of lines that belong to no turn: before the first speaker, a clock, a notice of the program.
+    :param name: Name from a heading; "" without one.
+    :param line: First line, counted from 1.
+    :param turns: Speaker and lines of each turn so far.
+    :param problem: Reason why the dialogue cannot be used; "" if it can.
+    :param unused: Number of lines that belong to no turn: before the first speaker, clock times, notices of programs.
     """
 
     name: str = ""
     line: int = 1
     turns: list[tuple[str, list[str]]] = field(default_factory=list)
     problem: str = ""
-    aside: int = 0
+    unused: int = 0
 
     def read(self, lines: list[str]) -> None:
-        """Read the lines of the dialogue; the way in which most of them name speakers is that of all.
+        """Read the lines of the dialogue; all are read in the form in which most of them name speakers.
 
-        In a chat with dates a line without one goes on with the message before, even `Note: bring cake`.
+        In a chat with dates a line without a date continues the message before, even `Note: bring cake`.
         """
         lines = [line.strip() for line in lines]
         if any(map(is_damaged, lines)):
-            self.problem = "it holds bytes of no character"
+            self.problem = "it holds bytes that are not valid characters"
         headings = _headings(lines)
         dated = [split_dated(line) for line in lines]
         plain = [split_speaker(without_time(line)) if line else None for line in lines]
@@ -146,34 +146,34 @@ class Script:
             self._add(lines, plain, clocks=False)
 
     def _add(self, lines: list[str], named: list[tuple[str, str] | None], *, clocks: bool) -> None:
-        """Put the lines together as turns; a clock on a line of its own is speech only where turns have dates."""
-        for line, found in zip(lines, named, strict=True):
-            if found:
-                self.turns.append((found[0], [found[1]]))
+        """Join the lines to turns; a clock time on its own line is speech only if turns have dates."""
+        for line, pair in zip(lines, named, strict=True):
+            if pair:
+                self.turns.append((pair[0], [pair[1]]))
             elif self.turns and not NO_SPEECH.match(line) and (clocks or not ONLY_CLOCK.match(line)):
                 self.turns[-1][1].append(line)
             elif line:
-                self.aside += 1
+                self.unused += 1
 
-    def said(self) -> tuple[Turn, ...]:
+    def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
         pairs = [(name, "\n".join(lines).strip()) for name, lines in self.turns]
         return tuple(Turn(name, text) for name, text in pairs if text)
 
 
 def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
-    """Return the lines that only name who speaks, by their place: with a clock behind, or on the line below.
+    """Return the lines that only name a speaker, by their index: with a clock time after the name or on the line below.
 
-    Where no blank line is above it, a line over a clock is as likely the end of what was said.
+    Without a blank line above it, a line over a clock time is just as likely the end of a turn.
     """
-    found = {}
+    headings = {}
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 else None
         stacked = not above and len(line) <= 60 and ONLY_CLOCK.match(below)
         name = headed[1].strip() if headed else line if stacked else ""
         if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
-            found[at] = (name, "")
-    return found
+            headings[at] = (name, "")
+    return headings
 
 
 def script_of(text: str) -> Script:
@@ -184,9 +184,9 @@ def script_of(text: str) -> Script:
 
 
 def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
-    """Yield the dialogues of a text file: one, or several parted by lines of `---`, `===` or by headings `# id`.
+    """Yield the dialogues of a text file: one, or several separated by lines of `---` or `===` or by headings `# id`.
 
-    A blank line parts nothing: exports put them between turns.
+    Blank lines separate no dialogues: exports put them between turns.
     """
     with open_text(path, encoding) as text:
         script, lines = Script(), list[str]()
@@ -203,6 +203,6 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
 
 
 def _whole(script: Script, lines: list[str]) -> list[Script]:
-    """Return the script in a list if it has anything in it: two separators in a row part nothing."""
+    """Return the script in a list; an empty list if it is empty, as between two separators."""
     script.read(lines)
-    return [script] if script.turns or script.aside or script.name or script.problem else []
+    return [script] if script.turns or script.unused or script.name or script.problem else []

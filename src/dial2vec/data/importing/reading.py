@@ -1,4 +1,4 @@
-"""One export, a file or a folder of files, to dialogues and a description of how it was understood."""
+"""Read an export, a file or a folder: its dialogues, and a description of each file."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
 
-# Columns are told by the first records: enough for ids to repeat in a file whose rows are mixed.
+# Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
 SAMPLE = 2000
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """How a file was understood.
+    """Format, encoding and columns of a file, as they were guessed or given.
 
-    :param format: a key of `FORMATS`.
-    :param encoding: as shown to people; empty for Parquet.
-    :param delimiter: its name; empty where there is none.
-    :param columns: their meanings; None for text and captions.
-    :param unused: columns without a meaning.
-    :param notes: sentences for the summary.
+    :param format: Key of `FORMATS`.
+    :param encoding: Encoding as shown to people; "" for Parquet.
+    :param delimiter: Name of the delimiter; "" for other formats.
+    :param columns: Meanings of the columns; None for text and captions.
+    :param unused: Columns without a meaning.
+    :param notes: Sentences for the summary.
     """
 
     format: str
@@ -57,10 +57,10 @@ class Description:
 class Export:
     """An export that was read.
 
-    :param source: the file or folder.
-    :param descriptions: of each file.
-    :param result: its dialogues, and what cannot be used.
-    :param skipped: files of a folder that have no known ending.
+    :param source: File or folder.
+    :param descriptions: Description of each file.
+    :param result: Dialogues and quarantine.
+    :param skipped: Files of a folder without a known ending.
     """
 
     source: Path
@@ -70,11 +70,11 @@ class Export:
 
 
 def read_export(source: Path, options: Options) -> Export:
-    """Read a file, or every file with a known ending in a folder and the folders in it.
+    """Read a file, or every file with a known ending in a folder and its subfolders.
 
-    A file of a folder that cannot be read is quarantined whole.
+    An unreadable file of a folder is quarantined whole.
 
-    :raises CorpusError: when nothing can be read, or an option does not fit.
+    :raises CorpusError: if nothing can be read, or an option does not fit.
     """
     export = Export(source)
     if not source.is_dir():
@@ -82,9 +82,9 @@ def read_export(source: Path, options: Options) -> Export:
         export.descriptions[source] = _read_file(source, options, export.result, groups, stem(source))
         from_rows(groups, export.result)
         return export
-    there = sorted(path for path in source.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(source)))
-    files = [path for path in there if ending(path) in ENDINGS]
-    export.skipped = [path for path in there if path not in set(files)]
+    visible = sorted(path for path in source.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(source)))
+    files = [path for path in visible if ending(path) in ENDINGS]
+    export.skipped = [path for path in visible if path not in set(files)]
     if not files:
         raise CorpusError(
             f"{source} holds no file to import; expected files that end in {', '.join(ENDINGS)}. "
@@ -103,15 +103,15 @@ def _is_hidden(path: Path) -> bool:
 
 
 def _read_folder(files: list[Path], options: Options, export: Export) -> list[CorpusError]:
-    """Read the files of one folder, whose rows of one dialogue belong together; return why some cannot be read."""
+    """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
     whole = export.result
     groups: Groups = {}
     errors = []
     for path in files:
-        result, found = ImportResult(speakers=whole.speakers), Groups()
+        result, more = ImportResult(speakers=whole.speakers), Groups()
         folder = path.parent.relative_to(export.source)
         try:
-            export.descriptions[path] = _read_file(path, options, result, found, str(folder / stem(path)))
+            export.descriptions[path] = _read_file(path, options, result, more, str(folder / stem(path)))
         except CorpusError as error:
             whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
             errors.append(error)
@@ -120,7 +120,7 @@ def _read_folder(files: list[Path], options: Options, export: Export) -> list[Co
         whole.blank += result.blank
         whole.dialogues += result.dialogues
         whole.quarantine += result.quarantine
-        merge(groups, found, whole)
+        merge(groups, more, whole)
     from_rows(groups, whole)
     return errors
 
@@ -128,7 +128,7 @@ def _read_folder(files: list[Path], options: Options, export: Export) -> list[Co
 def _read_file(path: Path, options: Options, result: ImportResult, groups: Groups, name: str) -> Description:
     """Read one file: its dialogues into the result, its rows into the groups.
 
-    :param name: begins the ids of dialogues that have none.
+    :param name: Prefix of the ids of dialogues without an id.
     """
     if options.format == "parquet" or (options.format is None and is_parquet(path)):
         return _read_records(path, read_parquet(path), options, result, groups, Description("parquet"), name)
@@ -154,12 +154,12 @@ def _read_scripts(
     if options.named:
         raise CorpusError(
             f"{path} is read as {form}, which has no columns, and --{next(iter(options.named))} names one. "
-            "Leave it out, or say by --format what the file is."
+            "Leave it out, or give the format of the file by --format."
         )
     scripts = read_plain_text(path, encoding) if form == "text" else iter([read_captions(path, encoding)])
-    aside = from_scripts(scripts, source=str(path), name=name, result=result)
-    notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {aside}",)
-    return Description(form, str(encoding), notes=notes if aside else ())
+    unused = from_scripts(scripts, source=str(path), name=name, result=result)
+    notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",)
+    return Description(form, str(encoding), notes=notes if unused else ())
 
 
 def _read_records(
@@ -178,7 +178,7 @@ def _read_records(
         first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
         raise CorpusError(
             f"{path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
-            "Export it again, or say how it is to be read by --format, --encoding or --delimiter."
+            "Export it again, or correct --format, --encoding or --delimiter."
         )
     columns = find_columns(usable, options, path)
     every = counted(chain(sample, rest), "rows")

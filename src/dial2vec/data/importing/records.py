@@ -1,7 +1,7 @@
 """JSON and JSON Lines, one object at a time, with the line on which each begins.
 
-Python's own decoder reads them, fed piece by piece. ijson would stream too, but it tells no line numbers and turns half
-of an emoji silently into "?".
+Python's own decoder reads them piece by piece. ijson streams too, but gives no line numbers and silently turns half of
+an emoji into "?".
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ BLOCK = 1 << 20
 SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 LINE_END = re.compile(r"\r\n|\r|\n")
 BY_ID = ("*",)
-# Deep enough for {"data": {"items": [...]}}; below it lies the content of dialogues.
+# Deep enough for {"data": {"items": [...]}}; deeper levels are the content of dialogues.
 DEPTH = 3
 
 
 class Record(NamedTuple):
     """One row of a table, or one object of a JSON file.
 
-    :param line: on which it begins, counted from 1; in Parquet, which has no lines, its number.
-    :param values: by name of the column.
-    :param problem: why it cannot be used, as a clause; empty for a good one.
+    :param line: First line, counted from 1; the row number in Parquet, which has no lines.
+    :param values: Values by name of the column.
+    :param problem: Reason why it cannot be used, as a clause; "" if it can.
     """
 
     line: int
@@ -38,9 +38,9 @@ class Record(NamedTuple):
 
 
 def read_json_lines(path: Path, encoding: Encoding) -> Iterator[Record]:
-    """Yield one record per line that is not blank; what is no JSON object comes with its problem."""
+    """Yield one record per line that is not blank; a line that is no JSON object has a problem."""
     with open_text(path, encoding) as text:
-        # Not by `LINE_END`: JSON Lines end with a line feed, and a carriage return may stand before it.
+        # Not split by `LINE_END`: JSON Lines end with a line feed, which may follow a carriage return.
         for number, line in enumerate(io.TextIOWrapper.__iter__(text), start=1):
             stripped = line.strip(" \t\r\n\ufeff")
             if stripped:
@@ -54,7 +54,7 @@ def _record(number: int, line: str) -> Record:
         return Record(number, {}, f"not valid JSON ({error.msg} at column {error.colno})")
     except (ValueError, RecursionError):
         return Record(number, {}, "not valid JSON (a number of thousands of digits, or nesting without end)")
-    problem = "the line is damaged: it holds bytes of no character" if is_damaged(line) else ""
+    problem = "the line is damaged: it holds bytes that are not valid characters" if is_damaged(line) else ""
     record = _checked(number, value)
     return record._replace(problem=problem or record.problem)
 
@@ -62,8 +62,8 @@ def _record(number: int, line: str) -> Record:
 class JsonText:
     """JSON text that is decoded while it is being read.
 
-    :param text: an open file.
-    :param path: for errors.
+    :param text: Open file.
+    :param path: File to name in errors.
     """
 
     def __init__(self, text: io.TextIOWrapper, path: Path) -> None:
@@ -76,7 +76,7 @@ class JsonText:
         self.line = 1
 
     def peek(self) -> str:
-        """Return the next character that is no space; an empty string at the end."""
+        """Return the next character that is no space; "" at the end."""
         while True:
             end = SPACE.match(self._buffer, self._at).end()  # type: ignore[union-attr]
             self._move(end)
@@ -86,37 +86,37 @@ class JsonText:
                 return ""
 
     def take(self, expected: str) -> None:
-        """Step over one character.
+        """Step over the expected character.
 
-        :raises CorpusError: when another one is there.
+        :raises CorpusError: if another character is next.
         """
         if self.peek() != expected:
             raise self._broken(f"{expected!r} is missing")
         self._move(self._at + 1)
 
     def value(self) -> Any:
-        """Decode the next value whole.
+        """Decode the next complete value.
 
-        :raises CorpusError: when the text is no JSON.
+        :raises CorpusError: if the text is no JSON.
         """
         self.peek()
         while True:
             try:
-                found, end = self._decoder.raw_decode(self._buffer, self._at)
+                value, end = self._decoder.raw_decode(self._buffer, self._at)
             except json.JSONDecodeError as error:
                 if not self._more():
                     raise self._broken(error.msg) from error
                 continue
             except (ValueError, RecursionError) as error:
                 raise self._broken("a number of thousands of digits, or nesting without end") from error
-            # A number at the end of the buffer may go on behind it.
+            # A number at the end of the buffer may continue after it.
             if end == len(self._buffer) and not self._ended and self._more():
                 continue
             self._move(end)
-            return found
+            return value
 
     def items(self) -> Iterator[tuple[int, Any]]:
-        """Yield the values of a list one by one, each with its line."""
+        """Yield line and value of each item of a list."""
         self.take("[")
         while self.peek() != "]":
             line = self.line
@@ -126,7 +126,7 @@ class JsonText:
         self.take("]")
 
     def members(self) -> Iterator[str]:
-        """Yield the keys of an object; the caller takes each value before it asks for the next key."""
+        """Yield the keys of an object; the caller reads each value before it asks for the next key."""
         self.take("{")
         while self.peek() != "}":
             key = self.value()
@@ -139,7 +139,7 @@ class JsonText:
         self.take("}")
 
     def end(self) -> None:
-        """Make sure that nothing follows."""
+        """Raise if anything follows."""
         if self.peek():
             raise self._broken("something follows after the end")
 
@@ -148,7 +148,7 @@ class JsonText:
         self._at = to
 
     def _more(self) -> bool:
-        """Read on: as much again as is held, so that a huge value is not decoded from its start for every block."""
+        """Read on and double the buffer, so that a huge value is not decoded from its start again for every block."""
         rest = self._buffer[self._at :]
         block = self._text.read(max(BLOCK, len(rest)))
         self._buffer, self._at, self._ended = rest + block, 0, not block
@@ -156,7 +156,7 @@ class JsonText:
 
     def _broken(self, reason: str) -> CorpusError:
         return CorpusError(
-            f"{self._path}:{self.line}: not valid JSON ({reason}); what follows cannot be told. Expected a list of "
+            f"{self._path}:{self.line}: not valid JSON ({reason}), and the rest cannot be read. Expected a list of "
             "objects, or an object that holds one. Export it again, or use --format jsonl for one object per line."
         )
 
@@ -164,9 +164,9 @@ class JsonText:
 def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | None) -> Iterator[Record]:
     """Yield the objects of a JSON file.
 
-    :param under: keys that lead to the list, or to one object that is the only record; an empty tuple for a list at
-        the top, None for an object there, `BY_ID` for an object whose keys are ids.
-    :raises CorpusError: where the text is no JSON.
+    :param under: Keys that lead to the list of records, or to the only record: () for a list at the top, None for an
+        object at the top, `BY_ID` for an object whose keys are ids.
+    :raises CorpusError: if the text is no JSON.
     """
     with open_text(path, encoding) as text:
         source = JsonText(text, path)
@@ -203,36 +203,36 @@ def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
 
 
 def _checked(line: int, value: object) -> Record:
-    """Return a record; a list that stands where an object is expected is one dialogue's turns."""
+    """Return a record; a list in place of an object holds the turns of one dialogue."""
     if isinstance(value, list):
         value = {"turns": value}
     return Record(line, value) if isinstance(value, dict) else Record(line, {}, "not a JSON object")
 
 
 def lists_of_objects(path: Path, encoding: Encoding) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the keys that lead to each list of objects in a JSON file, with the first object of each.
+    """Return the first object of each list of objects in a JSON file, by the keys that lead to the list.
 
-    A list at the top is not looked into: there is no other.
+    For a list at the top the result is `{(): {}}`.
 
-    :raises CorpusError: where the text is no JSON.
+    :raises CorpusError: if the text is no JSON.
     """
-    found: dict[tuple[str, ...], dict[str, Any]] = {}
+    lists: dict[tuple[str, ...], dict[str, Any]] = {}
     with open_text(path, encoding) as text:
         source = JsonText(text, path)
         if source.peek() == "[":
             return {(): {}}
-        _search(source, (), found)
+        _search(source, (), lists)
         source.end()
-    return found
+    return lists
 
 
-def _search(source: JsonText, keys: tuple[str, ...], found: dict[tuple[str, ...], dict[str, Any]]) -> None:
+def _search(source: JsonText, keys: tuple[str, ...], lists: dict[tuple[str, ...], dict[str, Any]]) -> None:
     if source.peek() == "[":
         for _, value in source.items():
             if isinstance(value, dict):
-                found.setdefault(keys, value)
+                lists.setdefault(keys, value)
     elif source.peek() == "{" and len(keys) < DEPTH:
         for key in source.members():
-            _search(source, (*keys, key), found)
+            _search(source, (*keys, key), lists)
     else:
         source.value()

@@ -1,9 +1,9 @@
-"""Masks for what tells who somebody is: e-mail addresses, phone numbers, card numbers and the speakers' names.
+"""Masks for personal data: e-mail addresses, phone numbers, card numbers and the speakers' names.
 
-Phone numbers are found by `phonenumbers`, Google's rules for every country: it needs no other package, is imported in
-0.1 s and never touches the network. Two larger ones were tried. presidio-analyzer 2.2.366 brings spaCy (392 MB) and its
-e-mail recognizer asks the network for a list of domains; scrubadub 2.0.1 (413 MB) leaves the domain of an address and
-misses a card number with spaces. What those add, names by a language model, needs a model to be downloaded.
+`phonenumbers`, Google's rules for every country, finds phone numbers: it needs no other package, is imported in 0.1 s
+and never uses the network. Two larger packages were tried. presidio-analyzer 2.2.366 brings spaCy (392 MB), and its
+e-mail recognizer asks the network for a list of domains. scrubadub 2.0.1 (413 MB) leaves the domain of an address and
+misses a card number with spaces. Both could add names found by a language model, which has to be downloaded.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from dial2vec.errors import CorpusError, did_you_mean
 
 COUNTRIES = ("US", "GB")
 EMAIL = re.compile(r"[^\s@<>()\[\],;:\"]{1,64}@[^\s@<>()\[\],;:\"]{1,255}\.[^\W\d_]{2,24}")
-# 13 to 19 digits, one blank or dash between any two; the first one as card issuers have it.
+# 13 to 19 digits, at most one blank or dash between two; the first digit is one of card issuers.
 CARD = re.compile(r"(?<![\w+])[2-6](?:[ -]?\d){12,18}(?![\w])")
 # Visa; Mastercard and Maestro; Mastercard; American Express; Diners; JCB; Discover and UnionPay.
 ISSUERS = re.compile(
     r"4\d{12}(?:\d{3}){0,2}|5[0-8]\d{14}|2[2-7]\d{14}|3[47]\d{13}|3[0689]\d{12,17}|35\d{14,17}|6\d{15,18}", re.ASCII
 )
-# A number that begins with + is a phone number, also one that no network has given out yet.
+# A number that begins with + is a phone number, even if no network has assigned it.
 INTERNATIONAL = re.compile(r"(?<![\w+])\+\d(?:[ ()./-]{0,2}\d){6,14}(?!\d)")
 SEVEN_DIGITS = re.compile(r"(?:\d\D{0,3}){6}\d")
 WORD = re.compile(r"[^\W_]+")
-# Scripts that write no blank between words: a name is sought inside them.
+# Scripts without blanks between words: names are found inside the text.
 UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
 SHORTEST_PART = 3
 WIDEST_GAP = 3
 
 
 class Mask(NamedTuple):
-    """A place in a text that is masked as `[KIND]`."""
+    """A span of a text that is masked as `[KIND]`."""
 
     start: int
     end: int
@@ -47,13 +47,13 @@ class Mask(NamedTuple):
 
 
 def is_card(number: str) -> bool:
-    """Whether a number, also one written in groups, begins and ends as payment cards do: issuer and check digit."""
+    """Return whether a number, also one in groups, has the issuer digits and the check digit of a payment card."""
     digits = re.sub(r"\D", "", number)
     return bool(ISSUERS.fullmatch(digits)) and passes_luhn(digits)
 
 
 def passes_luhn(digits: str) -> bool:
-    """Whether the last digit is the check digit of the others, as on every payment card (ISO/IEC 7812)."""
+    """Return whether the last digit is the check digit of the others, as on every payment card (ISO/IEC 7812)."""
     doubled = [int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits))]
     return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
 
@@ -63,7 +63,7 @@ def _words(name: str) -> tuple[str, ...]:
 
 
 def _parts(name: str) -> set[str]:
-    """Return the words of a name by which somebody may be called: "Dr Anna Lee (Agent)" is called Anna or Lee."""
+    """Return the words of a name that people may use alone: Anna and Lee for "Dr Anna Lee (Agent)"."""
     words = _words(name)
     named = {word for word in words if not word.isdecimal() and not is_role(word)}
     return {word for word in named if len(word) >= SHORTEST_PART or len(named) == 1}
@@ -82,15 +82,15 @@ def _known_countries(countries: Sequence[str]) -> Sequence[str]:
 
 
 class Redactor:
-    """Masks texts and speakers of one export, and counts what it masks.
+    """Masks texts and speakers of one export, and counts its masks.
 
-    A whole name is masked in any case. A single word of a name is masked in small letters only in the dialogues of the
-    person who bears it: a customer called Bill must not cost all others their bill.
+    A whole name is masked in capital and small letters. A single word of a name in small letters is masked only in the
+    dialogues of that person: a customer called Bill must not mask "bill" in all other dialogues.
 
-    :param speakers: names that the export gives.
-    :param names: further names.
-    :param countries: two-letter codes of the countries whose national phone numbers are masked.
-    :raises CorpusError: for a country that does not exist.
+    :param speakers: Names of the speakers in the export.
+    :param names: Further names.
+    :param countries: Two-letter codes of the countries whose national phone numbers are masked.
+    :raises CorpusError: if a country does not exist.
     """
 
     def __init__(
@@ -105,7 +105,7 @@ class Redactor:
         self._anywhere = {part for name in people for part in _parts(name)}
         self._always = {_words(name)[0] for name in names if len(_words(name)) == 1}
         self._phrases: dict[str, list[tuple[str, ...]]] = {}
-        # "Lee, Anna" is spoken to as Anna Lee.
+        # "Lee, Anna" is called Anna Lee.
         turned = [" ".join(reversed(name.split(",", 1))) for name in people if "," in name]
         for name in (*people, *turned, *names):
             words = _words(name)
@@ -121,10 +121,10 @@ class Redactor:
     def text(self, text: str, *, here: Iterable[str] = ()) -> str:
         """Return a text with its masks.
 
-        :param here: words of names that are masked in small letters too.
+        :param here: Words of names that are masked in small letters too.
         """
         masks: list[Mask] = []
-        for mask in self._found(text, set(here)):
+        for mask in self._masks(text, set(here)):
             if all(mask.end <= other.start or mask.start >= other.end for other in masks):
                 masks.append(mask)
         if not masks:
@@ -136,10 +136,10 @@ class Redactor:
             at = mask.end
         return "".join((*parts, text[at:]))
 
-    def _found(self, text: str, here: set[str]) -> Iterator[Mask]:
-        """Yield masks, the surer kind first: of two that overlap the first counts."""
+    def _masks(self, text: str, here: set[str]) -> Iterator[Mask]:
+        """Yield masks, the more certain kind first: if two overlap, the first one counts."""
         if "@" in text:
-            yield from (Mask(*found.span(), "EMAIL") for found in EMAIL.finditer(text))
+            yield from (Mask(*match.span(), "EMAIL") for match in EMAIL.finditer(text))
         if SEVEN_DIGITS.search(text):
             yield from self._numbers(text)
         yield from self._names(text, here)
@@ -147,14 +147,14 @@ class Redactor:
     def _numbers(self, text: str) -> Iterator[Mask]:
         from phonenumbers import PhoneNumberMatcher
 
-        masks = [Mask(*found.span(), "CARD") for found in CARD.finditer(text) if is_card(found.group())]
-        masks += [Mask(*found.span(), "PHONE") for found in INTERNATIONAL.finditer(text)]
+        masks = [Mask(*match.span(), "CARD") for match in CARD.finditer(text) if is_card(match.group())]
+        masks += [Mask(*match.span(), "PHONE") for match in INTERNATIONAL.finditer(text)]
         for country in self._countries:
-            # What is masked already is taken out: often no number is left then, and the search is the slow part.
+            # Masked spans are blanked out first: often no number is left, and the slow search is skipped.
             for mask in masks:
                 text = text[: mask.start] + "x" * (mask.end - mask.start) + text[mask.end :]
             if SEVEN_DIGITS.search(text):
-                masks += [Mask(found.start, found.end, "PHONE") for found in PhoneNumberMatcher(text, country)]
+                masks += [Mask(match.start, match.end, "PHONE") for match in PhoneNumberMatcher(text, country)]
         yield from masks
 
     def _names(self, text: str, here: set[str]) -> Iterator[Mask]:
@@ -166,25 +166,25 @@ class Redactor:
                 if tuple(folded[at : last + 1]) == phrase and _close(words[at : last + 1]):
                     yield Mask(words[at].start(), words[last].end(), "NAME")
                     break
-        for found, word in zip(words, folded, strict=True):
-            shown = word in self._anywhere and not found.group().islower()
-            if shown or word in self._always or word in here:
-                yield Mask(*found.span(), "NAME")
+        for match, word in zip(words, folded, strict=True):
+            capital = word in self._anywhere and not match.group().islower()
+            if capital or word in self._always or word in here:
+                yield Mask(*match.span(), "NAME")
         if self._unspaced:
-            yield from (Mask(*found.span(), "NAME") for found in self._unspaced.finditer(text))
+            yield from (Mask(*match.span(), "NAME") for match in self._unspaced.finditer(text))
 
     def speaker(self, name: str) -> str:
         """Return the pseudonym of a person, the same in the whole export; a role keeps its name."""
         return self._pseudonyms.get(name, name)
 
     def dialogue(self, dialogue: Dialogue) -> Dialogue:
-        """Return a dialogue without what is masked; its id is not looked at."""
+        """Return a dialogue with masked turns and labels; its id stays."""
         here = {part for turn in dialogue.turns for part in _parts(turn.speaker) if not is_role(turn.speaker)}
         turns = tuple(Turn(self.speaker(turn.speaker), self.text(turn.text, here=here)) for turn in dialogue.turns)
         return replace(dialogue, turns=turns, labels=tuple(sorted({self.text(label) for label in dialogue.labels})))
 
     def report(self) -> str:
-        """Return how much was masked, by kind, as a line for people."""
+        """Return the number of masks of each kind, as a line for people."""
         masks = ", ".join(f"{number} [{kind}]" for kind, number in sorted(self.counts.items())) or "nothing"
         return (
             f"masked       {masks}; speakers with a number for a name: {len(self._pseudonyms)}; national phone "
@@ -192,20 +192,20 @@ class Redactor:
         )
 
     def identifies(self, dialogue_id: str) -> bool:
-        """Whether an id tells who somebody is. Digits alone do not: most ids are long numbers."""
-        found = bool(EMAIL.search(dialogue_id) or INTERNATIONAL.search(dialogue_id))
-        return found or any(True for _ in self._names(dialogue_id, self._anywhere))
+        """Return whether an id holds personal data; digits alone do not count, because most ids are long numbers."""
+        address = bool(EMAIL.search(dialogue_id) or INTERNATIONAL.search(dialogue_id))
+        return address or any(True for _ in self._names(dialogue_id, self._anywhere))
 
 
 def _close(words: Sequence[re.Match[str]]) -> bool:
-    """Whether only a blank, a dot or the like is between words."""
+    """Return whether at most `WIDEST_GAP` characters separate the words."""
     return all(after.start() - before.end() <= WIDEST_GAP for before, after in pairwise(words))
 
 
 def redact(result: ImportResult, redactor: Redactor, *, name: str) -> None:
-    """Mask everything of an export in place: dialogues, and ids and reasons in the quarantine.
+    """Mask the dialogues of an export, and ids and reasons of its quarantine, in place.
 
-    :param name: of the export; an id that tells who somebody is becomes `name-1`, `name-2`, ...
+    :param name: Name of the export; ids with personal data become `name-1`, `name-2`, ...
     """
     shown = redactor.text(name)
     taken = {dialogue.dialogue_id for dialogue in result.dialogues}

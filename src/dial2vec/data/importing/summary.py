@@ -1,4 +1,4 @@
-"""What an import understood, as lines for people: columns, counts, faults and three dialogues."""
+"""Summary of an import for people: columns, counts, faults and three dialogues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.words import printable
 from dial2vec.dialogue import Dialogue, Quarantined
 
-SHOWN_WAYS = 5
+SHOWN_FORMATS = 5
 SHOWN_NAMES = 6
 SHOWN_REASONS = 8
 SHOWN_DIALOGUES = 3
@@ -20,8 +20,8 @@ WIDTH = 100
 
 
 def import_summary(export: Export, redactor: Redactor | None) -> str:
-    """Return the lines that are shown before anything is written."""
-    lines = [*_understood(export), "", *_counts(export)]
+    """Return the summary that is shown before anything is written."""
+    lines = [*_formats(export), "", *_counts(export)]
     if redactor:
         lines += ["", redactor.report()]
     if export.result.quarantine:
@@ -30,11 +30,11 @@ def import_summary(export: Export, redactor: Redactor | None) -> str:
     return "\n".join(lines)
 
 
-def _understood(export: Export) -> Iterator[str]:
-    ways: dict[Description, list[Path]] = {}
+def _formats(export: Export) -> Iterator[str]:
+    alike: dict[Description, list[Path]] = {}
     for path, description in export.descriptions.items():
-        ways.setdefault(description, []).append(path)
-    for description, paths in list(ways.items())[:SHOWN_WAYS]:
+        alike.setdefault(description, []).append(path)
+    for description, paths in list(alike.items())[:SHOWN_FORMATS]:
         names = _some([_below(path, export.source) for path in paths], 3)
         parts = [
             description.format,
@@ -44,8 +44,8 @@ def _understood(export: Export) -> Iterator[str]:
         how_many = f"{len(paths)} files ({names})" if len(paths) > 1 else names
         yield f"{how_many}: {', '.join(part for part in parts if part)}"
         yield from _columns(description)
-    if len(ways) > SHOWN_WAYS:
-        yield f"and files read in {len(ways) - SHOWN_WAYS} more ways"
+    if len(alike) > SHOWN_FORMATS:
+        yield f"and files read in {len(alike) - SHOWN_FORMATS} more ways"
     if export.skipped:
         skipped = [_below(path, export.source) for path in export.skipped]
         yield f"skipped for their endings: {_some(skipped, SHOWN_NAMES)}"
@@ -57,9 +57,9 @@ def _below(path: Path, source: Path) -> str:
 
 def _columns(description: Description) -> Iterator[str]:
     if description.columns:
-        meanings = {printable(name, 40): what for name, what in description.columns.meanings.items()}
+        meanings = {printable(name, 40): meaning for name, meaning in description.columns.meanings.items()}
         width = max(map(len, meanings))
-        yield from (f"  {name:<{width}}  is the {what}" for name, what in meanings.items())
+        yield from (f"  {name:<{width}}  is the {meaning}" for name, meaning in meanings.items())
         if description.columns.turns and not description.columns.text:
             yield "  its turns are written as `Speaker: text` lines"
         if not description.columns.labels:
@@ -86,13 +86,13 @@ def _counts(export: Export) -> Iterator[str]:
         yield f"repeated     {result.repeated} rows that another file has too, left out"
     if result.dialogues and turns.total() == len(result.dialogues):
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
-    yield f"speakers     {len(turns)}: {_most(turns)}"
-    yield f"labels       {len(labels)}{': ' if labels else ''}{_most(labels)}"
+    yield f"speakers     {len(turns)}: {_most_common(turns)}"
+    yield f"labels       {len(labels)}{': ' if labels else ''}{_most_common(labels)}"
 
 
-def _most(found: Counter[str]) -> str:
-    shown = ", ".join(f"{printable(name, 40)} ({times})" for name, times in found.most_common(SHOWN_NAMES))
-    return f"{shown}, ..." if len(found) > SHOWN_NAMES else shown
+def _most_common(names: Counter[str]) -> str:
+    shown = ", ".join(f"{printable(name, 40)} ({times})" for name, times in names.most_common(SHOWN_NAMES))
+    return f"{shown}, ..." if len(names) > SHOWN_NAMES else shown
 
 
 def _reasons(quarantine: list[Quarantined]) -> Iterator[str]:

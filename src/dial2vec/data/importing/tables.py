@@ -1,7 +1,6 @@
-"""CSV, TSV and Parquet: the rows of a table, each with its true line in the file.
+"""CSV, TSV and Parquet: the rows of a table, each with its line in the file.
 
-Python's csv module reads the delimited ones: of the readers at hand it alone tells on which line a row begins when
-cells hold line ends, and goes on after a broken row.
+Only Python's csv module gives the line on which a row begins if cells hold line ends, and continues after a broken row.
 """
 
 from __future__ import annotations
@@ -19,15 +18,16 @@ from dial2vec.data.importing.records import Record
 from dial2vec.errors import CorpusError
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
-# No cell of an export has more lines. A quote that is never closed would swallow the rest of the file.
+# Largest number of lines in a cell: without it a quote that is never closed would swallow the rest of the file.
 MOST_LINES = 20_000
 SAMPLED_LINES = 200
+DAMAGED_ROW = "the row is damaged: it holds bytes that are not valid characters"
 
 
 def named_delimiter(text: str) -> str:
-    """Return the delimiter that a person means: one character, or its name.
+    """Return the delimiter for a character or its name.
 
-    :raises CorpusError: when it is neither.
+    :raises CorpusError: if the text is neither.
     """
     named = {name: character for character, name in DELIMITERS.items()} | {"\\t": "\t"}
     delimiter = named.get(text.lower(), text)
@@ -40,7 +40,7 @@ def named_delimiter(text: str) -> str:
 
 
 class Lines:
-    """The lines of a file, numbered, with a way back to the line after the one where a broken row began."""
+    """The numbered lines of a file, which can go back to the line after the start of a broken row."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
@@ -59,12 +59,12 @@ class Lines:
         return line
 
     def next_row(self) -> None:
-        """Forget the lines that were taken: the row that they made is whole."""
+        """Forget the lines read so far, because their row is complete."""
         self.first += len(self._taken)
         self._taken = []
 
     def back(self) -> str:
-        """Give back all lines that were taken but the first, and return that one."""
+        """Put back the lines read for this row except the first, and return the first."""
         first, *rest = self._taken or [""]
         self._again.extend(reversed(rest))
         self._taken = self._taken[:1]
@@ -74,7 +74,7 @@ class Lines:
 
 @contextlib.contextmanager
 def _cells_of_any_size() -> Iterator[None]:
-    """Lift the csv module's limit of 128 KiB per cell, which is less than some calls, while a file is read."""
+    """Lift the csv module's limit of 128 KiB per cell while a file is read: some calls are longer."""
     before = csv.field_size_limit(sys.maxsize)
     try:
         yield
@@ -83,10 +83,10 @@ def _cells_of_any_size() -> Iterator[None]:
 
 
 def read_rows(path: Path, encoding: Encoding, delimiter: str) -> Iterator[tuple[int, list[str], str]]:
-    """Yield line, cells and problem of every row that is not wholly blank.
+    """Yield line, cells and problem of every row that is not blank.
 
-    A row that cannot be parsed comes with the cells before the fault, and reading goes on with the line after the one
-    on which it began: a stray quote costs one row, not those behind it.
+    A row that cannot be parsed has the cells before the fault. Reading continues with the line after its first one, so
+    that a stray quote costs one row, not those after it.
     """
     with open_text(path, encoding) as text, _cells_of_any_size():
         lines = Lines(iter(text))
@@ -105,16 +105,12 @@ def read_rows(path: Path, encoding: Encoding, delimiter: str) -> Iterator[tuple[
             if line == 1:
                 cells = [] if _is_separator_line(cells) else [cell.removeprefix("\ufeff") for cell in cells]
             if any(cell.strip() for cell in cells):
-                yield line, cells, "the row is damaged: it holds bytes of no character" if _damaged(cells) else ""
+                yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
 
 
 def _is_separator_line(cells: list[str]) -> bool:
-    """Whether a row is the line `sep=;` by which Excel is told the delimiter."""
+    """Return whether a row is the line `sep=;`, which gives Excel the delimiter."""
     return "".join(cells[:1]).strip().lower().startswith("sep=") and len("".join(cells).strip()) <= len("sep=;")
-
-
-def _damaged(cells: list[str]) -> bool:
-    return is_damaged("".join(cells))
 
 
 def _before_the_fault(line: str, delimiter: str) -> list[str]:
@@ -133,9 +129,9 @@ def _reason(error: csv.Error) -> str:
 
 
 def find_delimiter(path: Path, encoding: Encoding) -> str:
-    """Return the character that parts the cells: the one by which most column names are known, else most cells come.
+    """Return the delimiter that gives the most known column names, or else the most cells.
 
-    :raises CorpusError: when the file is unreadable.
+    :raises CorpusError: if the file is unreadable.
     """
     with open_text(path, encoding) as text:
         head = list(islice(text, SAMPLED_LINES))
@@ -147,7 +143,7 @@ def find_delimiter(path: Path, encoding: Encoding) -> str:
 
 
 def _fit(head: list[str], delimiter: str) -> tuple[int, float, int]:
-    """Rate a delimiter: names known, share of rows as wide as the first, width."""
+    """Return the rating of a delimiter: known names, share of rows as wide as the first, width."""
     rows: list[list[str]] = []
     reader = csv.reader(head, delimiter=delimiter, strict=True)
     # The last row may be cut by the end of the sample.
@@ -161,8 +157,8 @@ def _fit(head: list[str], delimiter: str) -> tuple[int, float, int]:
 def read_table(path: Path, encoding: Encoding, delimiter: str, *, header: bool) -> Iterator[Record]:
     """Yield the rows of a delimited file as records.
 
-    :param header: whether the first row names the columns; else they are "1", "2", ...
-    :raises CorpusError: when the file holds no row, or its first one cannot be parsed.
+    :param header: True if the first row names the columns; otherwise they are "1", "2", ...
+    :raises CorpusError: if the file holds no row, or its first row cannot be parsed.
     """
     names: list[str] = []
     for line, cells, problem in read_rows(path, encoding, delimiter):
@@ -175,7 +171,7 @@ def read_table(path: Path, encoding: Encoding, delimiter: str, *, header: bool) 
             names = _names(cells) if header else [str(number) for number in range(1, len(cells) + 1)]
             if header:
                 continue
-        # Cells that are blank and too many come from editors; any other difference means that some are shifted.
+        # Extra blank cells come from editors; any other difference in width means shifted cells.
         while len(cells) > len(names) and not cells[-1].strip():
             cells.pop()
         if len(cells) != len(names) and not problem:
@@ -185,12 +181,12 @@ def read_table(path: Path, encoding: Encoding, delimiter: str, *, header: bool) 
         raise CorpusError(f"{path} has only blank lines; expected a table of dialogues. Export it again.")
 
 
-def _count(number: int, what: str = "cell") -> str:
-    return f"{number} {what}{'s' * (number != 1)}"
+def _count(number: int, noun: str = "cell") -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _names(cells: list[str]) -> list[str]:
-    """Return names for all columns: those without one and those named twice get a number."""
+    """Return names for all columns; a missing or repeated name gets a number."""
     names: list[str] = []
     for number, cell in enumerate(cells, start=1):
         name = cell.strip() or f"column {number}"
@@ -201,7 +197,7 @@ def _names(cells: list[str]) -> list[str]:
 def read_parquet(path: Path) -> Iterator[Record]:
     """Yield the rows of a Parquet file, numbered from 1.
 
-    :raises CorpusError: when it is no whole Parquet file.
+    :raises CorpusError: if it is no complete Parquet file.
     """
     import pyarrow
     from pyarrow import parquet

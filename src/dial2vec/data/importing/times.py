@@ -1,4 +1,4 @@
-"""The order of turns by what stands in their time column: dates of any usual form, seconds, clocks or turn numbers."""
+"""The order of turns by their time column: dates of any usual form, seconds, clock times or turn numbers."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ SLASHED = re.compile(r"(\d{1,2})[/-](\d{1,2})[/-]\d{2,4}\b")
 DOTTED = re.compile(r"\d{1,2}\.\d{1,2}\.\d{2,4}\b")
 HALF_A_DAY = 12 * 3600
 YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
-# Counts since 1970 that are dates: from 1990 to 2100. Smaller numbers are turns, or seconds of a call.
+# Seconds since 1970 that count as dates: from 1990 to 2100. Smaller numbers are turns, or seconds of a call.
 EARLIEST, LATEST = 631_152_000, 4_102_444_800
 
 
 def is_day_first(times: Sequence[str]) -> bool:
-    """Whether dates such as 03/04/2024 begin with the day: some first number of the column is over 12."""
-    return any(int(found[1]) > 12 for time in times if (found := SLASHED.match(time)))
+    """Return whether dates such as 03/04/2024 begin with the day: some first number of the column is over 12."""
+    return any(int(match[1]) > 12 for time in times if (match := SLASHED.match(time)))
 
 
 def seconds(time: str, *, day_first: bool) -> float | None:
-    """Return a point in time as a number that grows with time; None when it cannot be told.
+    """Return a time as a number of seconds that grows with time; None if it cannot be read.
 
-    Without a zone it is taken as UTC.
+    A time without a zone counts as UTC.
     """
     try:
         number = float(time)
     except ValueError:
         pass
     else:
-        # Counts since 1970 come in seconds, thousandths, millionths or less: 1e11 seconds are the year 5138.
+        # Times since 1970 may be in milliseconds, microseconds or less: 1e11 seconds are the year 5138.
         while math.isfinite(number) and number > 1e11:
             number /= 1000
         return number if math.isfinite(number) else None
@@ -48,10 +48,10 @@ def seconds(time: str, *, day_first: bool) -> float | None:
 
 
 def first_date(times: Sequence[str], *, day_first: bool) -> str | None:
-    """Return when the first of these was, ISO 8601 in UTC; None where none says its year, as a clock does not."""
+    """Return the earliest time, ISO 8601 in UTC; None if no time has a year."""
     dated = [time for time in times if _has_year(time)]
-    known = [found for time in dated if (found := seconds(time, day_first=day_first)) is not None]
-    plausible = [found for found in known if EARLIEST <= found < LATEST]
+    known = [value for time in dated if (value := seconds(time, day_first=day_first)) is not None]
+    plausible = [value for value in known if EARLIEST <= value < LATEST]
     return datetime.fromtimestamp(min(plausible), UTC).isoformat(timespec="seconds") if plausible else None
 
 
@@ -60,9 +60,9 @@ def _has_year(time: str) -> bool:
 
 
 def _passes_midnight(times: Sequence[str], known: Sequence[float]) -> bool:
-    """Whether clocks fall once, by more than half a day, and otherwise rise."""
+    """Return whether clock times fall once, by more than half a day, and otherwise rise."""
     falls = [before - after for before, after in pairwise(known) if after < before]
-    # "23:58" was read as minutes and seconds; as hours and minutes it is the sixtieth part as much.
+    # "23:58" was read as minutes and seconds: as hours and minutes it is 60 times as much.
     half_a_day = HALF_A_DAY / (1 if times[0].count(":") == 2 else 60)
     return len(falls) == 1 and falls[0] > half_a_day
 
@@ -72,34 +72,33 @@ def _moment(time: str, day_first: bool) -> datetime | None:
         return datetime.fromisoformat(time)
     except ValueError:
         pass
-    # The parser would fill in from today what is not there: a word or a bare number is no date.
+    # The parser would fill in missing parts from today: a word or a bare number is no date.
     if len(re.findall(r"\d+", time)) < 2 or len(time) > 60:
         return None
     from dateutil import parser
 
     try:
-        # A zone that is only named, such as CEST, is taken as UTC: within one export it is the same for all.
+        # A zone given only by name, such as CEST, counts as UTC: it is the same for all times of an export.
         return parser.parse(time, dayfirst=day_first or bool(DOTTED.match(time)), tzinfos=lambda _, offset: offset or 0)
     except (ValueError, OverflowError, TypeError, RecursionError):
         return None
 
 
 def order(times: Sequence[str], *, day_first: bool) -> list[int] | None:
-    """Return the indices of turns in the order of their times; equal times stay as they are.
+    """Return the indices of turns in the order of their times; turns with equal times keep their order.
 
-    Turns without any time stay as they are too. A clock that passes midnight is not sorted.
+    Turns without any times, and clock times that pass midnight once, keep their order too.
 
-    :returns: None when some times cannot be read, and the others are not in order by themselves.
+    :returns: None if some times cannot be read and the others are not in order already.
     """
-    as_they_are = list(range(len(times)))
+    unchanged = list(range(len(times)))
     if not any(times):
-        return as_they_are
-    found = [seconds(time, day_first=day_first) if time else None for time in times]
-    known = [value for value in found if value is not None]
+        return unchanged
+    known = [value for time in times if time and (value := seconds(time, day_first=day_first)) is not None]
     if known == sorted(known):
-        return as_they_are
-    if len(known) < len(found):
+        return unchanged
+    if len(known) < len(times):
         return None
     if all(CLOCK.match(time) for time in times) and _passes_midnight(times, known):
-        return as_they_are
-    return sorted(as_they_are, key=known.__getitem__)
+        return unchanged
+    return sorted(unchanged, key=known.__getitem__)

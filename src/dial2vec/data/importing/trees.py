@@ -1,4 +1,4 @@
-"""Conversations that are stored as trees of nodes, each message under the one before it, as ChatGPT exports them."""
+"""Conversations stored as trees of messages, as ChatGPT exports them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def is_tree(value: Any) -> bool:
-    """Whether a value is a tree: objects by their ids, each with a parent and a message."""
+    """Return whether a value is a tree: objects by id, each with the keys `parent` and `message`."""
     return isinstance(value, dict) and bool(value) and all(map(_is_node, value.values()))
 
 
@@ -15,20 +15,20 @@ def _is_node(node: Any) -> bool:
 
 
 def straightened(values: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Return a record with each tree in it as a list of turns, and how many messages lie on other branches.
+    """Return a record with a list of turns in place of each tree, and the number of messages on other branches.
 
-    The branch is the one that ends in `current_node`; without that it is the one of the last leaf.
+    The turns are those of the branch that ends in `current_node`, or in the last leaf without that key.
     """
     trees = [name for name, value in values.items() if is_tree(value)]
-    aside = 0
+    left_out = 0
     for name in trees:
         nodes = values[name]
         path = _path(nodes, values.get("current_node"))
         messages = [node["message"] for node in path if isinstance(node["message"], dict)]
-        aside += sum(isinstance(node["message"], dict) for node in nodes.values()) - len(messages)
-        # The tree is the order: its times may be missing.
+        left_out += sum(isinstance(node["message"], dict) for node in nodes.values()) - len(messages)
+        # The tree gives the order, because times may be missing.
         values = values | {name: [{"turn_index": at, **message} for at, message in enumerate(messages)]}
-    return values, aside
+    return values, left_out
 
 
 def _path(nodes: dict[str, Any], last: Any) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Where an import is written, and what it must not overwrite."""
+"""Writing an import without losing other files of the corpus."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues, wri
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, read_json, write_errors, write_json
 
-# File systems take names of 255 bytes; the rest is for endings and the mark of a half-written file.
+# File systems allow names of 255 bytes; the rest is for endings and the mark of a half-written file.
 LONGEST_NAME = 180
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the import of one export lies.
+    """Paths of one import.
 
-    :param root: of the project.
-    :param corpus: its name.
-    :param source: the imported file or folder.
-    :param redacted: whether this import masks personal data.
+    :param root: Project folder.
+    :param corpus: Name of the corpus.
+    :param source: Imported file or folder.
+    :param redacted: True if this import masks personal data.
     """
 
     root: Path
@@ -42,34 +42,34 @@ class Places:
 
     @property
     def output(self) -> Path:
-        """The dialogues, a file of the corpus."""
+        """File of the corpus with the imported dialogues."""
         return self.root / "data" / self.corpus / f"{self.name}.jsonl"
 
     @property
     def folder(self) -> Path:
-        """What an import keeps beside the corpus."""
+        """Folder of the import's other files."""
         return self.root / "artifacts" / self.corpus / "import"
 
     @property
     def quarantine(self) -> Path:
-        """What could not be used."""
+        """File of the unusable dialogues."""
         return self.folder / f"{self.name}.quarantine.jsonl"
 
     @property
     def record(self) -> Path:
-        """By which an import knows its own output again."""
+        """File by which an import recognises its own output."""
         return self.folder / f"{self.name}.json"
 
-    def before(self) -> Path:
-        """Return a free path for a file that is replaced."""
+    def replaced(self) -> Path:
+        """Return a free path for the copy of a replaced file."""
         paths = (self.folder / "replaced" / f"{self.name}-{number}.jsonl" for number in count(1))
         return next(path for path in paths if not path.exists())
 
 
 def require_corpus(name: str) -> None:
-    """Make sure that transcripts can be put into a corpus of this name.
+    """Raise if a corpus of this name cannot hold transcripts.
 
-    :raises CorpusError: for a name with other characters, or one of a corpus with a reader of its own.
+    :raises CorpusError: if the name has other characters, or belongs to a corpus with its own reader.
     """
     require_name(name)
     if name in CORPORA:
@@ -80,7 +80,7 @@ def require_corpus(name: str) -> None:
 
 
 def foreign(places: Places) -> str:
-    """Say why the output must not be overwritten; empty when there is none, or this export's import wrote it."""
+    """Return the reason why the output must not be overwritten; "" if it is missing, or this import wrote it."""
     if not places.output.exists():
         return ""
     if not places.record.is_file():
@@ -96,31 +96,31 @@ def foreign(places: Places) -> str:
 
 
 def require_own(places: Places, *, replace: bool) -> None:
-    """Make sure that nothing is lost by writing.
+    """Raise if the import would overwrite another file.
 
-    :param replace: allows it: the file that is there is kept elsewhere.
-    :raises CorpusError: saying whose file it is.
+    :param replace: True if the file may be replaced; a copy of it is kept.
+    :raises CorpusError: if it may not be replaced.
     """
-    why = foreign(places)
-    if why and not replace:
-        masked = "--redact" in why
-        way = "Give --redact again" if masked else f"Rename {places.source.name} to add it beside that file"
+    reason = foreign(places)
+    if reason and not replace:
+        masked = "--redact" in reason
+        remedy = "Give --redact again" if masked else f"Rename {places.source.name} to add it beside that file"
         raise CorpusError(
-            f"{places.output} is there already and {why}. {way}, or use --replace, which keeps that file in "
+            f"{places.output} exists already and {reason}. {remedy}, or use --replace, which keeps that file in "
             f"{places.folder / 'replaced'}."
         )
 
 
 def set_known_aside(result: ImportResult, places: Places) -> None:
-    """Quarantine dialogues whose id came before in this export or stands in another file of the corpus.
+    """Quarantine dialogues whose id occurs earlier in this export or in another file of the corpus.
 
-    :raises CorpusError: when another file of the corpus is damaged.
+    :raises CorpusError: if another file of the corpus is damaged.
     """
     known: dict[str, str] = {}
     for path in transcript_files(places.output.parent):
         if path != places.output:
-            found = read_dialogues(path, quarantine=[], may_be_empty=True)
-            known.update(dict.fromkeys((dialogue.dialogue_id for dialogue in found), f"is in {path.name} already"))
+            dialogues = read_dialogues(path, quarantine=[], may_be_empty=True)
+            known.update(dict.fromkeys((dialogue.dialogue_id for dialogue in dialogues), f"is in {path.name} already"))
     new: list[Dialogue] = []
     for dialogue in result.dialogues:
         origin = dialogue.origin or Origin(str(places.source), 0)
@@ -133,17 +133,17 @@ def set_known_aside(result: ImportResult, places: Places) -> None:
 
 
 def write_import(result: ImportResult, places: Places) -> Path | None:
-    """Write dialogues and quarantine, and return where a file that is not this export's was kept, if there was one.
+    """Write dialogues and quarantine, and return the copy of a replaced foreign file; None without one.
 
-    :raises CorpusError: when there is no dialogue to write; nothing is written then.
+    :raises CorpusError: if there is no dialogue to write; nothing is written then.
     """
     if not result.dialogues:
         first = f"; the first problem is {result.quarantine[0]}" if result.quarantine else ""
         raise CorpusError(
-            f"no dialogue of {places.source} can be used{first}. Expected at least one. Mend the export, or say what "
-            "its columns mean by --id, --speaker, --text or --turns."
+            f"no dialogue of {places.source} can be used{first}. Expected at least one. Mend the export, or name its "
+            "columns by --id, --speaker, --text or --turns."
         )
-    kept = places.before() if foreign(places) else None
+    kept = places.replaced() if foreign(places) else None
     own = [_digest(places.output)] if places.output.exists() and not kept else []
     with atomic_path(places.output) as temporary:
         write_dialogues(temporary, result.dialogues)
@@ -151,16 +151,16 @@ def write_import(result: ImportResult, places: Places) -> Path | None:
             with write_errors(kept):
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(places.output, kept)
-        # Written before the output is put in place, and with the digest of the one before: an import that is killed
-        # between the two still knows its file.
+        # Written before the new output is in place, with the digests of the new and the old output: an import killed
+        # between the two steps still recognises its file.
         record = {
             "source": str(places.source.resolve()),
             "redacted": places.redacted,
             "sha256": [_digest(temporary), *own],
         }
         write_json(places.record, record)
-        aside = [replace(one, origin=one.origin.below(places.root)) for one in result.quarantine]
-        write_quarantine(places.quarantine, aside)
+        relative = [replace(record, origin=record.origin.below(places.root)) for record in result.quarantine]
+        write_quarantine(places.quarantine, relative)
     return kept
 
 
