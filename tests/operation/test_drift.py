@@ -189,14 +189,14 @@ def test_lengths_speakers_and_languages_are_counted():
         make_dialogue("b", "x: Guten Morgen, wie geht es Ihnen heute?"),
         make_dialogue("c", "x: This is a sentence in plain English words.", "y: yes", "x: no", "z: why"),
     ]
-    found = shape_of(dialogues, of=7)
+    found = shape_of(dialogues, total=7)
     assert (found.dialogues, found.compared) == (7, 3)
     assert found.turns == (1.5, 2, 3)
     assert found.words == (6, 7, 9)
     assert found.speakers == pytest.approx(2)
     assert found.one_speaker == pytest.approx(1 / 3)
     assert found.languages["de"] == pytest.approx(1 / 3, abs=1e-3)
-    assert shape_of([], of=0).words == (0, 0, 0)
+    assert shape_of([], total=0).words == (0, 0, 0)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The pages of MLflow and Prefect on this machine's own address."""
+"""The pages of MLflow and Prefect on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ OWN = "own"
 
 
 def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> tuple[list[str], dict[str, str]]:
-    """Return the arguments after `python` that serve a page on 127.0.0.1, and the environment that they need.
+    """Return the arguments after `python` that serve a page on 127.0.0.1, and their environment variables.
 
-    :raises Dial2vecError: when the port is taken, or the page is elsewhere because a variable names a server.
+    :raises Dial2vecError: if the port is taken, or a variable names a server elsewhere.
     """
     if which == "prefect":
         if address := scheduled_server(root):
@@ -31,7 +31,7 @@ def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> 
         _check_here(PREFECT_SERVER, "Prefect")
         check_port(port, "page prefect")
         command = ["-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port)]
-        # Its page asks for what it shows at the address that this variable names.
+        # Prefect's page gets its data from the address in this variable.
         return command, prefect_environment(root) | {PREFECT_SERVER: f"http://127.0.0.1:{port}/api"}
     from dial2vec.registry.store import SERVER, open_store, store_uri
 
@@ -52,10 +52,10 @@ def _check_here(variable: str, name: str) -> None:
 
 
 def check_port(port: int, command: str) -> None:
-    """Make sure that nothing listens on a port of this machine.
+    """Raise if a port of this machine is taken.
 
-    :param command: of dial2vec, which wants to.
-    :raises Dial2vecError: when something does.
+    :param command: Command of dial2vec that needs the port.
+    :raises Dial2vecError: if another process listens on it.
     """
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -68,10 +68,10 @@ def check_port(port: int, command: str) -> None:
 
 
 def prefect_environment(root: Path) -> dict[str, str]:
-    """Return where Prefect keeps its database: in the checkout, so that the page shows this project's runs.
+    """Return Prefect's environment variables: its database is in the checkout, so that the page shows this project.
 
-    While `dial2vec schedule` is at work, its server is named: two servers on one database get into each other's way.
-    A server of this checkout gets the password of `prefect_password`; one that the user has named, the user's own.
+    While `dial2vec schedule` runs, they name its server, because two servers on one database conflict. A server of
+    this checkout gets the password of `prefect_password`; a server that the user named keeps the user's password.
 
     :raises Dial2vecError: if the password cannot be kept from other accounts.
     """
@@ -79,15 +79,15 @@ def prefect_environment(root: Path) -> dict[str, str]:
     named = os.environ.get(PREFECT_SERVER)
     variables = {
         "PREFECT_HOME": str(root / ".prefect"),
-        # Making the database takes longer than the 20 seconds that Prefect allows its temporary server.
+        # Creating the database takes longer than the 20 seconds that Prefect allows its temporary server.
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
-        # Slots that are kept in the server's memory are never given back when it is killed.
+        # Slots kept only in the server's memory would stay taken after it was killed.
         "PREFECT_SERVER_CONCURRENCY_LEASE_STORAGE": "prefect.server.concurrency.lease_storage.filesystem",
         # A worker runs any command that the server names, and any web page open in a browser here can reach the server.
         # CORS alone hides only the answers: Prefect takes a POST without Content-Type from every origin and host.
         "PREFECT_SERVER_CORS_ALLOWED_ORIGINS": "http://127.0.0.1",
         "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
-        # The second version of Prefect's page asks an analytics host whatever the switches say.
+        # Version 2 of Prefect's page contacts an analytics host in spite of all switches.
         "PREFECT_SERVER_UI_V2_ENABLED": "false",
     }
     if address:
@@ -98,9 +98,9 @@ def prefect_environment(root: Path) -> dict[str, str]:
 
 
 def use_prefect(root: Path) -> None:
-    """Set the variables of `prefect_environment`, before Prefect is imported; values that the user has set stay.
+    """Set the variables of `prefect_environment` before Prefect is imported; values set by the user stay.
 
-    A password for other servers does not open this checkout's: without PREFECT_API_URL it is replaced.
+    Without PREFECT_API_URL a password set by the user is for another server, and is replaced.
     """
     passwords = () if os.environ.get(PREFECT_SERVER) else ("PREFECT_SERVER_API_AUTH_STRING", PREFECT_PASSWORD)
     for name, value in prefect_environment(root).items():
@@ -109,19 +109,19 @@ def use_prefect(root: Path) -> None:
 
 
 def prefect_password(root: Path) -> str:
-    """Return the password of this checkout's Prefect server, "user:password"; the first call makes it.
+    """Return the password of this checkout's Prefect server, "user:password"; the first call creates it.
 
-    It is kept in `.prefect/secret`, which only its owner may read. If others may, its permissions are mended, and
-    unless a schedule is at work with the password, a new one is made.
+    The file `.prefect/secret` holds it, which only its owner may read. If others may, the permissions are corrected,
+    and a new password is created unless a running schedule uses the old one.
 
-    :raises Dial2vecError: if the file cannot be written, or the file system knows no permissions.
+    :raises Dial2vecError: if the file cannot be written, or the file system has no permissions.
     """
     path = root / ".prefect" / "secret"
     with write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+", encoding="utf-8") as handle:
-        # Another process may be about to write the first password.
+        # Another process may be writing the first password.
         fcntl.flock(handle, fcntl.LOCK_EX)
         if exposed := os.fstat(handle.fileno()).st_mode & 0o077:
             with contextlib.suppress(PermissionError):
@@ -143,10 +143,10 @@ def prefect_password(root: Path) -> str:
 
 @contextlib.contextmanager
 def as_scheduled_server(root: Path, address: str, *, own: bool) -> Iterator[None]:
-    """Hold the schedule of a checkout, and say where its server is.
+    """Hold the lock of a checkout's schedule, and store the address of its server there.
 
-    :param own: True if the schedule starts the server, False if the user has named it.
-    :raises BusyError: when another process holds it.
+    :param own: True if the schedule starts the server, False if the user named it.
+    :raises BusyError: if another process holds the lock.
     """
     path = _schedule_lock(root)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,7 +162,7 @@ def as_scheduled_server(root: Path, address: str, *, own: bool) -> Iterator[None
 
 
 def scheduled_server(root: Path) -> str | None:
-    """Return the address of the server of `dial2vec schedule`; None while none is at work in this checkout."""
+    """Return the address of the schedule's server; None if no schedule runs in this checkout."""
     return _scheduled(root)[0]
 
 

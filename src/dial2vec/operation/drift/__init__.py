@@ -1,4 +1,4 @@
-"""Whether new dialogues are still like those that a model was trained on (docs/drift.md)."""
+"""Comparison of new dialogues with those that a model was trained on (docs/drift.md)."""
 
 from dial2vec.operation.drift.comparison import Comparison, Far, compare
 

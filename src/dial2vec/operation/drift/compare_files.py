@@ -1,4 +1,4 @@
-"""`dial2vec drift`: files of new dialogues against the training data of a corpus, as a table and a verdict."""
+"""`dial2vec drift`: comparison of files with the training data of a corpus, as a table and a verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dial2vec.operation.drift.shape import Quartiles, Shape
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tasks.sources import require_split
 
-# Languages of a side in the table; the others are added up.
+# Number of languages named in the table; the others are added up.
 LANGUAGES = 4
 
 
@@ -31,23 +31,23 @@ def compare_files(
 ) -> Comparison:
     """Compare the dialogues of files with the train split of a corpus.
 
-    :param transcripts: JSON Lines, or a folder of them, as `dial2vec embed` takes it.
-    :param model: as `DialogueEncoder.from_pretrained` takes it; None is the starting encoder of the settings.
-    :param quarantine: gets the records that cannot be used.
-    :raises CorpusError: when the corpus has no splits yet, a file cannot be read, or nothing in it can be used.
-    :raises ModelError: when the model cannot be loaded.
+    :param transcripts: JSON Lines file, or a folder of them, as for `dial2vec embed`.
+    :param model: Name, folder or address for `DialogueEncoder.from_pretrained`; None means the starting encoder.
+    :param quarantine: List that gets the unusable records.
+    :raises CorpusError: if the corpus has no splits yet, a file cannot be read, or no record can be used.
+    :raises ModelError: if the model cannot be loaded.
     """
     train = Artifacts(root, corpus).split("train")
     require_split(corpus, train)
-    # A wrong path is found before the model is loaded.
+    # Report a wrong path before the model is loaded.
     look_at(transcripts)
     encoder = DialogueEncoder.start(settings.encoder) if model is None else DialogueEncoder.from_pretrained(model)
     reference, new = read_dialogues(train, may_be_empty=True), _read(transcripts, quarantine)
-    found = compare(reference, new, encoder=encoder, options=options, seed=settings.seed)
-    if not found.new.dialogues:
+    comparison = compare(reference, new, encoder=encoder, options=options, seed=settings.seed)
+    if not comparison.new.dialogues:
         reasons = "; ".join(map(str, quarantine[:3])) or "it is empty"
         raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend it and try again.")
-    return found
+    return comparison
 
 
 def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
@@ -60,17 +60,20 @@ def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue
                     yield dialogue
 
 
-def comparison_text(found: Comparison, corpus: str) -> str:
-    """Return the comparison as a table, the farthest dialogues and the verdict, with what to do next."""
-    lines = _table(found.reference, found.new)
-    if found.difference is not None and found.far_share is not None and found.far_p_value is not None:
-        lines += ["", f"difference {found.difference.effect:.3f}, p-value {_chance(found.difference.p_value)}"]
-        lines += [f"far away {100 * found.far_share:.1f} %, p-value {_chance(found.far_p_value)}"]
-    if found.farthest:
+def comparison_text(comparison: Comparison, corpus: str) -> str:
+    """Return table, farthest dialogues, verdict and next step for people."""
+    lines = _table(comparison.reference, comparison.new)
+    difference, far_share, far_p_value = comparison.difference, comparison.far_share, comparison.far_p_value
+    if difference is not None and far_share is not None and far_p_value is not None:
+        lines += ["", f"difference {difference.effect:.3f}, p-value {_chance(difference.p_value)}"]
+        lines += [f"far away {100 * far_share:.1f} %, p-value {_chance(far_p_value)}"]
+    if comparison.farthest:
         lines += ["", "Farthest from the training data (1.0 is where far away begins):"]
-        lines += [f"  {one.distance:4.1f}  {one.dialogue_id}  {one.begins}  ({one.origin})" for one in found.farthest]
-    lines += ["", found.verdict]
-    if found.alarm:
+        lines += [
+            f"  {far.distance:4.1f}  {far.dialogue_id}  {far.begins}  ({far.origin})" for far in comparison.farthest
+        ]
+    lines += ["", comparison.verdict]
+    if comparison.alarm:
         lines += [
             f"Next: look at them. If such dialogues are to come, put them into data/{corpus}, then retrain: "
             "`dial2vec run`."

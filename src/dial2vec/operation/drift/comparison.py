@@ -1,4 +1,4 @@
-"""New dialogues held against the training data: figures, and a verdict in words."""
+"""Comparison of new dialogues with the training data: figures, and a verdict in words."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dial2vec.evaluation.report.excerpts import excerpt
 from dial2vec.operation.drift.shape import Shape, shape_of
 from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
 
-# Dialogues that are named for a person to look at, and characters of what each begins with.
+# Number of far dialogues to show, and characters of each first turn.
 SHOWN, CHARACTERS = 5, 60
 
 
 @dataclass(frozen=True, slots=True)
 class Far:
-    """A new dialogue that is far away from all of the training data that it was compared with.
+    """A new dialogue that is far away from all compared training data.
 
-    :param dialogue_id: its id.
-    :param origin: file and line; empty where it was not read from a file.
-    :param distance: to the nearest one, as a multiple of the distance from which on one is far away; above 1.
-    :param begins: the beginning of its first turn.
+    :param dialogue_id: Id of the dialogue.
+    :param origin: File and line; "" if it was not read from a file.
+    :param distance: Distance to the nearest training dialogue, as a multiple of the limit for far away; above 1.
+    :param begins: Beginning of the first turn.
     """
 
     dialogue_id: str
@@ -40,17 +40,17 @@ class Far:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What `compare` found.
+    """Result of `compare`; figures are None if either side has too few dialogues.
 
-    :param alarm: True when the new dialogues differ by more than the limits of block `drift` let pass.
-    :param verdict: one sentence for a person.
-    :param difference: of the two sides as a whole; None where there were too few dialogues to judge.
-    :param far_share: share of the new dialogues that are far away from the training data, in [0, 1]; None likewise.
-    :param far_expected: that share where nothing has changed.
-    :param far_p_value: how often chance alone makes so many far away, in (0, 1].
-    :param farthest: up to 5 of them, the farthest first.
-    :param reference: shape of the training data.
-    :param new: shape of the new dialogues.
+    :param alarm: True if the new dialogues differ by more than the limits of block `drift`.
+    :param verdict: Verdict as one sentence.
+    :param difference: Difference between the two sides as a whole.
+    :param far_share: Share of the new dialogues that are far away from the training data, in [0, 1].
+    :param far_expected: Expected share if nothing has changed.
+    :param far_p_value: Probability of so many far dialogues by chance alone, in (0, 1].
+    :param farthest: Up to 5 far dialogues, the farthest first.
+    :param reference: Shape of the training data.
+    :param new: Shape of the new dialogues.
     """
 
     alarm: bool
@@ -64,7 +64,7 @@ class Comparison:
     farthest: tuple[Far, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a plain record for JSON."""
+        """Return a record for JSON."""
         return asdict(self)
 
 
@@ -72,7 +72,7 @@ class Comparison:
 class DriftFindings:
     """Differences between two sets of vectors, and the reasons for an alarm.
 
-    :param reasons: for an alarm, as clauses; empty where there is none.
+    :param reasons: Reasons for an alarm, as clauses; empty without an alarm.
     """
 
     difference: Difference
@@ -83,35 +83,35 @@ class DriftFindings:
 def compare(
     reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: DialogueEncoder, options: Drift, seed: int
 ) -> Comparison:
-    """Compare new dialogues with those that a model was trained on; nothing is written, and no registry is asked.
+    """Compare new dialogues with those that a model was trained on; write nothing, and use no registry.
 
-    Of each side `options.max_dialogues` are drawn by their ids, so their order makes no difference, and encoded. There
-    is an alarm when the two-sample test has a p-value below `options.p_value` and an effect of at least
-    `options.min_effect`, or when the share of far-away dialogues is above `options.max_far_share` and chance makes so
-    many with a probability below `options.p_value`.
+    From each side `options.max_dialogues` are drawn by their ids, so that their order has no effect, and encoded. An
+    alarm needs one of two things: the two-sample test has a p-value below `options.p_value` and an effect of at least
+    `options.min_effect`; or the share of far dialogues is above `options.max_far_share` with a p-value below
+    `options.p_value`.
 
-    :param reference: dialogues of the training data, streamed once.
-    :param new: likewise; fewer than `options.min_dialogues` on either side are not judged, and no alarm.
-    :param encoder: the same for both; one that was not trained on the reference (docs/drift.md).
-    :param options: block `drift` of the settings.
-    :param seed: of the draw, and of the permutations.
+    :param reference: Dialogues of the training data, streamed once.
+    :param new: New dialogues, streamed once; fewer than `options.min_dialogues` on either side give no alarm.
+    :param encoder: Encoder for both sides; it should not be trained on the reference (docs/drift.md).
+    :param options: Block `drift` of the settings.
+    :param seed: Random seed of the draws and permutations.
     """
     (old, n_old), (fresh, n_new) = (_drawn(side, options.max_dialogues, seed) for side in (reference, new))
-    was, now = shape_of(old, of=n_old), shape_of(fresh, of=n_new)
-    for what, found in (("dialogues of training data", n_old), ("new dialogues", n_new)):
-        if found < options.min_dialogues:
+    old_shape, new_shape = shape_of(old, total=n_old), shape_of(fresh, total=n_new)
+    for noun, number in (("dialogues of training data", n_old), ("new dialogues", n_new)):
+        if number < options.min_dialogues:
             verdict = (
-                f"Too few to judge: found {found} {what}, expected at least {options.min_dialogues} "
+                f"Too few to judge: found {number} {noun}, expected at least {options.min_dialogues} "
                 "(drift.min_dialogues). Collect more."
             )
-            return Comparison(alarm=False, verdict=verdict, reference=was, new=now)
+            return Comparison(alarm=False, verdict=verdict, reference=old_shape, new=new_shape)
     findings = find_drift(distances(encoder.encode(old), encoder.encode(fresh)), len(old), options=options, seed=seed)
     far = findings.far
     return Comparison(
         alarm=bool(findings.reasons),
         verdict=_verdict(findings),
-        reference=was,
-        new=now,
+        reference=old_shape,
+        new=new_shape,
         difference=findings.difference,
         far_share=far.share,
         far_expected=far.expected,
@@ -121,38 +121,38 @@ def compare(
 
 
 def find_drift(between: Floats, n: int, *, options: Drift, seed: int) -> DriftFindings:
-    """Judge distances by the rule of `compare`.
+    """Test distances by the rule of `compare`.
 
-    :param between: of `two_samples.distances`, [n + m, n + m].
-    :param n: how many of them are old.
+    :param between: Distances by `two_samples.distances`, [n + m, n + m].
+    :param n: Number of old vectors.
     """
     difference, far = energy_test(between, n, seed=seed), far_away(between, n)
     return DriftFindings(difference, far, (*_as_a_whole(difference, options), *_by_far_ones(far, options)))
 
 
 def _drawn(dialogues: Iterable[Dialogue], most: int, seed: int) -> tuple[list[Dialogue], int]:
-    """Return at most so many dialogues, and how many there were; in memory are those that are kept."""
+    """Return at most `most` dialogues, and the number of all; only the drawn ones are kept in memory."""
     counted = count()
-    # The dialogue comes first: after the last one nothing is counted any more.
+    # `zip` asks for the dialogue first, so that the end is not counted.
     stream = (dialogue for dialogue, _ in zip(dialogues, counted, strict=False))
     kept = heapq.nsmallest(most, stream, key=lambda dialogue: lot(seed, "drift", dialogue.dialogue_id))
     return kept, next(counted)
 
 
-def _as_a_whole(found: Difference, options: Drift) -> list[str]:
-    if found.p_value >= options.p_value or found.effect < options.min_effect:
+def _as_a_whole(difference: Difference, options: Drift) -> list[str]:
+    if difference.p_value >= options.p_value or difference.effect < options.min_effect:
         return []
     return [
-        f"as a whole they differ by {found.effect:.3f} (0 is not at all, {options.min_effect:g} is the limit), which "
-        f"chance does in {_percent(found.p_value)} of all cases"
+        f"as a whole they differ by {difference.effect:.3f} (0 is not at all, {options.min_effect:g} is the limit), "
+        f"which chance does in {_percent(difference.p_value)} of all cases"
     ]
 
 
-def _by_far_ones(found: FarAway, options: Drift) -> list[str]:
-    if found.p_value >= options.p_value or found.share <= options.max_far_share:
+def _by_far_ones(far: FarAway, options: Drift) -> list[str]:
+    if far.p_value >= options.p_value or far.share <= options.max_far_share:
         return []
     return [
-        f"{_percent(found.share)} of them are far away from all training data ({_percent(found.expected)} is usual, "
+        f"{_percent(far.share)} of them are far away from all training data ({_percent(far.expected)} is usual, "
         f"{_percent(options.max_far_share)} the limit)"
     ]
 
@@ -174,15 +174,15 @@ def _percent(share: float) -> str:
 
 def _farthest(dialogues: Sequence[Dialogue], far: FarAway) -> tuple[Far, ...]:
     order = np.argsort(-far.distances, kind="stable")[:SHOWN]
-    # Where equal dialogues are the rule, the limit is 0, and there is nothing to be a multiple of.
+    # If most dialogues are equal, the limit is 0 and cannot be the unit.
     unit = far.limit or 1.0
     return tuple(
         Far(
-            dialogue_id=dialogues[place].dialogue_id,
-            origin=str(dialogues[place].origin or ""),
-            distance=float(far.distances[place] / unit),
-            begins=excerpt(dialogues[place], turns=1, characters=CHARACTERS).turns[0].text,
+            dialogue_id=dialogues[index].dialogue_id,
+            origin=str(dialogues[index].origin or ""),
+            distance=float(far.distances[index] / unit),
+            begins=excerpt(dialogues[index], turns=1, characters=CHARACTERS).turns[0].text,
         )
-        for place in order
-        if far.distances[place] > far.limit
+        for index in order
+        if far.distances[index] > far.limit
     )

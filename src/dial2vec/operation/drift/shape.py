@@ -1,4 +1,4 @@
-"""What some dialogues look like without a look at what they say: lengths, speakers, languages."""
+"""Shape of a set of dialogues, apart from their content: lengths, speakers, languages."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Quartiles = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Lengths, speakers and languages of some dialogues.
+    """Lengths, speakers and languages of a set of dialogues.
 
-    :param dialogues: how many there are.
-    :param compared: how many of them were drawn and looked at; the rest is about these.
-    :param turns: quartiles of the turns per dialogue.
-    :param words: quartiles of the words per dialogue.
-    :param speakers: mean number of speakers.
-    :param one_speaker: share of the dialogues with one speaker only.
-    :param languages: share of each language (ISO 639-1), most frequent first.
+    :param dialogues: Number of all dialogues.
+    :param compared: Number of drawn dialogues, which the other figures describe.
+    :param turns: Quartiles of the turns per dialogue.
+    :param words: Quartiles of the words per dialogue.
+    :param speakers: Mean number of speakers.
+    :param one_speaker: Share of the dialogues with only one speaker.
+    :param languages: Share of each language (ISO 639-1), most frequent first.
     """
 
     dialogues: int
@@ -37,17 +37,17 @@ class Shape:
     languages: dict[str, float]
 
 
-def shape_of(dialogues: Sequence[Dialogue], *, of: int) -> Shape:
+def shape_of(dialogues: Sequence[Dialogue], *, total: int) -> Shape:
     """Return the shape of dialogues.
 
-    :param dialogues: those that are compared; of none all figures are 0.
-    :param of: how many they were drawn from.
+    :param dialogues: Drawn dialogues; without any, all figures are 0.
+    :param total: Number of dialogues from which they were drawn.
     """
     frame, languages = dialogue_frame(dialogues), LanguageSample()
     languages.add(list(dialogues), frame)
     speakers = frame["n_speakers"].to_numpy()
     return Shape(
-        dialogues=of,
+        dialogues=total,
         compared=len(frame),
         turns=_quartiles(frame["n_turns"]),
         words=_quartiles(frame["words"]),

@@ -1,1 +1,1 @@
-"""Retraining on a schedule: what comes in, whether to train, who is told, and the processes that keep it going."""
+"""Retraining on a schedule: the inbox, the decision to train, the notice of the result, and Prefect's processes."""

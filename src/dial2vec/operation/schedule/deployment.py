@@ -1,4 +1,4 @@
-"""`prefect.yaml`: what Prefect runs when, written from `operation.yaml` for the checkout at hand."""
+"""`prefect.yaml`, Prefect's deployment of the flow, written from `operation.yaml` for this checkout."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HEAD = "# Written by `dial2vec schedule` from operation.yaml for this folder: ch
 
 
 def names(root: Path, *, shared: bool) -> tuple[str, str]:
-    """Return what the deployment and its work pool are called.
+    """Return the names of the deployment and its work pool.
 
-    :param shared: whether the server may have other checkouts' as well, which must not take this one's runs.
+    :param shared: True if other checkouts may use the same server; they must not take this checkout's runs.
     """
     if not shared:
         return NAME, POOL
@@ -32,8 +32,8 @@ def names(root: Path, *, shared: bool) -> tuple[str, str]:
 def write_deployment(root: Path, schedule: Schedule, *, shared: bool = False) -> Path:
     """Write `prefect.yaml`, and return its path.
 
-    :param shared: as in `names`.
-    :raises SettingsError: when the cron expression names no time.
+    :param shared: True if other checkouts may use the same server.
+    :raises SettingsError: if the cron expression is invalid.
     """
     from cronsim import CronSim, CronSimError
 

@@ -1,4 +1,4 @@
-"""A folder of dialogues embedded by the champion after each retraining, when either is new."""
+"""Embedding of a folder by the champion after each retraining, if the folder or the champion is new."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dial2vec.registry.tracking import local_model
 
 
 def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> str:
-    """Embed a folder of JSON Lines by the champion of a corpus into `<folder>.vectors`, and say what was done.
+    """Embed a folder of JSON Lines with a corpus's champion into `<folder>.vectors`, and return a line for the log.
 
-    :raises Dial2vecError: when there is no such folder, or no champion.
+    :raises Dial2vecError: if the folder or the champion is missing.
     """
     model = local_model(f"models:/dial2vec-{corpus}@champion", root=root)
     look_at(folder)
@@ -36,7 +36,7 @@ def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> s
 
 def _known(memory: Path) -> dict[str, str]:
     try:
-        found: dict[str, str] = read_json(memory)
+        known: dict[str, str] = read_json(memory)
     except ArtifactError:
         return {}
-    return found
+    return known

@@ -1,4 +1,4 @@
-"""Telling somebody: a command or a web address gets the verdict of a retraining as JSON."""
+"""Notification: a command or a web address gets the result of a retraining as JSON."""
 
 from __future__ import annotations
 
@@ -16,41 +16,41 @@ from typing import Any
 SECONDS = 60
 
 
-def notify(hook: str | None, verdict: Mapping[str, Any], *, root: Path) -> str:
-    """Hand the verdict to the hook, and return what went wrong in a sentence, "" for nothing.
+def notify(hook: str | None, record: Mapping[str, Any], *, root: Path) -> str:
+    """Send a record to the hook, and return the reason of a failure as a sentence; "" if it was sent.
 
-    A retraining does not fail because nobody could be told.
+    A retraining does not fail if its notification fails.
 
-    :param hook: an address beginning with http:// or https://, which gets a POST; or a shell command, run in the
-        project, which gets the JSON on its standard input; None tells nobody.
-    :param verdict: what is told.
+    :param hook: Address that begins with http:// or https:// and gets a POST; or a shell command that is run in the
+        project and gets the JSON on its standard input; None sends nothing.
+    :param record: Content of the JSON.
     """
     if hook is None:
         return ""
-    body = json.dumps(verdict, ensure_ascii=False).encode()
+    body = json.dumps(record, ensure_ascii=False).encode()
     try:
         if hook.startswith(("http://", "https://")):
             request = urllib.request.Request(hook, data=body, headers={"Content-Type": "application/json"})
             with urllib.request.urlopen(request, timeout=SECONDS):
                 return ""
-        status, said = _run(hook, body, root)
+        status, lines = _run(hook, body, root)
     except (OSError, ValueError, HTTPException, subprocess.TimeoutExpired) as error:
         return f"`schedule.notify` ({hook}) could not be told: {error}"
     if status:
-        return f"`schedule.notify` ({hook}) ended with status {status}: {said[-1] if said else 'no reason'}"
+        return f"`schedule.notify` ({hook}) ended with status {status}: {lines[-1] if lines else 'no reason'}"
     return ""
 
 
 def _run(hook: str, body: bytes, root: Path) -> tuple[int, list[str]]:
-    """Run a shell command, and return its status and its complaints; one that takes too long ends with all it began."""
+    """Run a shell command, and return status and error lines; after a timeout it is killed with its children."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
         hook, shell=True, cwd=root, stdin=pipe, stdout=subprocess.DEVNULL, stderr=pipe, start_new_session=True
     ) as process:
         try:
-            _, complaints = process.communicate(body, timeout=SECONDS)
+            _, errors = process.communicate(body, timeout=SECONDS)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             raise
-    return process.returncode, complaints.decode(errors="replace").strip().splitlines()
+    return process.returncode, errors.decode(errors="replace").strip().splitlines()

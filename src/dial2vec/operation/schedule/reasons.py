@@ -1,4 +1,4 @@
-"""Whether a corpus is worth training again, and why: new settings, enough new dialogues, or different ones."""
+"""Decision whether to train a corpus again: new settings, enough new dialogues, or different ones."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Whether to train, and why or why not.
+    """Decision to train or not, with its reason.
 
     :param train: True to train.
-    :param words: a sentence about it.
+    :param words: Reason as a clause.
     """
 
     train: bool
@@ -34,10 +34,10 @@ class Reason:
 
 
 def reason_to_train(root: Path, corpus: str, settings: Settings, operation: Operation) -> Reason:
-    """Look at what has changed since the last training of a corpus.
+    """Decide whether to train a corpus again by the changes since its last training.
 
-    New settings, new code and dialogues that were taken out are reasons; new dialogues are one when they are
-    `schedule.min_new_share` of those that were trained on, or differ from them (block `drift`).
+    New settings, new code and removed dialogues are reasons to train. So are new dialogues if their number is at least
+    the share `schedule.min_new_share` of the trained ones, or if they differ from these (block `drift`).
     """
     artifacts = Artifacts(root, corpus)
     if not all(path.exists() for path in (artifacts.model, artifacts.dialogues)):
@@ -52,28 +52,27 @@ def reason_to_train(root: Path, corpus: str, settings: Settings, operation: Oper
         return Reason(True, f"{named} changed")
     trained = _by_content(read_dialogues(artifacts.dialogues, quarantine=[]))
     now = _by_content(_all_dialogues(root, corpus, settings))
-    aside = {record["dialogue_id"] for record in _records(artifacts.quarantine)}
-    gone = len(trained.keys() - now.keys())
-    if gone:
+    quarantined = {record["dialogue_id"] for record in _records(artifacts.quarantine)}
+    if gone := len(trained.keys() - now.keys()):
         return Reason(True, f"{gone} dialogues that it was trained on were taken out or changed")
-    new = [dialogue for key, dialogue in now.items() if key not in trained and dialogue.dialogue_id not in aside]
-    return _about(new, list(trained.values()), artifacts, settings, operation)
+    new = [dialogue for key, dialogue in now.items() if key not in trained and dialogue.dialogue_id not in quarantined]
+    return _reason_by_new(new, len(trained), artifacts, settings, operation)
 
 
-def _about(
-    new: list[Dialogue], trained: list[Dialogue], artifacts: Artifacts, settings: Settings, operation: Operation
+def _reason_by_new(
+    new: list[Dialogue], n_trained: int, artifacts: Artifacts, settings: Settings, operation: Operation
 ) -> Reason:
-    share = len(new) / max(1, len(trained))
-    said = f"{len(new)} new dialogues, {100 * share:.1f} % of those it was trained on"
-    least = operation.schedule.min_new_share
-    if new and share >= least:
-        return Reason(True, f"enough new data: {said}")
+    share = len(new) / max(1, n_trained)
+    count = f"{len(new)} new dialogues, {100 * share:.1f} % of those it was trained on"
+    min_share = operation.schedule.min_new_share
+    if new and share >= min_share:
+        return Reason(True, f"enough new data: {count}")
     if len(new) >= operation.drift.min_dialogues:
-        found = _drift(new, artifacts, settings, operation)
-        if found.alarm:
-            return Reason(True, f"drift: {said}, and they are not like those: {found.verdict}")
-        said += ", which are like those"
-    return Reason(False, f"too little new data: {said}, and fewer than {100 * least:g} %")
+        comparison = _drift(new, artifacts, settings, operation)
+        if comparison.alarm:
+            return Reason(True, f"drift: {count}, and they are not like those: {comparison.verdict}")
+        count += ", which are like those"
+    return Reason(False, f"too little new data: {count}, and fewer than {100 * min_share:g} %")
 
 
 def _drift(new: list[Dialogue], artifacts: Artifacts, settings: Settings, operation: Operation) -> Comparison:
@@ -92,17 +91,17 @@ def _all_dialogues(root: Path, corpus: str, settings: Settings) -> Iterable[Dial
 
 
 def _by_content(dialogues: Iterable[Dialogue]) -> dict[str, Dialogue]:
-    """Return the dialogues by what is said in them and how they are labelled."""
-    found = {}
+    """Return the dialogues by a hash of their turns and labels."""
+    by_hash = {}
     for dialogue in dialogues:
         content = json.dumps([dialogue.labels, [(turn.speaker, turn.text) for turn in dialogue.turns]])
-        found[hashlib.sha256(content.encode()).hexdigest()] = dialogue
-    return found
+        by_hash[hashlib.sha256(content.encode()).hexdigest()] = dialogue
+    return by_hash
 
 
 def _records(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
-    # Not by `splitlines`, which also cuts where an id has a line separator of Unicode.
+    # Not split by `splitlines`, which also splits at Unicode line separators inside ids.
     with path.open(encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

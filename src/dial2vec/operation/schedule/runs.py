@@ -1,4 +1,4 @@
-"""Flow runs that are alive hold a lock; one whose lock is free was killed, and is marked so."""
+"""Locks of flow runs: a run whose lock is free was killed, and is marked so."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-# Prefect's worker names the run there.
+# Prefect's worker gives the id of the run in this variable.
 STARTED_BY_WORKER = "PREFECT__FLOW_RUN_ID"
-DEAD = "The process ended without a word, so it was killed, or its machine went down; the next run starts afresh."
+DEAD = "The process was killed, or its machine went down; the next run starts again."
 
 
 def running_folder(root: Path) -> Path:
-    """Where runs that are alive hold their locks."""
+    """Return the folder of the locks of living runs."""
     return root / ".prefect" / "running"
 
 
 @contextlib.contextmanager
 def alive(root: Path, run_id: str) -> Iterator[None]:
-    """Show that a flow run is alive: a lock that the kernel drops with the process.
+    """Hold the lock of a flow run, which the kernel releases when the process ends.
 
-    One that a worker started leaves its pid, to be ended with the schedule.
+    If a worker started the run, the lock file holds its pid, so that the schedule can end it.
     """
     path = running_folder(root) / run_id
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ def alive(root: Path, run_id: str) -> Iterator[None]:
 
 
 def is_alive(root: Path, run_id: str) -> bool:
-    """Whether a process of this machine holds the lock of a flow run."""
+    """Return whether a process of this machine holds the lock of a flow run."""
     try:
         with (running_folder(root) / run_id).open("a") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -54,39 +54,37 @@ def is_alive(root: Path, run_id: str) -> bool:
 
 
 def end_scheduled(root: Path, *, patience: float) -> None:
-    """End the flow runs that a worker started: by request, and by force where that is not heard.
+    """End the flow runs that a worker started: by SIGTERM, and by SIGKILL if that is not enough.
 
-    :param patience: seconds until then.
+    :param patience: Seconds between the two signals.
     """
-    alive_ones = [path for path in running_folder(root).glob("*") if is_alive(root, path.name)]
-    pids = [int(text) for path in alive_ones if path.is_file() and (text := path.read_text())]
+    locks = [path for path in running_folder(root).glob("*") if is_alive(root, path.name)]
+    pids = [int(text) for path in locks if path.is_file() and (text := path.read_text())]
     _signal(pids, signal.SIGTERM)
     deadline = time.monotonic() + patience
-    # One that lets go of its lock may still be telling the server.
+    # A run that has released its lock may still be reporting to the server.
     while (pids := _signal(pids, 0)) and time.monotonic() < deadline:
         time.sleep(0.2)
     _signal(pids, signal.SIGKILL)
 
 
 def _signal(pids: list[int], number: int) -> list[int]:
-    """Send a signal to processes, 0 for none, and return those that are there."""
-    there = []
+    """Send a signal to processes, 0 for none, and return the ids of existing ones."""
+    existing = []
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-            there.append(pid)
-    return there
+            existing.append(pid)
+    return existing
 
 
 def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
-    """Set the flow runs of this checkout that were killed to Crashed, and return their names.
+    """Set killed flow runs of this checkout to Crashed, and return their names.
 
-    A worker that lives does so itself, when it finds its child gone. One that died with it cannot, and the run would
-    stay Running for ever.
+    A living worker does so itself if its child has ended. If the worker was killed too, the run would stay Running.
 
     :param client: Prefect's synchronous client.
-    :param strangers: whether scheduled runs that hold no lock at all count as killed, too: only where no worker is at
-        work yet.
+    :param strangers: True if scheduled runs without a lock file count as killed too; only valid before a worker starts.
     """
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterState, FlowRunFilterStateType
     from prefect.client.schemas.objects import StateType
@@ -95,9 +93,8 @@ def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
     folder = running_folder(root)
     held = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     unfinished = FlowRunFilterStateType(any_=[StateType.RUNNING, StateType.PENDING, StateType.CANCELLING])
-    found = client.read_flow_runs(flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=unfinished)))
     dead = []
-    for run in found:
+    for run in client.read_flow_runs(flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=unfinished))):
         known = str(run.id) in held
         if (known or (strangers and run.deployment_id)) and not is_alive(root, str(run.id)):
             client.set_flow_run_state(UUID(str(run.id)), Crashed(message=DEAD), force=True)

@@ -1,4 +1,4 @@
-"""The processes behind the schedule, Prefect's server and a worker: started, watched, started again, ended together."""
+"""The schedule's processes, Prefect's server and a worker: started, watched, restarted, and ended together."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from dial2vec.operation.pages import (
 from dial2vec.operation.schedule.deployment import FLOW, names
 from dial2vec.operation.schedule.runs import end_scheduled, mark_dead
 
-# A server makes its database when it first starts, on a busy machine.
+# At its first start a server creates its database, which takes long on a busy machine.
 READY_SECONDS = 240
 STOP_SECONDS = 15
-# A process that ends so often within so many seconds is not started again.
+# A process that ends this often within this time is not started again.
 MOST_STARTS, WITHIN_SECONDS = 5, 120
 
 
 @dataclass
 class Process:
-    """A child that is started again when it ends.
+    """A child process that is started again when it ends.
 
-    :param name: of the process and its log.
-    :param command: arguments after `python`.
-    :param environment: its variables.
-    :param log: file that gets what it says.
+    :param name: Name of the process in messages.
+    :param command: Arguments after `python`.
+    :param environment: Environment variables.
+    :param log: File that gets the output.
     """
 
     name: str
@@ -51,9 +51,9 @@ class Process:
     starts: list[float] = field(default_factory=list)
 
     def start(self) -> None:
-        """Start it, to be ended with this process.
+        """Start the process, which ends with this one.
 
-        :raises Dial2vecError: when it has ended too often.
+        :raises Dial2vecError: if it has ended too often.
         """
         now = time.monotonic()
         self.starts = [at for at in self.starts if now - at < WITHIN_SECONDS] + [now]
@@ -71,7 +71,7 @@ class Process:
             )
 
     def stop(self) -> None:
-        """End it: by request, and by force where that is not heard."""
+        """End the process: by SIGTERM, and by SIGKILL if that is not enough."""
         if self.child is None or self.child.poll() is not None:
             return
         self.child.terminate()
@@ -83,17 +83,17 @@ class Process:
 
 
 def environment_for(root: Path, address: str) -> dict[str, str]:
-    """Return the variables of everything that talks to the server at this address."""
+    """Return the environment variables of processes that use the server at this address."""
     return os.environ | prefect_environment(root) | {PREFECT_SERVER: address}
 
 
 def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -> None:
-    """Keep a server, unless the environment names one, and a worker at work until this process is told to stop.
+    """Run a worker, and a server unless the environment names one, until this process is asked to stop.
 
-    :param port: of the server, on this machine's own address.
-    :param now: whether a retraining is started at once, beside the schedule.
-    :param say: shows lines to the user.
-    :raises Dial2vecError: when one of them cannot be started.
+    :param port: Port of the server on 127.0.0.1.
+    :param now: True to start a retraining at once as well.
+    :param say: Function that shows a line to the user.
+    :raises Dial2vecError: if the server or the worker cannot be started.
     """
     remote = os.environ.get(PREFECT_SERVER)
     address = remote or f"http://127.0.0.1:{port}/api"
@@ -129,24 +129,24 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
                         try:
                             _wait_until_ready(address, server)
                         except Dial2vecError:
-                            # What does not answer is ended, and so started again at the next look.
+                            # A server that does not answer is ended, and the next round of the loop starts it again.
                             server.stop()
 
 
 @contextlib.contextmanager
 def _stopped_together(root: Path, processes: Sequence[Process]) -> Iterator[None]:
-    """End the processes with the `with`, and the runs that they started, also when this one is told to end."""
+    """End the processes, and the runs that they started, after the `with` block, also after SIGTERM."""
 
-    def told(*_: object) -> None:
+    def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, told)
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             yield
     finally:
         signal.signal(signal.SIGTERM, before)
-        # A worker leaves its runs behind; the server that they report to ends last.
+        # A worker does not end its runs; they report to the server, which ends last.
         worker, *server = processes
         worker.stop()
         end_scheduled(root, patience=STOP_SECONDS)

@@ -1,1 +1,1 @@
-"""Serving a registered model: `keeper` holds the port, a `worker` answers, and the `gate` lets good requests pass."""
+"""Serving of a registered model: `keeper` holds the port, a `worker` answers, and its `gate` checks requests."""

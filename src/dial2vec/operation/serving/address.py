@@ -1,4 +1,4 @@
-"""What is served: an address of the registry, and which version it means at a moment."""
+"""Address of the served model in the registry, and the version that it means at the moment."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dial2vec.registry.tracking import local_model
 
 @dataclass(frozen=True)
 class Address:
-    """A registered model: of an alias, whose version may change, or of one version.
+    """A registered model, by an alias, whose version may change, or by a fixed version.
 
-    :param alias: an empty string for a fixed version.
-    :param version: an empty string with an alias.
+    :param alias: Alias; "" for a fixed version.
+    :param version: Fixed version; "" for an alias.
     """
 
     model: str
@@ -26,7 +26,7 @@ class Address:
     def of(cls, text: str, *, root: Path) -> Address:
         """Read "models:/dial2vec-calls@champion" or "models:/dial2vec-calls/3".
 
-        :raises ModelError: when nothing is there, naming what is.
+        :raises ModelError: if the model does not exist.
         """
         local_model(text, root=root)
         model, _, alias = text.removeprefix("models:/").partition("@")
@@ -34,15 +34,15 @@ class Address:
         return cls(model, alias, version)
 
     def current(self, root: Path) -> str:
-        """Return the version that is meant at this moment.
+        """Return the version of the address at this moment.
 
-        :raises ModelError: when the store cannot be used, or the alias is gone.
+        :raises ModelError: if the store cannot be used, or the alias is gone.
         """
         if not self.alias:
             return self.version
         client = open_store(root)
         with one_sentence(store_uri(root)):
-            found = aliases_of(client, self.model)
-        if self.alias not in found:
+            aliases = aliases_of(client, self.model)
+        if self.alias not in aliases:
             raise ModelError(f"{self.model} has no alias '{self.alias}' any more. Set it again.")
-        return found[self.alias]
+        return aliases[self.alias]

@@ -1,4 +1,4 @@
-"""What stands before MLflow's scoring server: limits, a queue, and a reason in one sentence for every refusal."""
+"""Gate in front of MLflow's scoring server: limits, a queue, and a one-sentence reason for every refusal."""
 
 from __future__ import annotations
 
@@ -22,37 +22,36 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 METHODS = {"/invocations": "POST", "/health": "GET", "/ping": "GET", "/version": "GET"}
 SHAPE = '{"inputs": [{"turns": [{"speaker": "...", "text": "..."}]}]}'
 CLOSE = (b"connection", b"close")
-# A body over the limit is read on and thrown away, up to so many times the limit: most clients send all of it before
-# they look at the answer, and would see a broken connection in its place.
+# A body over the limit is read and thrown away, up to this multiple of the limit: most clients send all of it before
+# they read the answer, and would otherwise see a broken connection.
 PATIENCE = 8
 
 log = logging.getLogger(__name__)
 
 
 class RefusedError(Exception):
-    """A request that gets no vectors: the status, and why in one sentence."""
+    """A request that gets no vectors: status, and reason in one sentence."""
 
-    def __init__(self, status: int, why: str, **headers: str) -> None:
-        super().__init__(why)
+    def __init__(self, status: int, reason: str, **headers: str) -> None:
+        super().__init__(reason)
         self.status, self.headers = status, {name.replace("_", "-"): value for name, value in headers.items()}
 
 
 class GoneError(Exception):
-    """The client closed the connection; nobody waits for an answer."""
+    """The client has closed the connection and waits for no answer."""
 
 
 class Gate:
-    """An ASGI application around MLflow's: only what can be encoded gets through, one request after the other.
+    """An ASGI application around MLflow's, which passes on only valid requests, one at a time.
 
-    One at a time, because an encoding uses every processor already. The others wait in the order in which their bodies
-    were complete.
+    One encoding already uses every processor. Other requests wait in the order in which their bodies were complete.
 
     :param app: MLflow's scoring server.
-    :param about: what `GET /version` answers.
-    :param count_long: returns how many of some dialogues are longer than the encoder reads at once.
-    :param settings: the limits.
+    :param about: Answer to `GET /version`.
+    :param count_long: Function that counts the dialogues longer than the encoder reads at once.
+    :param settings: Limits.
 
-    Attribute `leaving`: True once this server is to end; every answer then asks the client to connect anew.
+    Attribute `leaving`: True once this server shall end; every answer then asks the client to connect again.
     """
 
     def __init__(
@@ -98,12 +97,12 @@ class Gate:
             await self._encode(body, scope, receive, send)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """Return the whole body of a request that keeps to limit and deadline."""
+        """Return the complete body of a request within the limits of size and time."""
         limit, deadline = self.settings.max_body_bytes, self.settings.receive_seconds
         too_large = RefusedError(
             413, f"the body is over the limit of {limit} bytes; send fewer dialogues at a time.", connection="close"
         )
-        # Such a client waits for leave to send.
+        # A client with the header Expect waits for permission to send.
         if b"expect" in headers and int(headers.get(b"content-length", b"0")) > limit:
             raise too_large
         size, parts, more = 0, [], True
@@ -128,14 +127,14 @@ class Gate:
         return b"".join(parts)
 
     async def _encode(self, body: bytes, scope: Message, receive: Receive, send: Send) -> None:
-        """Hand a body to MLflow when its turn has come."""
+        """Pass a body to MLflow when it is next in the queue."""
         if self._waiting >= self.settings.max_waiting:
             raise RefusedError(503, f"{self._waiting} requests are waiting already; try again.", retry_after="1")
         gone = asyncio.create_task(_disconnect(receive))
         self._waiting += 1
         try:
             async with self._turn:
-                # Whoever gave up must not keep those waiting who did not.
+                # Clients that have left must not delay the others.
                 if gone.done():
                     raise GoneError
                 dialogues, long = await asyncio.to_thread(self._look_at, body)
@@ -149,33 +148,33 @@ class Gate:
         return dialogues, self.count_long(dialogues)
 
     async def _invoke(self, body: bytes, long: int, scope: Message, gone: asyncio.Task[Message], send: Send) -> None:
-        """Call MLflow's server, and let nothing out but vectors."""
+        """Call MLflow's server, and send its answer only if it holds vectors."""
         messages = [{"type": "http.request", "body": body, "more_body": False}]
-        found: list[Message] = []
+        answer: list[Message] = []
 
         async def receive() -> Message:
             return messages.pop() if messages else await asyncio.shield(gone)
 
         async def keep(message: Message) -> None:
-            found.append(message)
+            answer.append(message)
 
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         await self.app({**scope, "headers": headers}, receive, keep)
-        if not found:
+        if not answer:
             raise GoneError
-        start, *parts = found
+        start = answer[0]
         if start["status"] != 200:
-            raise _failure(start["status"], b"".join(part.get("body", b"") for part in parts))
+            raise _failure(start["status"])
         if long:
             start["headers"] = [*start["headers"], (b"x-dialogues-long", str(long).encode())]
-        for message in found:
+        for message in answer:
             await send(message)
 
 
 def read_request(body: bytes, *, max_dialogues: int) -> list[Dialogue]:
     """Return the dialogues of a request, 1 to `max_dialogues`, in its order.
 
-    :raises RefusedError: when it holds anything else; its message names a dialogue by its place (from 1) and its id.
+    :raises RefusedError: if it holds anything else; the message names a dialogue by its number (from 1) and its id.
     """
     try:
         request = json.loads(body.decode("utf-8-sig"))
@@ -185,7 +184,7 @@ def read_request(body: bytes, *, max_dialogues: int) -> list[Dialogue]:
         raise RefusedError(400, f"the body is not JSON ({error}).") from None
     except (ValueError, RecursionError):
         raise RefusedError(
-            400, "the body is not JSON that can be read (a number of thousands of digits, or nesting without end)."
+            400, "the body is no readable JSON (a number of thousands of digits, or nesting without end)."
         ) from None
     if not isinstance(request, dict) or list(request) != ["inputs"] or not isinstance(request["inputs"], list):
         raise RefusedError(400, f"expected {SHAPE} and no other keys beside 'inputs'.")
@@ -198,7 +197,7 @@ def read_request(body: bytes, *, max_dialogues: int) -> list[Dialogue]:
 def _dialogue(record: object, number: int) -> Dialogue:
     name = f"dialogue {number}"
     if isinstance(record, dict):
-        # The names that the registered model itself gives; what else a record holds makes no difference to its vector.
+        # The registered model names dialogues in the same way. Other keys of a record do not change its vector.
         name += f" ({str(record['dialogue_id'])[:40]!r})" if record.get("dialogue_id") else ""
         record = {"dialogue_id": name} | {key: record[key] for key in record if key == "turns"}
     try:
@@ -208,19 +207,21 @@ def _dialogue(record: object, number: int) -> Dialogue:
 
 
 def _passed_on(dialogues: Sequence[Dialogue]) -> bytes:
-    """Return a request as MLflow wants it, of dialogues that were read: it accepts no numbers as speakers, say."""
-    records = [{"turns": [{"speaker": turn.speaker, "text": turn.text} for turn in one.turns]} for one in dialogues]
+    """Return a request in MLflow's form, which allows no numbers as speakers, for example."""
+    records = [
+        {"turns": [{"speaker": turn.speaker, "text": turn.text} for turn in dialogue.turns]} for dialogue in dialogues
+    ]
     return json.dumps({"inputs": records}).encode()
 
 
-def _check_type(found: str) -> None:
-    kind, _, parameter = (part.strip().lower() for part in found.partition(";"))
+def _check_type(content_type: str) -> None:
+    kind, _, parameter = (part.strip().lower() for part in content_type.partition(";"))
     if kind != "application/json" or parameter.replace('"', "") not in ("", "charset=utf-8"):
-        raise RefusedError(415, f"found the content type {found[:100]!r}; expected application/json, in UTF-8.")
+        raise RefusedError(415, f"found the content type {content_type[:100]!r}; expected application/json, in UTF-8.")
 
 
-def _failure(status: int, body: bytes) -> RefusedError:
-    """Return what may be said of an answer of MLflow's that is none: it holds the whole request, or a stack trace."""
+def _failure(status: int) -> RefusedError:
+    """Return a refusal without MLflow's own text, which holds the whole request or a stack trace."""
     if status == HTTPStatus.GATEWAY_TIMEOUT:
         return RefusedError(504, "the vectors took too long; send fewer dialogues at a time.")
     if status < 500:
@@ -235,5 +236,5 @@ async def _disconnect(receive: Receive) -> Message:
 
 
 async def _refuse(refusal: RefusedError, scope: Message, receive: Receive, send: Send) -> None:
-    said = {"error_code": HTTPStatus(refusal.status).name, "message": str(refusal)}
-    await JSONResponse(said, refusal.status, refusal.headers)(scope, receive, send)
+    content = {"error_code": HTTPStatus(refusal.status).name, "message": str(refusal)}
+    await JSONResponse(content, refusal.status, refusal.headers)(scope, receive, send)

@@ -1,4 +1,4 @@
-"""What a keeper tells a worker: the only argument of its process."""
+"""Job of a worker: the only argument of its process."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from dial2vec.config import Serve
 
-# A request that any encoder can answer.
+# A record that any encoder can encode.
 EXAMPLE = {"turns": [{"speaker": "agent", "text": "Hello?"}, {"speaker": "caller", "text": "My card is lost."}]}
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is to do.
+    """Job of a worker.
 
-    :param listening: file descriptor of the socket that it accepts from; others may do so as well.
-    :param control: file descriptor of the socket to the keeper.
-    :param root: the project.
-    :param model: name of the registered model.
-    :param version: the one to serve.
-    :param alias: by which it was found, or an empty string.
-    :param settings: the limits.
+    :param listening: File descriptor of the socket of the port; several workers may share it.
+    :param control: File descriptor of the socket to the keeper.
+    :param root: Project folder.
+    :param model: Name of the registered model.
+    :param version: Version to serve.
+    :param alias: Alias of the version; "" for a fixed version.
+    :param settings: Limits.
     """
 
     listening: int
@@ -34,16 +34,16 @@ class Job:
     settings: Serve
 
     def to_json(self) -> str:
-        """Return the job as an argument."""
+        """Return the job as an argument of a process."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Job:
-        """Read what `to_json` wrote."""
+        """Read a job from the text of `to_json`."""
         values: dict[str, Any] = json.loads(text)
         return cls(**values | {"settings": Serve(**values["settings"])})
 
 
 def line(**values: object) -> bytes:
-    """Return what a worker says to its keeper, a line of JSON: `{"ready": {...}}` or `{"failed": "..."}`."""
+    """Return a worker's message to its keeper, a line of JSON: `{"ready": {...}}` or `{"failed": "..."}`."""
     return json.dumps(values).encode() + b"\n"

@@ -1,4 +1,4 @@
-"""Keeps a registered model served: holds the port, starts workers on it, and hands it over to a new champion."""
+"""Keeper of a served model: it holds the port, starts workers on it, and replaces them for a new champion."""
 
 from __future__ import annotations
 
@@ -24,18 +24,17 @@ from dial2vec.operation.serving.job import EXAMPLE, Job
 if TYPE_CHECKING:
     from dial2vec.operation.serving.address import Address
 
-# A worker that is not ready after so many seconds, or still there so long after it was asked to leave, is killed. The
-# second is time for a request under way: its body, and what MLflow allows for its answer.
+# A worker is killed if it is not ready after `START_SECONDS`, or has not ended `LEAVE_SECONDS` after it was dismissed.
+# The second is time for a running request: for its body, and for MLflow's answer.
 START_SECONDS, LEAVE_SECONDS = 300.0, 120.0
 COMMAND = (sys.executable, "-m", "dial2vec.operation.serving.worker")
 Event = tuple[str, Any]
 
 
 class Worker:
-    """A worker process, as its keeper sees it.
+    """A worker process, for its keeper.
 
-    Attributes `about`: what it answers to `GET /version`, None until it is ready; `reason`: why it cannot be, once it
-    has said so.
+    Attribute `about`: its answer to `GET /version`, None until it is ready; `reason`: why it has ended.
     """
 
     def __init__(
@@ -56,12 +55,12 @@ class Worker:
         self._killer = self._kill_after(START_SECONDS)
 
     def report(self, events: queue.SimpleQueue[Event]) -> None:
-        """Put ("ready", worker) and at last ("gone", worker) into `events`."""
+        """Put ("ready", worker), and at the end ("gone", worker), into `events`."""
         with self._control, self._control.makefile("r", encoding="utf-8") as lines:
             for line in lines:
-                said = json.loads(line)
-                self.reason = said.get("failed", "")
-                if about := said.get("ready"):
+                message = json.loads(line)
+                self.reason = message.get("failed", "")
+                if about := message.get("ready"):
                     self._killer.cancel()
                     self.about = about
                     events.put(("ready", self))
@@ -71,7 +70,7 @@ class Worker:
         events.put(("gone", self))
 
     def dismiss(self) -> None:
-        """Ask it to finish what it has and to end; one that is still loading ends at once."""
+        """Ask the worker to finish its requests and end; a worker that is still loading is killed."""
         self._killer.cancel()
         if self.about is None:
             self.process.kill()
@@ -90,12 +89,12 @@ class Worker:
 class Keeper:
     """Keeps one address of the registry served at one port.
 
-    Whatever happens comes as an event: a worker is ready or gone, the registry names a version, a signal. The port
-    belongs to the keeper, so connections wait in its queue while no worker accepts, and none is refused.
+    It handles events: a worker is ready or gone, the registry names a version, a signal arrives. The port belongs to
+    the keeper, so that connections wait in its queue while no worker accepts, and none is refused.
 
-    :param listening: socket of the port.
-    :param settings: handed on to the workers.
-    :param say: told in a sentence what happens.
+    :param listening: Socket of the port.
+    :param settings: Limits for the workers.
+    :param say: Function that shows a sentence to the user.
     """
 
     def __init__(
@@ -108,26 +107,26 @@ class Keeper:
         self._events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._wake: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._greeted = self._stopping = False
-        # Versions: the one that the registry names, the last that came up, and one that did not, which is not tried
-        # again and again beside one that serves.
+        # Versions: the one that the registry names, the last one that started well, and one that failed to start. While
+        # another version serves, a failed one is not tried again.
         self._wanted = self._good = self._refused = ""
 
     def run(self) -> None:
-        """Serve until SIGINT or SIGTERM; a second one does not wait for requests under way.
+        """Serve until SIGINT or SIGTERM; a second signal does not wait for running requests.
 
-        :raises Dial2vecError: when the first worker cannot serve.
+        :raises Dial2vecError: if the first worker cannot serve.
         """
         with self._signals():
             self._wanted = self.address.current(self.root)
             self._start(self._wanted)
             threading.Thread(target=self._watch, daemon=True).start()
             while self._alive:
-                what, about = self._events.get()
-                getattr(self, f"_on_{what}")(about)
+                event, subject = self._events.get()
+                getattr(self, f"_on_{event}")(subject)
 
     @contextlib.contextmanager
     def _signals(self) -> Iterator[None]:
-        """Make events of signals. A queue of this kind may be filled by a handler that interrupts anything."""
+        """Turn signals into events; a signal handler may safely put into a SimpleQueue."""
         handlers: dict[signal.Signals, Any] = {
             signal.SIGINT: lambda *_: self._events.put(("stop", None)),
             signal.SIGTERM: lambda *_: self._events.put(("stop", None)),
@@ -141,18 +140,18 @@ class Keeper:
                 signal.signal(number, handler)
 
     def _watch(self) -> None:
-        """Look at the registry for ever; in a thread, because a server that is down keeps one waiting."""
-        told = ""
+        """Ask the registry for ever; in a thread, because a server that is down does not answer for long."""
+        reported = ""
         while True:
             try:
                 self._events.put(("champion", self.address.current(self.root)))
-                told = ""
+                reported = ""
             except Exception as error:
-                # Also what a proxy or a file system in between makes of it: the thread must not end.
-                said = str(error) if isinstance(error, Dial2vecError) else f"{type(error).__name__}: {error}"
-                if said != told:
-                    told = said
-                    self._events.put(("trouble", told))
+                # Also errors of a proxy or a file system: the thread must not end.
+                message = str(error) if isinstance(error, Dial2vecError) else f"{type(error).__name__}: {error}"
+                if message != reported:
+                    reported = message
+                    self._events.put(("trouble", message))
             with contextlib.suppress(queue.Empty):
                 self._wake.get(timeout=self.settings.check_seconds)
                 self._events.put(("retry", None))
@@ -192,7 +191,7 @@ class Keeper:
             self.coming = None
             if not self._greeted and not self._stopping:
                 raise Dial2vecError(f"{self._name(worker)} cannot be served: {worker.reason}")
-            # The last one that came up, and the one that is wanted, in turns until one does.
+            # Try the last good version and the wanted one alternately until one starts.
             again = self._good if worker.version == self._wanted else self._wanted
         if self._stopping:
             return
@@ -205,14 +204,14 @@ class Keeper:
             self._start(again)
 
     def _say_refused(self, worker: Worker) -> None:
-        said = f"{self._name(worker)} did not come up: {worker.reason}"
+        message = f"{self._name(worker)} did not come up: {worker.reason}"
         if self.serving is not None:
             self._refused = worker.version
-            said = (
-                f"{self._name(self.serving)} stays. {said} It is tried again when the alias has moved, or after "
+            message = (
+                f"{self._name(self.serving)} stays. {message} It is tried again when the alias has moved, or after "
                 f"`kill -HUP {os.getpid()}`."
             )
-        self.say(said)
+        self.say(message)
 
     def _on_stop(self, _: None) -> None:
         for worker in self._alive:

@@ -1,4 +1,4 @@
-"""A server on a socket that others listen at as well: it can leave without losing a request, and hurries the slow."""
+"""A server on a shared socket, which can end without losing a request and closes slow connections."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dial2vec.config import Serve
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.job import line
 
-# A connection without requests is closed after so many seconds.
+# Seconds until a connection without requests is closed.
 KEEP_ALIVE = 5
 
 
 class Connection(H11Protocol):
-    """Closes a connection on which the head of a request does not arrive in time; uvicorn waits for ever."""
+    """Closes a connection if the head of a request does not arrive in time; uvicorn itself waits for ever."""
 
     seconds = 30.0
     _deadline: asyncio.TimerHandle | None = None
@@ -52,13 +52,13 @@ class Connection(H11Protocol):
 
 
 async def serve(gate: Gate, listening: socket.socket, control: socket.socket, settings: Serve) -> None:
-    """Answer requests until the other end of `control` closes, then finish those that are under way.
+    """Answer requests until the other end of `control` closes, then finish running requests.
 
-    :param listening: a socket that listens already.
-    :param control: gets a line of JSON, `{"ready": ...}`, once requests are answered.
+    :param listening: Socket that listens already.
+    :param control: Socket that gets a line of JSON, `{"ready": ...}`, once requests are answered.
     """
     loop = asyncio.get_running_loop()
-    # Each thread that calls torch brings a team of threads of its own.
+    # One thread only, because each thread that calls torch starts its own team of threads.
     loop.set_default_executor(ThreadPoolExecutor(1))
     server = uvicorn.Server(
         uvicorn.Config(
@@ -74,7 +74,7 @@ async def serve(gate: Gate, listening: socket.socket, control: socket.socket, se
             limit_concurrency=settings.max_connections,
         )
     )
-    # Its warnings are about what clients do, and they are told.
+    # uvicorn's warnings are about clients, which get an answer with the reason.
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     while not server.started and not serving.done():
@@ -91,17 +91,17 @@ async def serve(gate: Gate, listening: socket.socket, control: socket.socket, se
 
 
 async def _leave(server: uvicorn.Server, gate: Gate, listening: socket.socket) -> None:
-    """Stop accepting, answer what comes on open connections, and end when all are closed.
+    """Accept no more connections, answer requests on open ones, and end when all are closed.
 
-    uvicorn alone would close the connections that are idle at that moment, among them one whose request is on its way.
-    Here every answer says that it is the last of its connection, and idle ones are closed when their time is over.
+    uvicorn alone would close idle connections at once, even if a request is on its way. Here every answer closes its
+    connection, and idle connections are closed after `KEEP_ALIVE`.
     """
     gate.leaving = True
     asyncio.get_running_loop().remove_reader(listening.fileno())
-    # What was accepted a moment ago gets its connection before the socket is closed.
+    # Let connections that were just accepted open before the socket is closed.
     await asyncio.sleep(0.1)
-    for one in server.servers:
-        one.close()
+    for listener in server.servers:
+        listener.close()
     while server.server_state.connections:
         await asyncio.sleep(0.05)
     server.should_exit = True

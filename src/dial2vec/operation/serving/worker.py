@@ -1,7 +1,7 @@
-"""One serving process: loads a version, proves it by encoding a dialogue, and answers until it is asked to leave.
+"""One serving process: it loads a version, encodes a dialogue as a test, and answers until it is asked to end.
 
-Started by `keeper`, with a `Job` as its only argument. It says over the job's socket that it is ready, or why it cannot
-be; when the keeper closes that socket, or is killed, it finishes what it has and ends.
+`keeper` starts it with a `Job` as its only argument. It sends over the job's socket that it is ready, or why it failed.
+When the keeper closes that socket, or is killed, the worker finishes its requests and ends.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from mlflow.pyfunc import scoring_server
 
 
 def load_gate(job: Job) -> Gate:
-    """Load the version, encode a dialogue by it, and return MLflow's scoring server behind the gate.
+    """Load the version, encode a dialogue as a test, and return the gate around MLflow's scoring server.
 
-    :raises Dial2vecError: when the version is not there, its files are gone or it does not encode.
+    :raises Dial2vecError: if the version or its files are missing, or it does not encode.
     """
     root, address = Path(job.root), f"models:/{job.model}/{job.version}"
     folder = local_model(address, root=root)
@@ -54,7 +54,7 @@ def load_gate(job: Job) -> Gate:
 def main() -> None:
     """Do the job that the first argument describes."""
     job = Job.from_json(sys.argv[1])
-    # That dialogues were long is in the answer, and need not be in the log with every request.
+    # The answer reports long dialogues; the log need not repeat it for every request.
     logging.getLogger("dial2vec.encoder").setLevel(logging.ERROR)
     with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
         try:
@@ -63,7 +63,7 @@ def main() -> None:
             control.sendall(line(failed=str(error)))
             sys.exit(1)
         asyncio.run(serve(gate, listening, control, job.settings))
-    # Taking torch and mlflow down costs seconds of a processor that the next worker needs, and nothing is left to save.
+    # Nothing is left to save, and unloading torch and mlflow takes seconds of a processor that the next worker needs.
     os._exit(0)
 
 
