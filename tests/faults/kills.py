@@ -5,7 +5,7 @@
 Each round brings new dialogues or new settings, starts one of the commands, and kills a random process of its tree at a
 random moment of its usual duration: the command itself, DVC, a stage, the flow. Then the champion is loaded, every
 version's files and aliases are looked at, and the same command is started again: until it ended before its kill, or was
-killed four times, and is left alone. That last run has to succeed. Goes on where it was stopped.
+killed four times, and is left alone. That last run has to succeed. A stopped series of rounds continues at its end.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Round:
-    """The kills of one change, and what came of them."""
+    """The kills of one change, and their results."""
 
     number: int
     kind: str

@@ -108,7 +108,7 @@ class Topics:
 
     def vector(self, dialogue):
         topic = int(dialogue.turns[0].text.split()[0].removeprefix("topic"))
-        # By the id alone, so that it does not hang on the order.
+        # By the id alone, so that it does not depend on the order.
         noise = np.random.default_rng(list(dialogue.dialogue_id.encode())).normal(size=8)
         return 5 * np.eye(8)[topic] + noise
 

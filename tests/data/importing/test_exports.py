@@ -8,12 +8,7 @@ from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Dialogue, Turn
 
-
-def read(tmp_path, name, content, **options):
-    path = tmp_path / name
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    export = read_export(path, Options(**options))
-    return export.result.dialogues, [(q.origin.line, q.dialogue_id, q.reason) for q in export.result.quarantine]
+from .test_reading import read
 
 
 def test_a_meeting_of_three_is_one_dialogue_of_three_speakers(tmp_path):

@@ -42,7 +42,7 @@ DEFECTS = [
     (b"call_id,speaker,text,time,queue\n", "header"),
     (b"good,agent,Hello,2024-01-01 10:00,a\n", "a good one, its rows not together"),
     (b'quote,agent,"never closed,2024-01-01 10:00,a\n', "1 a quote that is never closed"),
-    (b'after,agent,"closed" and on,2024-01-01 10:00,a\n', "2 text behind a closing quote"),
+    (b'after,agent,"closed" and on,2024-01-01 10:00,a\n', "2 text after a closing quote"),
     (b"short,agent,Hello\n", "3 a row with too few cells"),
     (b"long,agent,Hello, you,2024-01-01 10:00,a\n", "4 a row with too many cells"),
     (b",agent,whose?,2024-01-01 10:00,a\n", "5 no id"),
@@ -63,7 +63,7 @@ DEFECTS = [
     (b"lines,caller,,2024-01-02T09:00:01Z,a\n", "14 a blank turn: left out"),
     (
         b"alone ,agent,only one speaks,2024-01-01 10:00,a,,\n",
-        "15 one speaker, surplus blank cells, a blank behind the id",
+        "15 one speaker, surplus blank cells, a blank after the id",
     ),
     (b"huge,agent," + b"x" * 300_000 + b",2024-01-01 10:00,a\n", "16 a huge cell"),
     (b"good,caller,Hi,2024-01-01 10:01,a\n", ""),

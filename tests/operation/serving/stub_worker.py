@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from dial2vec.operation.serving.gate import Gate
-from dial2vec.operation.serving.job import Job, line
+from dial2vec.operation.serving.job import Job, message
 from dial2vec.operation.serving.server import serve
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     job = Job.from_json(sys.argv[1])
     with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
         if job.version == "13" or (Path(job.root) / job.version).exists():
-            control.sendall(line(failed="its files are gone."))
+            control.sendall(message(failed="its files are gone."))
             sys.exit(1)
         gate = Gate(app(job.version), about={}, count_long=lambda dialogues: 0, settings=job.settings)
         gate.about = {"version": job.version}

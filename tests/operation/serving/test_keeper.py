@@ -101,7 +101,7 @@ def test_a_new_champion_takes_over_without_a_dropped_request(during):
     trouble: list[Exception] = []
 
     def ask(house: House, stop: threading.Event, keep_alive: bool) -> None:
-        """Ask again and again; a connection that the server said it closes is opened anew."""
+        """Ask again and again; open a new connection if the server announced that it closes the old one."""
         connection = http.client.HTTPConnection("127.0.0.1", house.port, timeout=PATIENCE) if keep_alive else None
         while not stop.is_set():
             try:

@@ -214,9 +214,8 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         result.rows += 1
         dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
-        reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank")
         turns, fault, blank = _turns(record.values, columns)
-        reason = reason or fault
+        reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
             reason = DAMAGED
         if not reason and dialogue_id in seen:

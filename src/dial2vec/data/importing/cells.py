@@ -28,21 +28,17 @@ def cell_text(value: Any, *, depth: int = DEPTH) -> str:
     # Whole numbers of a column with gaps become 17.0 in many programs.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
-    return _digits(value)
+    try:
+        return str(value)
+    except ValueError:
+        # The integer has more digits than Python writes.
+        return ""
 
 
 def _inner(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         return next((cell_text(value[key], depth=depth) for key in TEXT_KEYS if value.get(key)), "")
     return "\n".join(text for item in value if (text := cell_text(item, depth=depth)))
-
-
-def _digits(value: Any) -> str:
-    try:
-        return str(value)
-    except ValueError:
-        # The integer has more digits than Python writes.
-        return ""
 
 
 def as_name(value: Any) -> str:

@@ -174,18 +174,10 @@ def _guess(sample: bytes) -> str:
     matches = charset_normalizer.from_bytes(sample, cp_isolation=PLAUSIBLE)
     best = matches.best()
     if best is None:
-        return "cp1252" if _decodes(sample, "cp1252") else "latin-1"
+        return "latin-1" if "\ufffd" in sample.decode("cp1252", "replace") else "cp1252"
     # Windows' Western code page is by far the most common one: another must fit better.
     western = [match for match in matches if match.encoding == "cp1252"]
     fits = western and (western[0].chaos, -western[0].coherence) <= (best.chaos, -best.coherence)
     if fits or sample.decode(best.encoding, "replace") == sample.decode("cp1252", "replace"):
         return "cp1252"
     return best.encoding
-
-
-def _decodes(sample: bytes, name: str) -> bool:
-    try:
-        sample.decode(name)
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -173,13 +173,11 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
         if under is None:
             source.peek()
             yield _checked(source.line, source.value())
-            source.end()
         elif under == BY_ID:
             yield from (_under_id(source.line, key, source.value()) for key in source.members())
-            source.end()
         else:
             yield from _under(source, under)
-            source.end()
+        source.end()
 
 
 def _under_id(line: int, key: str, value: object) -> Record:

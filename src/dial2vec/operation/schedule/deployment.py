@@ -18,7 +18,7 @@ FLOW, NAME, POOL = "retrain", "nightly", "dial2vec"
 HEAD = "# Written by `dial2vec schedule` from operation.yaml for this folder: change the block `schedule` there.\n"
 
 
-def names(root: Path, *, shared: bool) -> tuple[str, str]:
+def deployment_names(root: Path, *, shared: bool) -> tuple[str, str]:
     """Return the names of the deployment and its work pool.
 
     :param shared: True if other checkouts may use the same server; they must not take this checkout's runs.
@@ -44,7 +44,7 @@ def write_deployment(root: Path, schedule: Schedule, *, shared: bool = False) ->
             f"operation.yaml: schedule.cron: found {schedule.cron!r} ({error}); expected minute, hour, day, month and "
             "weekday, such as '0 3 * * *' for every night at three."
         ) from error
-    name, pool = names(root, shared=shared)
+    name, pool = deployment_names(root, shared=shared)
     content = {
         "name": "dial2vec",
         "prefect-version": version("prefect"),

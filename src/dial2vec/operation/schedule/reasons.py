@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from dial2vec.config import Operation, Settings
 from dial2vec.data.corpora import get_corpus
-from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
+from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc import dvc_status, targets
 
@@ -51,7 +51,8 @@ def reason_to_train(root: Path, corpus: str, settings: Settings, operation: Oper
         named = ", ".join(others[:NAMED]) + (f" and {len(others) - NAMED} more" if len(others) > NAMED else "")
         return Reason(True, f"{named} changed")
     trained = _by_content(read_dialogues(artifacts.dialogues, quarantine=[]))
-    now = _by_content(_all_dialogues(root, corpus, settings))
+    reader = get_corpus(corpus, data=root / "data", options=settings.read)
+    now = _by_content(reader.read(root / "data" / corpus, quarantine=[]))
     quarantined = {record["dialogue_id"] for record in _records(artifacts.quarantine)}
     if gone := len(trained.keys() - now.keys()):
         return Reason(True, f"{gone} dialogues that it was trained on were taken out or changed")
@@ -79,15 +80,9 @@ def _drift(new: list[Dialogue], artifacts: Artifacts, settings: Settings, operat
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.operation.drift import compare
 
-    reference = list(read_dialogues(artifacts.split("train"), quarantine=[]))
+    reference = read_dialogues(artifacts.split("train"), quarantine=[])
     encoder = DialogueEncoder.start(settings.encoder)
     return compare(reference, new, encoder=encoder, options=operation.drift, seed=settings.seed)
-
-
-def _all_dialogues(root: Path, corpus: str, settings: Settings) -> Iterable[Dialogue]:
-    quarantine: list[Quarantined] = []
-    reader = get_corpus(corpus, data=root / "data", options=settings.read)
-    return reader.read(root / "data" / corpus, quarantine=quarantine)
 
 
 def _by_content(dialogues: Iterable[Dialogue]) -> dict[str, Dialogue]:

@@ -23,7 +23,7 @@ from dial2vec.operation.pages import (
     check_port,
     prefect_environment,
 )
-from dial2vec.operation.schedule.deployment import FLOW, names
+from dial2vec.operation.schedule.deployment import FLOW, deployment_names
 from dial2vec.operation.schedule.runs import end_scheduled, mark_dead
 
 # At its first start a server creates its database, which takes long on a busy machine.
@@ -97,7 +97,7 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
     """
     remote = os.environ.get(PREFECT_SERVER)
     address = remote or f"http://127.0.0.1:{port}/api"
-    name, pool = names(root, shared=bool(remote))
+    name, pool = deployment_names(root, shared=bool(remote))
     environment, logs = environment_for(root, address), root / ".prefect" / "logs"
     serve = ("-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port))
     work = ("-m", "prefect", "worker", "start", "--pool", pool, "--name", f"{os.uname().nodename} {root.name}")

@@ -44,6 +44,6 @@ class Job:
         return cls(**values | {"settings": Serve(**values["settings"])})
 
 
-def line(**values: object) -> bytes:
+def message(**values: object) -> bytes:
     """Return a worker's message to its keeper, a line of JSON: `{"ready": {...}}` or `{"failed": "..."}`."""
     return json.dumps(values).encode() + b"\n"

@@ -15,7 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dial2vec.config import Serve
 from dial2vec.operation.serving.gate import Gate
-from dial2vec.operation.serving.job import line
+from dial2vec.operation.serving.job import message
 
 # Seconds until a connection without requests is closed.
 KEEP_ALIVE = 5
@@ -81,7 +81,7 @@ async def serve(gate: Gate, listening: socket.socket, control: socket.socket, se
         await asyncio.sleep(0.02)
     control.setblocking(False)
     with contextlib.suppress(BrokenPipeError):  # the keeper was killed meanwhile
-        await loop.sock_sendall(control, line(ready=gate.about))
+        await loop.sock_sendall(control, message(ready=gate.about))
     dismissed = asyncio.create_task(loop.sock_recv(control, 1))
     await asyncio.wait({dismissed, serving}, return_when=asyncio.FIRST_COMPLETED)
     if not serving.done():

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.gate import Gate
-from dial2vec.operation.serving.job import EXAMPLE, Job, line
+from dial2vec.operation.serving.job import EXAMPLE, Job, message
 from dial2vec.operation.serving.server import serve
 from dial2vec.registry.store import one_sentence, store_uri
 from dial2vec.registry.tracking import local_model
@@ -60,7 +60,7 @@ def main() -> None:
         try:
             gate = load_gate(job)
         except Dial2vecError as error:
-            control.sendall(line(failed=str(error)))
+            control.sendall(message(failed=str(error)))
             sys.exit(1)
         asyncio.run(serve(gate, listening, control, job.settings))
     # Nothing is left to save, and unloading torch and mlflow takes seconds of a processor that the next worker needs.
