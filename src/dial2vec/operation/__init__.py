@@ -1,1 +1,1 @@
-"""What runs beside the pipeline: schedule, server, drift, pages."""
+"""Operation outside the pipeline: schedule, serving, drift, pages."""

@@ -11,7 +11,7 @@ from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
 from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
 from dial2vec.data.importing.summary import import_summary
-from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
+from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
 from dial2vec.files import checkout_lock
 
 
@@ -57,13 +57,13 @@ def import_export(
     export = read_export(source, options)
     redactor = _prepare(export, places, masks, merge_turns=merge_turns)
     if dry_run:
-        set_known_aside(export.result, places)
+        quarantine_known_ids(export.result, places)
         say(f"{import_summary(export, redactor)}\n\nDry run: nothing is written.")
         return export.result
     with checkout_lock(root, f"import into {corpus}"):
         restore_data(root)
         require_own(places, replace=replace)
-        set_known_aside(export.result, places)
+        quarantine_known_ids(export.result, places)
         say(f"{import_summary(export, redactor)}\n")
         kept = write_import(export.result, places)
         add_data(root)

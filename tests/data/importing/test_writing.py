@@ -8,7 +8,7 @@ import pytest
 
 from dial2vec.data.corpora.transcripts import Transcripts
 from dial2vec.data.importing.assembling import ImportResult
-from dial2vec.data.importing.writing import Places, require_corpus, require_own, set_known_aside, write_import
+from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
 from dial2vec.dialogue import Dialogue, Origin, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.pipeline.dvc import add_data
@@ -35,7 +35,7 @@ def places(tmp_path):
 def imported(places, *names, replace=False):
     require_own(places, replace=replace)
     found = result(*names)
-    set_known_aside(found, places)
+    quarantine_known_ids(found, places)
     return write_import(found, places)
 
 
@@ -59,7 +59,7 @@ def test_ids_of_another_file_are_quarantined_and_named(tmp_path, places):
         "reason": "the id is in january.jsonl already",
     }
     found = result("x", "x")
-    set_known_aside(found, other)
+    quarantine_known_ids(found, other)
     assert [record.reason for record in found.quarantine] == ["the id came before in calls.csv"]
 
 

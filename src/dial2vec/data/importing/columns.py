@@ -17,7 +17,7 @@ from dial2vec.data.importing.markup import ENTITY, are_html, is_html
 from dial2vec.data.importing.names import by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
-from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, says_again
+from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, repeats_text
 from dial2vec.errors import CorpusError, did_you_mean
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
@@ -30,7 +30,7 @@ NO_ORDER = "no order column: turns as they stand; if the newest stands first, na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns(NamedColumns):
-    """What the columns of an export mean.
+    """Meanings of the columns of an export.
 
     Without `dialogue_id` a file of turns is one dialogue, and records are numbered. Without `speaker` the turns are
     `Speaker: text` lines, or the row has an `answer`.
@@ -188,7 +188,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     if not text or not speaker:
         raise _unknown("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
-    whole = all(says_again(values.get(turns), cell_text(values.get(text))) for values in sample)
+    whole = all(repeats_text(values.get(turns), cell_text(values.get(text))) for values in sample)
     if not whole and _opens(sample, ITSELF, speaker, text):
         opening = ITSELF
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
@@ -210,7 +210,7 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
 
 
 def _says_more(values: dict[str, Any], name: str, turns: str) -> bool:
-    return holds_turns(values.get(name)) and not says_again(values[name], cell_text(values.get(turns)))
+    return holds_turns(values.get(name)) and not repeats_text(values[name], cell_text(values.get(turns)))
 
 
 def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:

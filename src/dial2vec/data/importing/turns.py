@@ -26,11 +26,11 @@ def is_turn(values: dict[str, Any]) -> bool:
     name = by_name("text", list(values), lambda name: not holds_turns(values[name]))
     text = cell_text(values.get(name or ""))
     lists = [value for value in values.values() if holds_turns(value)]
-    repeated = (says_again(value, text) and _has_one_voice(value) for value in lists)
+    repeated = (repeats_text(value, text) and _has_one_voice(value) for value in lists)
     return bool(text.strip()) and _names_speaker(values) and all(repeated)
 
 
-def says_again(turns: Any, text: str) -> bool:
+def repeats_text(turns: Any, text: str) -> bool:
     """Return whether all texts of a list of turns are parts of another text."""
     parts = (cell_text(turn.get(by_name("text", list(turn)) or "")) for turn in as_turn_list(turns) or ())
     return all(part.strip() in text for part in parts)

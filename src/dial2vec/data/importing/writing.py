@@ -111,7 +111,7 @@ def require_own(places: Places, *, replace: bool) -> None:
         )
 
 
-def set_known_aside(result: ImportResult, places: Places) -> None:
+def quarantine_known_ids(result: ImportResult, places: Places) -> None:
     """Quarantine dialogues whose id occurs earlier in this export or in another file of the corpus.
 
     :raises CorpusError: if another file of the corpus is damaged.

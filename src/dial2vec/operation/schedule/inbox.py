@@ -105,7 +105,7 @@ class _Box:
 
     def take_new(self) -> None:
         """Take the complete files of the corpus's folder."""
-        # Names that earlier versions of this package took and could not import.
+        # Earlier versions took files under names that were too long to import.
         stuck = [path for path in self.taken() if _own_name(path.name, "") != path.name]
         for path in [*_whole_files(self.inbox / self.corpus), *stuck]:
             if path.is_symlink():
