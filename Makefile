@@ -5,7 +5,7 @@ BIN := .venv/bin
 # A test gives it our encoder and scikit-learn's clustering; its own needs numba, and is not used.
 LIGHT := bertopic==0.17.4
 
-.PHONY: help run test install retrain schedule benchmark mlflow prefect faults bench bench-quick docs lint audit clean
+.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs lint audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -51,8 +51,12 @@ retrain: .venv/installed  ## the same as a Prefect flow, then promotion
 schedule: .venv/installed  ## retrain every night: Prefect's server and a worker, until Ctrl-C (docs/schedule.md)
 	@$(BIN)/dial2vec schedule
 
-benchmark: .venv/installed  ## the paper's tables as a Prefect flow (docs/benchmark.md)
-	@$(BIN)/python flows/benchmark.py
+tables: .venv/installed  ## the papers' tables as a Prefect flow (docs/tables.md)
+	@$(BIN)/python flows/tables.py
+
+# The old name.
+.PHONY: benchmark
+benchmark: tables
 
 mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 	@$(BIN)/dial2vec page mlflow
@@ -65,7 +69,7 @@ faults: .venv/installed  ## kill everything at random moments and see whether it
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 200 --output docs/faults.json
 
 bench: .venv/installed  ## all benchmarks, into the tables of docs/benchmarks.md; over an hour on an idle machine, 3 GB
-	@$(BIN)/python benchmarks/tables.py
+	@$(BIN)/python benchmarks/bench.py
 
 bench-quick: .venv/installed  ## training and encoding beside their peers, on an idle machine; 2 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick

@@ -21,6 +21,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import base_size
+import bench
 import combined
 import criteria
 import drift
@@ -31,7 +32,6 @@ import scaling
 import scoring
 import shortcut
 import speed
-import tables
 import timing
 import together
 
@@ -274,29 +274,30 @@ def test_a_kernel_that_does_not_run_is_named_and_left_out(small, monkeypatch, ca
 def test_a_table_takes_the_place_of_the_one_before_and_says_what_made_it(tmp_path):
     page = tmp_path / "benchmarks.md"
     page.write_text("# Speed\n\n<!-- speed -->\nold\n<!-- end of speed -->\n\nWhat it means.\n")
-    text = tables.section(["speed.py", "--repeats", "3"], "| a |\n|---|\n| 1 |\n", "a machine")
+    text = bench.section(["speed.py", "--repeats", "3"], "| a |\n|---|\n| 1 |\n", "a machine")
     for _ in range(2):
-        tables.put(page, "speed", text)
+        bench.put(page, "speed", text)
     assert page.read_text() == f"# Speed\n\n<!-- speed -->\n\n{text}\n<!-- end of speed -->\n\nWhat it means.\n"
     assert re.fullmatch(
         r"`benchmarks/speed.py --repeats 3`, 20\d\d-..-..:\n\na machine\n\n\| a \|\n.*\| 1 \|\n", text, re.S
     )
-    assert "a machine, 2 runs" in tables.section(["x.py"], "a machine, 2 runs\n", "a machine")
-    assert tables.section(["x.py"], "a machine, 2 runs\n", "a machine").count("a machine") == 1
+    assert "a machine, 2 runs" in bench.section(["x.py"], "a machine, 2 runs\n", "a machine")
+    assert bench.section(["x.py"], "a machine, 2 runs\n", "a machine").count("a machine") == 1
     with pytest.raises(Dial2vecError, match="has no place for data; expected the lines <!-- data -->"):
-        tables.put(page, "data", text)
+        bench.put(page, "data", text)
 
 
 def test_a_benchmark_that_fails_leaves_the_page_as_it_was(tmp_path):
     (tmp_path / "benchmarks").mkdir()
     (tmp_path / "benchmarks" / "x.py").write_text("print('so far')\nraise SystemExit(3)\n")
     with pytest.raises(SystemExit, match=r"so far\nbenchmarks/x\.py ended with status 3"):
-        tables.printed(tmp_path, ["x.py"])
+        bench.printed(tmp_path, ["x.py"])
 
 
 def test_the_page_has_a_place_for_every_table():
-    page = (Path(tables.__file__).parents[1] / "docs" / "benchmarks.md").read_text()
-    assert all(f"<!-- {name} -->\n" in page and f"<!-- end of {name} -->\n" in page for name in tables.COMMANDS)
+    page = (Path(bench.__file__).parents[1] / "docs" / "benchmarks.md").read_text()
+    assert all(f"<!-- {name} -->\n" in page and f"<!-- end of {name} -->\n" in page for name in bench.COMMANDS)
+    assert all((Path(bench.__file__).parent / command[0]).is_file() for command in bench.COMMANDS.values())
 
 
 def test_both_ways_whose_growth_is_drawn_compute_the_same_loss():

@@ -30,9 +30,15 @@ def test_help_lists_every_command():
         *("promote", "rollback", "history", "versions"),
         *("index", "search", "cluster", "explore"),
         *("fetch", "add", "import", "stats"),
-        *("benchmark", "augment", "evaluate", "explain"),
+        *("tables", "augment", "evaluate", "explain"),
     ]:
         assert f"\n  {command} " in done.output
+
+
+def test_the_old_name_of_the_tables_still_works_and_is_not_listed():
+    assert "benchmark" not in CliRunner().invoke(main, ["--help"]).output
+    old, new = (CliRunner().invoke(main, [name, "--help"]).output for name in ("benchmark", "tables"))
+    assert old.partition("\n")[2] == new.partition("\n")[2]
 
 
 def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):

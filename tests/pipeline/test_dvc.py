@@ -212,18 +212,18 @@ def test_a_candidate_deleted_by_hand_is_registered_again_and_the_page_says_so(pr
     assert "removed by hand" in call(project, "dial2vec", "history", "chats").stdout
 
 
-def test_the_benchmark_flow_has_a_task_and_a_row_per_cell_and_the_command_finds_them(project):
-    flow = "from benchmark import benchmark; benchmark(['chats'], ['tfidf_svd', 'start'], (1, 2))"
+def test_the_flow_of_the_tables_has_a_task_and_a_row_per_cell_and_the_command_finds_them(project):
+    flow = "from tables import tables; tables(['chats'], ['tfidf_svd', 'start'], (1, 2))"
     done = call(project, "python", "-c", f"import sys; sys.path.insert(0, 'flows'); {flow}")
     assert done.returncode == 0, done.stdout + done.stderr
     with sqlite3.connect(project / ".prefect" / "prefect.db") as database:
         tasks = [name for (name,) in database.execute("select name from task_run where state_type = 'COMPLETED'")]
-        [[table]] = database.execute("select data from artifact where key = 'benchmark'").fetchall()
+        [[table]] = database.execute("select data from artifact where key = 'tables'").fetchall()
     assert {f"chats, {row}" for row in ("TF-IDF + SVD, seed 1", "TF-IDF + SVD, seed 2", "start")} <= set(tasks)
     rows = json.loads(json.loads(table))
     assert [(row["system"], row["seed"]) for row in rows] == [("TF-IDF + SVD", 1), ("start", 0), ("TF-IDF + SVD", 2)]
     assert all(0 < row["map"] <= 100 for row in rows)
-    done = call(project, "dial2vec", "benchmark", "--corpus", "chats", "--system", "tfidf_svd", "--seed", "2")
+    done = call(project, "dial2vec", "tables", "--corpus", "chats", "--system", "tfidf_svd", "--seed", "2")
     assert "1 of 1 cells are there, 0 to compute" in done.stdout, done.stderr
     assert "results.md" in done.stdout
     assert "| start |" in (project / "artifacts" / "benchmark" / "results.md").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from copy import copy
 
 import click
 
@@ -14,7 +15,7 @@ from dial2vec.cli.explorer import explore
 from dial2vec.cli.group import Sections
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
-from dial2vec.cli.research import augment, benchmark, evaluate, explain
+from dial2vec.cli.research import augment, evaluate, explain, tables
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
 from dial2vec.cli.serving import serve
@@ -25,7 +26,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Look into them": (index, search, cluster, explore, explain),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
-    "Compare methods": (benchmark, evaluate, augment),
+    "Compare methods": (tables, evaluate, augment),
     "The shell": (completion,),
 }
 
@@ -37,3 +38,9 @@ def main(debug: bool) -> None:
     """Train, judge, register and use a dialogue encoder on your own conversations."""
     telemetry.switch_off()
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(message)s")
+
+
+# The old name of `tables`.
+benchmark = copy(tables)
+benchmark.hidden = True
+main.add_command(benchmark, "benchmark")

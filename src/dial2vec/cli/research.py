@@ -11,7 +11,7 @@ from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 
 
-@click.command(epilog=examples("dial2vec benchmark --corpus sgd --system start --system default --seed 1"))
+@click.command(epilog=examples("dial2vec tables --corpus sgd --system start --system default --seed 1"))
 @click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
 @click.option(
@@ -23,7 +23,7 @@ from dial2vec.errors import Dial2vecError
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 @click.option("--cells", type=click.Path(path_type=Path), help="Keep cells in this JSON Lines file, and take its own.")
-def benchmark(
+def tables(
     corpora: tuple[str, ...],
     systems: tuple[str, ...],
     ablations: tuple[str, ...],
@@ -41,14 +41,14 @@ def benchmark(
     """
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import find_root
-    from dial2vec.research.tables.grid import run_benchmark
+    from dial2vec.research.tables.grid import compute_tables
     from dial2vec.research.tables.systems import ABLATIONS, ablated
     from dial2vec.research.tables.utterances import TaskData
 
     root = find_root()
     changed = ABLATIONS if "all" in ablations else ablations
     named = [*systems, *(["paper"] if changed else []), *(system for name in changed for system in ablated(name))]
-    written = run_benchmark(
+    written = compute_tables(
         root,
         load_settings(root / "params.yaml"),
         corpora=corpora,
@@ -159,7 +159,7 @@ def evaluate(
         )
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts, find_root
-    from dial2vec.research.tasks.command import evaluate_baseline, evaluate_model
+    from dial2vec.research.tasks.evaluate_encoder import evaluate_baseline, evaluate_model
     from dial2vec.research.tasks.sources import Sources
 
     splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)

@@ -7,11 +7,11 @@ import pytest
 
 from dial2vec.errors import CorpusError
 from dial2vec.research.baselines import lda, tfidf_svd
-from dial2vec.research.baselines.text import vocabulary, words_of
+from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
 def test_words_are_lower_case_without_punctuation_and_one_by_one_where_no_blank_parts_them(dialogue):
-    assert words_of(dialogue("d", "a: See you 明天!", "b: SEE you, 2 p.m.")) == [
+    assert lower_words(dialogue("d", "a: See you 明天!", "b: SEE you, 2 p.m.")) == [
         *("see", "you", "明", "天"),
         *("see", "you", "2", "p", "m"),
     ]

@@ -24,7 +24,7 @@ def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
 def test_whitening_gives_mean_zero_and_the_identity_as_covariance():
     draws = np.random.default_rng(0)
     vectors = (draws.normal(size=(200, 5)) @ draws.normal(size=(5, 5)) + 3).astype(np.float32)
-    found = whitening.fit_map(vectors, dimensions=None)(vectors)
+    found = whitening.fit_whitening(vectors, dimensions=None)(vectors)
     np.testing.assert_allclose(found.mean(axis=0), 0, atol=1e-4)
     np.testing.assert_allclose(np.cov(found.T), np.eye(5), atol=1e-4)
 
@@ -32,7 +32,7 @@ def test_whitening_gives_mean_zero_and_the_identity_as_covariance():
 def test_whitening_by_hand():
     # Variances 8 / 3 and 2 / 3 (n - 1 = 3) around the mean (1, 1).
     fitted = np.array([[3, 1], [-1, 1], [1, 2], [1, 0]], dtype=np.float32)
-    found = whitening.fit_map(fitted)(np.array([[3, 2]], dtype=np.float32))
+    found = whitening.fit_whitening(fitted)(np.array([[3, 2]], dtype=np.float32))
     np.testing.assert_allclose(np.abs(found), [[2 / np.sqrt(8 / 3), 1 / np.sqrt(2 / 3)]], rtol=1e-5)
 
 
@@ -40,16 +40,16 @@ def test_whitening_keeps_only_directions_that_few_dialogues_span():
     draws = np.random.default_rng(0)
     few, many = draws.normal(size=(4, 16)).astype(np.float32), draws.normal(size=(9, 16)).astype(np.float32)
     # Four points span three directions; the fourth would be rounding errors scaled up to variance 1.
-    found = whitening.fit_map(few)(many)
+    found = whitening.fit_whitening(few)(many)
     assert found.shape == (9, 3)
     assert np.abs(found).max() < 20
-    assert whitening.fit_map(few, dimensions=2)(many).shape == (9, 2)
+    assert whitening.fit_whitening(few, dimensions=2)(many).shape == (9, 2)
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_whitening_needs_two_different_dialogues(n):
     with pytest.raises(CorpusError, match=f"found {n} training dialogues"):
-        whitening.fit_map(np.ones((n, 4), dtype=np.float32))
+        whitening.fit_whitening(np.ones((n, 4), dtype=np.float32))
 
 
 def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, corpus):

@@ -11,7 +11,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cell_file import keep_cells, read_cells, take_cells
 from dial2vec.research.tables.cells import Cell, cell_path, compute_cell, known_cell, made_by
-from dial2vec.research.tables.grid import run_benchmark
+from dial2vec.research.tables.grid import compute_tables
 
 POINT = [{"step": 0.0, "map": 50.0}]
 
@@ -92,7 +92,7 @@ def test_a_line_that_is_no_cell_is_named_and_the_file_left_as_it_is(tmp_path, li
     path = tmp_path / "cells.jsonl"
     keep_cells(path, [Cell("a", "lda", 1, "x")])
     path.write_text(text := path.read_text() + line + "\n")
-    with pytest.raises(ArtifactError, match=r"cells\.jsonl:2: this line is no cell of the benchmark; expected what"):
+    with pytest.raises(ArtifactError, match=r"cells\.jsonl:2: this line is no cell of the tables; expected one"):
         keep_cells(path, [Cell("a", "lda", 2, "x")])
     assert path.read_text() == text
 
@@ -106,9 +106,9 @@ def test_a_grid_goes_on_from_the_file_of_another_machine(project, quiet, tmp_pat
     root, settings = project
     file, said = tmp_path / "cells.jsonl", []
     common = {"systems": ["tfidf_svd"], "output": root / "out", "file": file}
-    run_benchmark(root, settings, seeds=[1], say=said.append, **common)
+    compute_tables(root, settings, seeds=[1], say=said.append, **common)
     cell_path(root, "calls", "tfidf_svd", 1).unlink()
-    run_benchmark(root, settings, seeds=[1, 2], say=said.append, **common)
+    compute_tables(root, settings, seeds=[1, 2], say=said.append, **common)
     assert [line for line in said if "taken" in line] == [f"0 cells taken from {file}", f"1 cells taken from {file}"]
     assert "1 of 2 cells are there, 1 to compute" in said
     assert [seed for _, _, seed in read_cells(file)] == [1, 2]
@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_written_is_found_before_anything_is_computed(proj
     monkeypatch.setattr(grid_module, "run_cells", lambda *_, **__: pytest.fail("computed"))
     (tmp_path / "plain").write_text("")
     with pytest.raises(Dial2vecError, match="plain"):
-        run_benchmark(root, settings, output=root / "out", file=tmp_path / "plain" / "cells.jsonl", say=print)
+        compute_tables(root, settings, output=root / "out", file=tmp_path / "plain" / "cells.jsonl", say=print)
 
 
 def _plain(cell):

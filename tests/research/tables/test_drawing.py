@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.drawing import render_curves, write_drawings
-from dial2vec.research.tables.tables import as_markdown
+from dial2vec.research.tables.paper_tables import paper_markdown
 
 
 def cell(system: str, *, corpus: str = "calls", course: bool = True) -> Cell:
@@ -44,7 +44,7 @@ def test_pictures_and_the_page_are_written_for_what_has_a_course(tmp_path):
 def test_without_labels_on_dev_nothing_is_chosen_by_them(tmp_path):
     unlabelled = replace(cell("paper"), by_labels=None)
     assert len(write_drawings([unlabelled], tmp_path)) == 3
-    assert "59.00, step 20 |  | 50.00 / 30.00 / 62.00, step 10 |" in as_markdown([unlabelled])
+    assert "59.00, step 20 |  | 50.00 / 30.00 / 62.00, step 10 |" in paper_markdown([unlabelled])
     assert "□ by labels" not in render_curves([unlabelled])
 
 
@@ -59,7 +59,7 @@ def test_the_page_holds_its_data_and_asks_for_nothing_from_a_network():
 
 
 def test_the_tables_say_what_every_choice_of_the_checkpoint_gives_and_what_ablations_change():
-    page = as_markdown([cell("paper"), cell("window_2"), cell("start_separators", course=False)])
+    page = paper_markdown([cell("paper"), cell("window_2"), cell("start_separators", course=False)])
     assert (
         "| calls | dial2vec, the paper's recipe | 1 | 50.00 / 30.00 / 60.00, step 0 | 50.00 / 30.00 / 62.00, step 10 | "
         "50.00 / 30.00 / 59.00, step 20 | 50.00 / 30.00 / 59.00, step 20 | 50.00 / 30.00 / 62.00, step 10 |"

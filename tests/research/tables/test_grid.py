@@ -11,7 +11,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell, work_folder
-from dial2vec.research.tables.grid import Place, all_known, places, run_benchmark, run_cells
+from dial2vec.research.tables.grid import Place, all_known, compute_tables, places, run_cells
 from research.tables.small import talk
 
 
@@ -60,7 +60,7 @@ def test_a_cell_whose_process_was_killed_before_it_cleaned_up_is_cleaned_up_afte
     root, settings = project
     compute_cell(root, "calls", "tfidf_svd", 1, settings)
     work_folder(root, "calls", "tfidf_svd", 1).mkdir()
-    assert len(list(run_cells(root, settings, [Place("calls", "tfidf_svd", 1)], say=lambda line: None))) == 1
+    assert len(list(run_cells(root, settings, [Place("calls", "tfidf_svd", 1)], say=print))) == 1
     assert not work_folder(root, "calls", "tfidf_svd", 1).exists()
 
 
@@ -77,7 +77,7 @@ def test_tables_show_what_was_computed_before_as_well(project, monkeypatch):
     monkeypatch.setattr(grid_module, "dvc", lambda *_: None)
     monkeypatch.setattr(grid_module, "ensure_data", lambda *_: None)
     for system in ("tfidf_svd", "lda"):
-        written = run_benchmark(root, settings, systems=[system], seeds=[1], output=root / "out", say=lambda line: None)
+        written = compute_tables(root, settings, systems=[system], seeds=[1], output=root / "out", say=print)
     assert [path.name for path in written] == ["results.csv", "results.md"]
     (cell_path(root, "calls", "lda", 1).parent / "notes-old.json").write_text("[]")
     assert [cell.system for cell in all_known(root, settings)] == ["lda", "tfidf_svd"]
@@ -92,6 +92,6 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_computed(project, m
     monkeypatch.setattr(grid_module, "run_cells", lambda *_, **__: pytest.fail("computed"))
     write_dialogues(Artifacts(root, "calls").split("test"), [replace(talk(1), labels=())])
     with pytest.raises(CorpusError, match="calls: the test split has 0 dialogues with one label"):
-        run_benchmark(root, settings, output=root / "out", say=lambda line: None)
+        compute_tables(root, settings, output=root / "out", say=print)
     with pytest.raises(SettingsError, match=r"no stages for chats: put them into `corpora`"):
-        run_benchmark(root, settings, corpora=["chats"], output=root / "out", say=lambda line: None)
+        compute_tables(root, settings, corpora=["chats"], output=root / "out", say=print)

@@ -9,14 +9,14 @@ import pytest
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.method_tables import (
     SUMMARY,
-    as_csv,
-    as_markdown,
     figures_of,
+    methods_csv,
+    methods_markdown,
     summarised,
     write_method_tables,
 )
-from dial2vec.research.tables.published import INTENT_SETS
 from dial2vec.research.tables.utterances import TASKS_VERSION
+from dial2vec.research.tasks.intents import INTENT_SETS
 from dial2vec.training.augmentation import PERTURBATIONS
 
 DATA = f"{TASKS_VERSION}-data"
@@ -82,7 +82,7 @@ def test_a_row_has_mean_and_spread_over_seeds_tokens_and_the_choice():
         cell("dse", 1, 1.0, tokens=4000, chosen="checkpoint of step 30"),
         cell("dse", 2, 3.0),
     ]
-    page = as_markdown(cells, DATA)
+    page = methods_markdown(cells, DATA)
     [start] = [line for line in page.splitlines() if line.startswith("| start | 1 |")]
     assert start.startswith(
         "| start | 1 | 70.00 | 40.00 | 60.00 | 15.00 | 90.00 | 55.00 |  | 63.00 | 33.00 | 3.00 | 44.00 |"
@@ -102,11 +102,11 @@ def test_seeds_that_lack_a_figure_are_counted_out():
         other, task_records={DATA: [record("response_selection", "calls", {"recall_at_1": 35.0}, negatives=50)]}
     )
     for cells in ([one, bare], [replace(bare, seed=1), replace(one, seed=2)]):
-        page = as_markdown(cells, DATA)
+        page = methods_markdown(cells, DATA)
         assert "| 16.00 (1 of 2) |" in page
         assert "| 34.00 ± 1.41 |" in page
         assert "| DSE | 33.00 (1 of 2) / 44.00 (1 of 2) | 1.00 (1 of 2) / 7.00 (1 of 2) |" in page
-        rows = list(csv.DictReader(io.StringIO(as_csv(cells, DATA))))
+        rows = list(csv.DictReader(io.StringIO(methods_csv(cells, DATA))))
         seeds = {row["metric"]: row["seeds"] for row in rows if row["kind"] == "of 51"}
         assert (seeds["recall_at_1"], seeds["mrr"]) == ("2", "1")
 
@@ -124,11 +124,11 @@ def test_results_on_other_task_data_do_not_stand_beside_and_are_said_to_be_there
 
 
 def test_the_heading_says_what_is_true_of_the_rows_that_are_there():
-    page = as_markdown([cell("start", 0, 0.0), cell("lda", 1, 0.0)], DATA)
+    page = methods_markdown([cell("start", 0, 0.0), cell("lda", 1, 0.0)], DATA)
     assert "- not trained: start\n" in page
     assert "- a baseline, fitted to the train split if it learns anything: LDA\n" in page
     assert not any(words in page for words in ("checkpoint that the choice", "last checkpoint", "dot product"))
-    page = as_markdown([cell(system, 1, 0.0) for system in ("default", "paper", "dse", "dialaug")], DATA)
+    page = methods_markdown([cell(system, 1, 0.0) for system in ("default", "paper", "dse", "dialaug")], DATA)
     last = "dial2vec, the paper's recipe, DSE, DialAug (ConMix)"
     assert f"- trained from the start on the train split of the corpus, at the last checkpoint: {last}\n" in page
     assert "- the same, at the checkpoint that the choice without labels took: default\n" in page
@@ -137,7 +137,7 @@ def test_the_heading_says_what_is_true_of_the_rows_that_are_there():
 
 
 def test_every_figure_is_a_row_of_the_csv_with_what_it_was_measured_on():
-    rows = list(csv.DictReader(io.StringIO(as_csv([cell("dse", 1, 1.0), cell("dse", 2, 3.0)], DATA))))
+    rows = list(csv.DictReader(io.StringIO(methods_csv([cell("dse", 1, 1.0), cell("dse", 2, 3.0)], DATA))))
     [clinc] = [row for row in rows if row["data"] == "clinc150" and row["metric"] == "accuracy_1_shot"]
     assert (clinc["model"], clinc["mean"], clinc["sd"], clinc["seeds"]) == ("dse", "2.00", "1.41", "2")
     kinds = {row["kind"] for row in rows if row["task"] == "response_selection"}

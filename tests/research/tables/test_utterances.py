@@ -10,8 +10,8 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.research.baselines import BASELINES
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell
-from dial2vec.research.tables.grid import Place, places, run_benchmark, run_cells
-from dial2vec.research.tables.systems import ALL, METHODS, SYSTEMS
+from dial2vec.research.tables.grid import Place, compute_tables, places, run_cells
+from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS
 from dial2vec.research.tables.utterances import TaskData
 from research.tables.test_course import SHORT
 
@@ -99,7 +99,7 @@ def test_what_the_tasks_lack_is_found_before_the_first_cell_is_computed(project,
     monkeypatch.setattr(grid_module, "run_cells", lambda *_, **__: pytest.fail("computed"))
 
     def run(data):
-        run_benchmark(root, settings, tasks=data, output=root / "out", say=lambda line: None)
+        compute_tables(root, settings, tasks=data, output=root / "out", say=lambda line: None)
 
     with pytest.raises(CorpusError, match="nowhere does not exist"):
         run(TaskData(intents=tmp_path / "nowhere"))
@@ -148,8 +148,8 @@ def test_a_fitted_baseline_is_scored_on_the_tasks_and_every_method_is_a_system(p
     [records] = cell.task_records.values()
     assert {record["task"] for record in records} == {"response_selection", "robustness"}
     assert {record["settings"]["similarity"] for record in records} == {"cosine"}
-    assert set(METHODS) <= set(ALL)
-    assert len(places(["calls"], METHODS, [1, 2], tasks=TaskData())) == 2 * len(METHODS) - 1
+    assert set(METHOD_ROWS) <= set(ALL)
+    assert len(places(["calls"], METHOD_ROWS, [1, 2], tasks=TaskData())) == 2 * len(METHOD_ROWS) - 1
 
 
 def test_a_row_can_differ_from_params_yaml_in_the_block_of_its_method(project):

@@ -5,7 +5,7 @@ import pytest
 
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.errors import Dial2vecError
-from dial2vec.research.tasks.run import TASKS, run_tasks
+from dial2vec.research.tasks.run import RUNNERS, run_tasks
 from dial2vec.research.tasks.sources import OPTIONS, Sources
 from dial2vec.training.augmentation import PERTURBATIONS
 from research.tasks.fakes import reading
@@ -57,7 +57,7 @@ def test_only_the_named_tasks_are_run_and_wrong_names_and_no_data_are_said(pairs
     ):
         list(run_tasks(reading(encode), [], Sources(), seed=1))
     assert (
-        set(TASKS)
+        set(RUNNERS)
         == set(OPTIONS)
         == {*("intents", "out_of_scope", "retrieval", "sentence_pairs", "response_selection", "robustness")}
     )

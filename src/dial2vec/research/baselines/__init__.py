@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
 from dial2vec.research.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, whitening, word2vec, word_vectors
-from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.encode import Encode
 
 
 class Baseline(NamedTuple):
@@ -31,7 +31,7 @@ class Baseline(NamedTuple):
     :param on_tasks: options of `fit` where utterances and contexts are to be encoded instead of dialogues.
     """
 
-    fit: Callable[..., Fitted]
+    fit: Callable[..., Encode]
     encodes: bool = False
     on_tasks: Mapping[str, Any] = {}
 
@@ -68,7 +68,7 @@ def fit_baseline(
     topics: int | None = None,
     on_tasks: bool = False,
     title: str = "",
-) -> Fitted:
+) -> Encode:
     """Fit a baseline by name, with its own defaults.
 
     :param train: read only when there is a baseline of that name.

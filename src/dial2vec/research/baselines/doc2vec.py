@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.research.baselines.fitted import Fitted
-from dial2vec.research.baselines.text import vocabulary, words_of
+from dial2vec.research.baselines.encode import Encode
+from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: int = 20) -> Fitted:
+def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: int = 20) -> Encode:
     """Train on the train split, and return what infers the vector of each dialogue, float32 [n, dimensions].
 
     :param passes: over the train split, and over each dialogue that is inferred.
@@ -26,7 +26,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: 
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
     known = set(vocabulary(train))
-    texts = [[word for word in words_of(dialogue) if word in known] for dialogue in train]
+    texts = [[word for word in lower_words(dialogue) if word in known] for dialogue in train]
     model = Doc2Vec(
         [TaggedDocument(words, [place]) for place, words in enumerate(texts)],
         dm=0,
@@ -40,7 +40,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: 
     )
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        return np.stack([_infer(model, words_of(dialogue), seed=seed) for dialogue in dialogues])
+        return np.stack([_infer(model, lower_words(dialogue), seed=seed) for dialogue in dialogues])
 
     return encode
 

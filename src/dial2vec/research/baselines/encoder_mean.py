@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.encode import Encode
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Fitted:
+def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Encode:
     """Return what takes the mean over the tokens of each whole dialogue, cut at the encoder's limit, float32 [n, d].
 
     :param train: not used: nothing is trained.

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.research.baselines.fitted import Fitted
-from dial2vec.research.baselines.text import vocabulary, words_of
+from dial2vec.research.baselines.encode import Encode
+from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50, passes: int = 20, common: float = 0.5) -> Fitted:
+def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50, passes: int = 20, common: float = 0.5) -> Encode:
     """Fit the topics, and return what gives their shares in each dialogue, float32 [n, topics], rows that sum to 1.
 
     :param topics: how many. The benchmark gives the number of labels; where vectors are compared instead of clusters
@@ -29,7 +29,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50, passes: int =
     from sklearn.decomposition import LatentDirichletAllocation
     from sklearn.feature_extraction.text import CountVectorizer
 
-    counts = CountVectorizer(analyzer=words_of, vocabulary=vocabulary(train, at_most=common))
+    counts = CountVectorizer(analyzer=lower_words, vocabulary=vocabulary(train, at_most=common))
     model = LatentDirichletAllocation(topics, max_iter=passes, random_state=seed)
     model.fit(counts.transform(train))
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.encode import Encode
 
 TEMPERATURE = 0.05
 
@@ -33,7 +33,7 @@ def fit(
     batch_size: int = 64,
     learning_rate: float = 3e-5,
     max_length: int = 32,
-) -> Fitted:
+) -> Encode:
     """Train on utterances of the train split, and return what averages the vectors of a dialogue's, float32 [n, d].
 
     :param start: any encoder that sentence-transformers loads, by name or folder; one without that library's own

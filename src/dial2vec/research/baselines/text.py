@@ -15,7 +15,7 @@ WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
 LEAST_DIALOGUES = 2
 
 
-def words_of(dialogue: Dialogue) -> list[str]:
+def lower_words(dialogue: Dialogue) -> list[str]:
     """Return the lower-cased words of all turns in order, without punctuation; who speaks makes no difference."""
     return [word for turn in dialogue.turns for word in WORD.findall(turn.text.lower())]
 
@@ -26,7 +26,7 @@ def vocabulary(train: Sequence[Dialogue], *, at_most: float = 1.0) -> list[str]:
     :param at_most: share of the dialogues; a word of more of them says nothing about what they are about.
     :raises CorpusError: when no word is left.
     """
-    n_dialogues = Counter(word for dialogue in train for word in set(words_of(dialogue)))
+    n_dialogues = Counter(word for dialogue in train for word in set(lower_words(dialogue)))
     most = at_most * len(train)
     kept = sorted(word for word, n in n_dialogues.items() if LEAST_DIALOGUES <= n <= most)
     if not kept:

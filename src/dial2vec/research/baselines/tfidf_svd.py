@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.research.baselines.fitted import Fitted
-from dial2vec.research.baselines.text import vocabulary, words_of
+from dial2vec.research.baselines.encode import Encode
+from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 256) -> Fitted:
+def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 256) -> Encode:
     """Return what puts unit TF-IDF vectors on the first right singular vectors of the train split, float32 [n, d].
 
     :param dimensions: of the result, fewer where the train split has fewer dialogues or words.
@@ -25,7 +25,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 256) -> Fitte
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     known = vocabulary(train)
-    weights = TfidfVectorizer(analyzer=words_of, vocabulary=known, sublinear_tf=True, norm="l2")
+    weights = TfidfVectorizer(analyzer=lower_words, vocabulary=known, sublinear_tf=True, norm="l2")
     svd = TruncatedSVD(min(dimensions, len(known), len(train)), random_state=seed).fit(weights.fit_transform(train))
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:

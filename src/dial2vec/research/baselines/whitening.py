@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError
 from dial2vec.research.baselines import encoder_mean
-from dial2vec.research.baselines.fitted import Fitted
+from dial2vec.research.baselines.encode import Encode
 
 # Least variance that is scaled up, as a share of the largest: below it lie the rounding errors of float32, and the
 # directions that n dialogues do not span.
@@ -30,7 +30,7 @@ def fit(
     dimensions: int | None = 256,
     max_dialogues: int = 2000,
     contexts: bool = False,
-) -> Fitted:
+) -> Encode:
     """Fit the map to vectors of the train split, and return what whitens those of `encoder_mean`, float32 [n, d].
 
     :param start: the encoder, as `DialogueEncoder.from_pretrained` takes it.
@@ -42,7 +42,7 @@ def fit(
     lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
     chosen = [train[place] for place in np.sort(lot)]
     mean = encoder_mean.fit(train, seed=seed, start=start, contexts=contexts)
-    whiten = fit_map(mean(chosen), dimensions=dimensions)
+    whiten = fit_whitening(mean(chosen), dimensions=dimensions)
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         return whiten(mean(dialogues))
@@ -50,7 +50,7 @@ def fit(
     return encode
 
 
-def fit_map(
+def fit_whitening(
     vectors: NDArray[np.float32], *, dimensions: int | None = 256
 ) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
     """Return the map under which the vectors have mean 0 and the identity as covariance.

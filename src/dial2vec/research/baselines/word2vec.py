@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from functools import partial
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.research.baselines.fitted import Fitted
-from dial2vec.research.baselines.text import vocabulary, words_of
+from dial2vec.research.baselines.encode import Encode
+from dial2vec.research.baselines.text import lower_words, vocabulary
 from dial2vec.research.baselines.word_vectors import averaged
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Fitted:
+def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Encode:
     """Train on the train split, and return what averages the vectors of a dialogue's words, float32 [n, dimensions].
 
     A dialogue without a known word gets zeros.
@@ -28,7 +28,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: 
 
     known = set(vocabulary(train))
     model = Word2Vec(
-        [[word for word in words_of(dialogue) if word in known] for dialogue in train],
+        [[word for word in lower_words(dialogue) if word in known] for dialogue in train],
         vector_size=dimensions,
         window=window,
         epochs=passes,

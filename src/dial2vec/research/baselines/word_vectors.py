@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ModelError
-from dial2vec.research.baselines.fitted import Fitted
-from dial2vec.research.baselines.text import words_of
+from dial2vec.research.baselines.encode import Encode
+from dial2vec.research.baselines.text import lower_words
 
 log = logging.getLogger(__name__)
 
 
-def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki-gigaword-300") -> Fitted:
+def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki-gigaword-300") -> Encode:
     """Return what averages the vectors of a dialogue's words, each counted as often as it is said, float32 [n, d].
 
     A word that the table lacks is left out; a dialogue of such words alone gets zeros.
@@ -45,7 +45,7 @@ def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
     means = np.zeros((len(dialogues), table.vector_size), dtype=np.float32)
     said = found = 0
     for row, dialogue in enumerate(dialogues):
-        words = words_of(dialogue)
+        words = lower_words(dialogue)
         known = [table.key_to_index[word] for word in words if word in table.key_to_index]
         if known:
             means[row] = table.vectors[known].mean(axis=0)

@@ -75,8 +75,8 @@ def _cell_of_line(line: str, path: Path, number: int) -> Cell:
         return cell_of(json.loads(line))
     except (ValueError, TypeError, AttributeError) as error:
         raise ArtifactError(
-            f"{path}:{number}: this line is no cell of the benchmark; expected what "
-            "`dial2vec benchmark --cells` wrote. Take the line out, or name another file."
+            f"{path}:{number}: this line is no cell of the tables; expected one "
+            "that `dial2vec tables --cells` wrote. Take the line out, or name another file."
         ) from error
 
 

@@ -20,7 +20,7 @@ from dial2vec.evaluation.scores import figures, judge
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables.course import Training, course, trained_encoder
-from dial2vec.research.tables.systems import ALL, COURSE_SEED, System, Views, encoder_views, fitted_baseline
+from dial2vec.research.tables.systems import ALL, COURSE_SEED, System, ViewVectors, encoder_views, fitted_baseline
 from dial2vec.research.tables.utterances import Records, TaskData, score_utterances
 from dial2vec.research.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
 
@@ -185,7 +185,7 @@ def _kept(root: Path, cell: Cell) -> Cell:
 
 
 def _scored(
-    views: Views, judged: list[Dialogue], settings: Settings, *, topics: bool
+    views: ViewVectors, judged: list[Dialogue], settings: Settings, *, topics: bool
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Interval]]]:
     """Score every view; the seed of k-means and bootstrap is that of `settings` in all cells.
 
@@ -230,7 +230,7 @@ class _Fitted:
     :param precision: in which it computes.
     """
 
-    views: Views
+    views: ViewVectors
     reader: Reader | None
     precision: AbstractContextManager[Any] = field(default_factory=nullcontext)
     training: Training = field(default_factory=Training)
@@ -249,7 +249,7 @@ def _fitted(
 ) -> _Fitted:
     if row.baseline:
         views = {"both": fitted_baseline(row, artifacts, judged, settings)(judged)}
-        # Fitted anew: LDA has as many topics as labels above, and encoders read whole dialogues.
+        # Encode anew: LDA has as many topics as labels above, and encoders read whole dialogues.
         fitted = fitted_baseline(row, artifacts, judged, settings, on_tasks=True) if tasks else None
         return _Fitted(views, reader_of_baseline(fitted, similarity=row.similarity) if fitted else None)
     from dial2vec.encoder import DialogueEncoder

@@ -23,8 +23,8 @@ from dial2vec.research.tables.cell_file import keep_cells, take_cells
 from dial2vec.research.tables.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
 from dial2vec.research.tables.drawing import write_drawings
 from dial2vec.research.tables.method_tables import write_method_tables
-from dial2vec.research.tables.systems import ALL, COURSE_SEED, METHODS, NO_SEED, SYSTEMS
-from dial2vec.research.tables.tables import write_tables
+from dial2vec.research.tables.paper_tables import write_paper_tables
+from dial2vec.research.tables.systems import ALL, COURSE_SEED, METHOD_ROWS, NO_SEED, SYSTEMS
 from dial2vec.research.tables.utterances import TaskData
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class Place:
         return f"{self.corpus}, {ALL[self.system].title}{seed}"
 
 
-def run_benchmark(
+def compute_tables(
     root: Path,
     settings: Settings,
     *,
@@ -69,7 +69,7 @@ def run_benchmark(
     They show every cell that was ever computed with today's settings on today's splits.
 
     :param corpora: those of `settings` where none is named.
-    :param systems: of `ALL`; where none is named all of `SYSTEMS`, or with tasks all of `METHODS`.
+    :param systems: of `ALL`; where none is named all of `SYSTEMS`, or with tasks all of `METHOD_ROWS`.
     :param tasks: score the tasks for utterances on this data, too.
     :param jobs: cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
@@ -79,7 +79,7 @@ def run_benchmark(
         when cells failed.
     """
     names = list(dict.fromkeys(corpora or settings.corpora))
-    grid = places(names, systems or list(METHODS if tasks else SYSTEMS), seeds, tasks=tasks)
+    grid = places(names, systems or list(METHOD_ROWS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(root, "benchmark"):
         bring_splits(root, settings, names, tasks=tasks)
         with write_errors(output):
@@ -92,7 +92,7 @@ def run_benchmark(
             if file is not None:
                 keep_cells(file, [cell])
             cells = all_known(root, settings)
-            write_tables(cells, output)
+            write_paper_tables(cells, output)
             write_method_tables(cells, output, key=tasks.key() if tasks else None)
         return write_all(root, settings, output, tasks=tasks)
 
@@ -124,7 +124,8 @@ def write_all(root: Path, settings: Settings, output: Path, *, tasks: TaskData |
     :param tasks: only their results stand in the tables of methods; None is as `write_method_tables` says.
     """
     cells, key = all_known(root, settings), tasks.key() if tasks else None
-    return write_tables(cells, output) + write_method_tables(cells, output, key=key) + write_drawings(cells, output)
+    tables = write_paper_tables(cells, output) + write_method_tables(cells, output, key=key)
+    return tables + write_drawings(cells, output)
 
 
 def places(

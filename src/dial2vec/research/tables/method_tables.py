@@ -12,18 +12,18 @@ from typing import NamedTuple
 import numpy as np
 
 from dial2vec.evaluation import TASKS
-from dial2vec.files import atomic_path
 from dial2vec.research.tables.cells import Cell
-from dial2vec.research.tables.published import INTENT_SETS, INTENTS
+from dial2vec.research.tables.paper_tables import CellGroups, grouped, systems_of, write_texts
+from dial2vec.research.tables.published import INTENTS
 from dial2vec.research.tables.systems import ALL, System
-from dial2vec.research.tables.tables import Groups, grouped, systems_of
 from dial2vec.research.tables.utterances import key_of_most
+from dial2vec.research.tasks.intents import INTENT_SETS
 from dial2vec.research.tasks.records import kind_of
 from dial2vec.training.augmentation import PERTURBATIONS
 
 HEADING = """# Methods on all tasks
 
-Written by `dial2vec benchmark --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1 of
+Written by `dial2vec tables --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1 of
 2)" if only 1 of 2 seeds has the figure.
 """
 # What is true of some rows: words -> of which.
@@ -91,7 +91,7 @@ def summarised(figures: Mapping[Key, float], title: str) -> float:
     return float(np.mean(found)) if found else math.nan
 
 
-def as_markdown(cells: Sequence[Cell], data_key: str) -> str:
+def methods_markdown(cells: Sequence[Cell], data_key: str) -> str:
     """Return the tables as a page; empty where no cell has the tasks on this data."""
     groups = _measured(cells, data_key)
     if not groups:
@@ -101,11 +101,11 @@ def as_markdown(cells: Sequence[Cell], data_key: str) -> str:
     return "\n".join([_heading(groups, cells, data_key), *(part for part in parts if part)])
 
 
-def _measured(cells: Iterable[Cell], data_key: str) -> Groups:
+def _measured(cells: Iterable[Cell], data_key: str) -> CellGroups:
     return grouped(cell for cell in cells if data_key in cell.task_records)
 
 
-def _heading(groups: Groups, cells: Sequence[Cell], data_key: str) -> str:
+def _heading(groups: CellGroups, cells: Sequence[Cell], data_key: str) -> str:
     systems = [system for system in ALL if system in {name for _, name in groups}]
     lines = []
     for words, is_so in ROWS.items():
@@ -116,7 +116,7 @@ def _heading(groups: Groups, cells: Sequence[Cell], data_key: str) -> str:
     return "\n".join([HEADING, *lines]) + "\n"
 
 
-def _methods(corpus: str, groups: Groups, data_key: str) -> str:
+def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
     rows = []
     for name, group in systems_of(corpus, groups).items():
         found = [figures_of(cell, data_key) for cell in group]
@@ -132,7 +132,7 @@ def _methods(corpus: str, groups: Groups, data_key: str) -> str:
     return _table(f"## {corpus}\n\n{words}", head, rows)
 
 
-def _intents(corpus: str, groups: Groups, data_key: str) -> str:
+def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
     columns = [(shots, data) for shots in (1, 5) for data in INTENT_SETS]
     keys = [Key("intent_classification", data, "", f"accuracy_{shots}_shot") for shots, data in columns]
     rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
@@ -153,7 +153,7 @@ def _intents(corpus: str, groups: Groups, data_key: str) -> str:
     return _table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
 
 
-def _perturbations(corpus: str, groups: Groups, data_key: str) -> str:
+def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:
     ways = ("clean", *PERTURBATIONS)
     columns = [
         tuple(Key("robustness", corpus, "of 51", f"{way}_{metric}") for metric in ("recall_at_1", "mrr"))
@@ -164,7 +164,7 @@ def _perturbations(corpus: str, groups: Groups, data_key: str) -> str:
     return _table(f"## Response selection, {corpus}\n\n{words}", ["method", *ways], rows) if rows else ""
 
 
-def _rows(corpus: str, groups: Groups, data_key: str, columns: Sequence[tuple[Key, ...]]) -> list[list[str]]:
+def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tuple[Key, ...]]) -> list[list[str]]:
     """Return a row for each system that has any of the figures; several of a column are parted by slashes."""
     rows = []
     for name, group in systems_of(corpus, groups).items():
@@ -204,7 +204,7 @@ def _choice(group: Sequence[Cell]) -> str:
     return "; ".join(f"{cell.label_free_name}, of {cell.steps} steps" for cell in group if cell.label_free_name)
 
 
-def as_csv(cells: Sequence[Cell], data_key: str) -> str:
+def methods_csv(cells: Sequence[Cell], data_key: str) -> str:
     """Return every figure of the tasks as a row, mean and sd over the seeds that have it."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -227,9 +227,5 @@ def write_method_tables(cells: Sequence[Cell], folder: Path, *, key: str | None 
     key = key_of_most(cell.task_records for cell in cells) if key is None else key
     if not _measured(cells, key):
         return []
-    paths = []
-    for name, text in (("method-results.md", as_markdown(cells, key)), ("method-results.csv", as_csv(cells, key))):
-        with atomic_path(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-        paths.append(folder / name)
-    return paths
+    texts = {"method-results.md": methods_markdown(cells, key), "method-results.csv": methods_csv(cells, key)}
+    return write_texts(folder, texts)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dial2vec.evaluation import TASKS
+
 CORPORA = ("bitod", "doc2dial", "metalwoz", "multiwoz", "self_dialogue", "sgd")
-TASKS = ("purity", "spearman", "map")
 
 # model -> purity, Spearman and MAP, each in the order of CORPORA. The paper gives LDA no vectors, so purity only.
 MODELS: dict[str, tuple[tuple[float, ...], ...]] = {
@@ -82,8 +83,7 @@ def published(model: str, corpus: str) -> dict[str, float]:
     return {task: figures[place] for task, figures in zip(TASKS, MODELS[model], strict=False)}
 
 
-# Zhou et al. 2022: BERT-base, intents by prototypes in the order of INTENT_SETS, with 1 and with 5 shots.
-INTENT_SETS = ("clinc150", "bank77", "snips", "hwu64")
+# Zhou et al. 2022: BERT-base, intents by prototypes in the order of `tasks.intents.INTENT_SETS`, with 1 and 5 shots.
 INTENTS: dict[str, dict[int, tuple[float, float, float, float]]] = {
     "DSE": {1: (62.53, 43.12, 79.57, 44.31), 5: (78.73, 61.65, 88.62, 60.87)},
     "SimCSE": {1: (46.44, 37.51, 59.58, 34.34)},

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.encoder.tokens import Batch
-    from dial2vec.research.baselines.fitted import Fitted
+    from dial2vec.research.baselines.encode import Encode
     from dial2vec.research.tasks.encoding import Similarity
 
-Views = dict[str, NDArray[np.float32]]
+ViewVectors = dict[str, NDArray[np.float32]]
 
 # The paper's settings, whatever params.yaml says, but for 200 dialogues in one epoch instead of thousands in five.
 PAPER_ENCODER = {
@@ -151,7 +151,7 @@ SYSTEMS: dict[str, System] = {
     "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
 }
 # The rows of the table of methods: all five trainings from the same start, with the start.
-METHODS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
+METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
 # What the paper leaves open: setting -> its block in params.yaml, and the values beside the recipe's own.
 ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),
@@ -195,7 +195,7 @@ def ablated(setting: str) -> list[str]:
 
 def fitted_baseline(
     system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings, *, on_tasks: bool = False
-) -> Fitted:
+) -> Encode:
     """Fit a baseline to the train split.
 
     :param judged: their labels are counted where the baseline has topics.
@@ -228,7 +228,7 @@ def _n_labels(judged: Sequence[Dialogue]) -> int:
     return n
 
 
-def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> Views:
+def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> ViewVectors:
     """Encode the dialogues once and pool them in every way of tables 4 and 5, each float32 [n, d].
 
     "both" is the encoder's own vector, "first" and "second" are the two speakers' alone, read in the whole dialogue,

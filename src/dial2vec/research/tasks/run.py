@@ -82,7 +82,7 @@ def robustness(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResu
         )
 
 
-TASKS: dict[str, Callable[[Reader, Sources, int], Iterator[TaskResult]]] = {
+RUNNERS: dict[str, Callable[[Reader, Sources, int], Iterator[TaskResult]]] = {
     "intents": intents,
     "out_of_scope": out_of_scope,
     "retrieval": retrieval,
@@ -96,12 +96,12 @@ def run_tasks(reader: Reader, names: Sequence[str], sources: Sources, *, seed: i
     """Yield the results of the named tasks, in their order.
 
     :param reader: asked once for each text and each context, since tasks share most of theirs.
-    :param names: of `TASKS`; all that there is data for where none is named.
+    :param names: of `RUNNERS`; all that there is data for where none is named.
     :raises Dial2vecError: for an unknown task, one that is named and has no data, and where there is data for none.
     """
     reader = remembering(reader)
     for name in tasks_with_data(names, sources):
-        yield from TASKS[name](reader, sources, seed)
+        yield from RUNNERS[name](reader, sources, seed)
 
 
 def check_tasks(names: Sequence[str], sources: Sources, *, seed: int) -> None:

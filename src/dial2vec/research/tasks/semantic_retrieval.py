@@ -17,7 +17,7 @@ from dial2vec.research.tasks.bm25 import bm25_candidates
 from dial2vec.research.tasks.encoding import Reader, encode_distinct
 from dial2vec.research.tasks.intents import Sentences
 from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
-from dial2vec.research.tasks.tables import tab_rows
+from dial2vec.research.tasks.tab_rows import tab_rows
 
 # Stands where a query has fewer candidates than another.
 NONE = -1

@@ -14,7 +14,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec.research.tasks.records import TaskResult, points, versions_of
-from dial2vec.research.tasks.tables import tab_rows
+from dial2vec.research.tasks.tab_rows import tab_rows
 
 
 @dataclass(frozen=True, slots=True)

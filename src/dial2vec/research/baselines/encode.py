@@ -10,4 +10,4 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 
 # Dialogues to vectors [n, d], a row per dialogue, as often as it is called; nothing is learnt from them.
-Fitted = Callable[[Sequence[Dialogue]], NDArray[np.float32]]
+Encode = Callable[[Sequence[Dialogue]], NDArray[np.float32]]

@@ -1,7 +1,7 @@
 """Run the benchmarks and put their tables into docs/benchmarks.md, each between two marks, as soon as it is there.
 
-.venv/bin/python benchmarks/tables.py                  # all; an hour on two idle cores, 3 GB of disk
-.venv/bin/python benchmarks/tables.py speed scaling    # some
+.venv/bin/python benchmarks/bench.py                  # all; an hour on two idle cores, 3 GB of disk
+.venv/bin/python benchmarks/bench.py speed scaling    # some
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMMANDS = {
     "speed": ["speed.py", "--repeats", "3"],
     "scaling": ["scaling.py", "--output", "docs/scaling.png"],
     "scoring": ["scoring.py", "--sizes", "1000", "10000", "100000"],
-    "data": ["data.py", "--sizes", "10000", "100000", "1000000"],
+    "data": ["growth.py", "--sizes", "10000", "100000", "1000000"],
 }
 
 

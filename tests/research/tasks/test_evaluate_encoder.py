@@ -16,7 +16,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.baselines import BASELINES, Baseline
 from dial2vec.research.tasks.records import TaskResult
-from dial2vec.research.tasks.run import TASKS
+from dial2vec.research.tasks.run import RUNNERS
 
 TEXTS = ["w1 w2", "w1 w3", "w4"]
 
@@ -100,7 +100,7 @@ def test_what_was_found_stays_when_a_later_task_fails(run, project, pairs, tiny_
     def broken(*_):
         raise Dial2vecError("the disk is full")
 
-    monkeypatch.setitem(TASKS, "response_selection", broken)
+    monkeypatch.setitem(RUNNERS, "response_selection", broken)
     done = run("--model", tiny_folder, "--pairs", pairs, "--corpus", "talks", "--output", "r.jsonl")
     assert (done.exit_code, "the disk is full" in done.output) == (1, True)
     assert [json.loads(line)["task"] for line in (tmp_path / "r.jsonl").read_text().splitlines()] == ["sentence_pairs"]

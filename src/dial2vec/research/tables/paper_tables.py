@@ -11,19 +11,20 @@ from pathlib import Path
 
 import numpy as np
 
+from dial2vec.evaluation import TASKS
 from dial2vec.files import atomic_path
 from dial2vec.research.tables.cells import Cell
-from dial2vec.research.tables.published import AGGREGATION, MODELS, SPEAKERS, TASKS, published
+from dial2vec.research.tables.published import AGGREGATION, MODELS, SPEAKERS, published
 from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
 
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
 
 HEADING = """# Results
 
-Written by `dial2vec benchmark`. `results.csv` has the same figures, with the MLflow run of each. Test splits, in
+Written by `dial2vec tables`. `results.csv` has the same figures, with the MLflow run of each. Test splits, in
 points; published are the figures of Liu et al. 2022 on their own splits, purity / Spearman / MAP.
 """
-Groups = dict[tuple[str, str], list[Cell]]
+CellGroups = dict[tuple[str, str], list[Cell]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +64,17 @@ def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
     )
 
 
-def grouped(cells: Iterable[Cell]) -> Groups:
+def grouped(cells: Iterable[Cell]) -> CellGroups:
     """Return the computed cells by corpus and system, systems in the order of the registry, seeds ascending."""
     order = list(ALL)
-    found: Groups = {}
+    found: CellGroups = {}
     for cell in sorted(cells, key=lambda cell: (cell.corpus, order.index(cell.system), cell.seed)):
         if not cell.left_out:
             found.setdefault((cell.corpus, cell.system), []).append(cell)
     return found
 
 
-def as_csv(cells: Iterable[Cell]) -> str:
+def paper_csv(cells: Iterable[Cell]) -> str:
     """Return every figure as a row: `model, corpus, metric, mean, sd, seeds, published`, then what stands behind it.
 
     Models that only the paper has follow their corpus, without a mean.
@@ -96,7 +97,7 @@ def as_csv(cells: Iterable[Cell]) -> str:
     return out.getvalue()
 
 
-def systems_of(corpus: str, groups: Groups) -> dict[str, list[Cell]]:
+def systems_of(corpus: str, groups: CellGroups) -> dict[str, list[Cell]]:
     """Return the cells of one corpus by system, in the order of the groups."""
     return {system: group for (name, system), group in groups.items() if name == corpus}
 
@@ -113,7 +114,7 @@ def _number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.2f}"
 
 
-def as_markdown(cells: Sequence[Cell]) -> str:
+def paper_markdown(cells: Sequence[Cell]) -> str:
     """Return the tables as a page: the three tasks per corpus, speakers, aggregation, checkpoints, ablations.
 
     At its end it says which systems were left out, and why.
@@ -129,7 +130,7 @@ def as_markdown(cells: Sequence[Cell]) -> str:
     return "\n".join([HEADING, *(part for part in parts if part)])
 
 
-def _tasks(corpus: str, groups: Groups) -> str:
+def _tasks(corpus: str, groups: CellGroups) -> str:
     mine = systems_of(corpus, groups)
     ceiling = next(iter(mine.values()))[0].scores["both"]["spearman_ceiling"]
     lines = [
@@ -160,7 +161,7 @@ def _in_words(found: Figure) -> str:
 
 
 def _views(
-    title: str, views: Sequence[str], groups: Groups, beside: dict[str, dict[str, tuple[float, float, float]]]
+    title: str, views: Sequence[str], groups: CellGroups, beside: dict[str, dict[str, tuple[float, float, float]]]
 ) -> str:
     """Return a table of what the ways to pool the same encoder give, as purity / Spearman / MAP."""
     rows = {key: group for key, group in groups.items() if set(views) <= set(group[0].scores)}
@@ -180,7 +181,7 @@ def _triple(scores: Mapping[str, float]) -> str:
     return " / ".join(f"{scores[task]:.2f}" for task in TASKS)
 
 
-def _checkpoints(groups: Groups) -> str:
+def _checkpoints(groups: CellGroups) -> str:
     """Return what every choice of the checkpoint gives on the test split, for trainings whose course was scored."""
     courses = [cell for group in groups.values() for cell in group if cell.course]
     if not courses:
@@ -202,7 +203,7 @@ def _checkpoints(groups: Groups) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ablation(corpus: str, groups: Groups) -> str:
+def _ablation(corpus: str, groups: CellGroups) -> str:
     """Return the paper's recipe with one setting changed, at the last checkpoint."""
     mine = systems_of(corpus, groups)
     rows = [system for setting in ABLATIONS for system in ablated(setting) if system in mine]
@@ -228,11 +229,14 @@ def _left_out(cells: Iterable[Cell]) -> str:
     return "\n".join(["## Left out", "", *lines]) + "\n" if lines else ""
 
 
-def write_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Write `results.csv` and `results.md`, and return where they are."""
-    paths = []
-    for name, text in (("results.csv", as_csv(cells)), ("results.md", as_markdown(cells))):
+def write_paper_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
+    """Write `results.csv` and `results.md`, and return their paths."""
+    return write_texts(folder, {"results.csv": paper_csv(cells), "results.md": paper_markdown(cells)})
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write files by name, and return their paths."""
+    for name, text in texts.items():
         with atomic_path(folder / name) as temporary:
             temporary.write_text(text, encoding="utf-8")
-        paths.append(folder / name)
-    return paths
+    return [folder / name for name in texts]

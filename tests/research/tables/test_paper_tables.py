@@ -5,9 +5,10 @@ import io
 
 import pytest
 
+from dial2vec.evaluation import TASKS
 from dial2vec.research.tables.cells import Cell
-from dial2vec.research.tables.published import CORPORA, MODELS, TASKS, published
-from dial2vec.research.tables.tables import as_csv, as_markdown
+from dial2vec.research.tables.paper_tables import paper_csv, paper_markdown
+from dial2vec.research.tables.published import CORPORA, MODELS, published
 
 
 def cell(system: str, seed: int, purity: float, *, corpus: str = "sgd", views: tuple[str, ...] = ("both",)) -> Cell:
@@ -21,7 +22,7 @@ CELLS = [cell("paper", 2, 92.0), cell("paper", 1, 90.0), cell("doc2vec", 1, 60.0
 
 
 def test_a_csv_row_has_mean_sd_seeds_and_the_published_figure():
-    rows = list(csv.DictReader(io.StringIO(as_csv(CELLS))))
+    rows = list(csv.DictReader(io.StringIO(paper_csv(CELLS))))
     assert list(rows[0])[:7] == ["model", "corpus", "metric", "mean", "sd", "seeds", "published"]
     assert [(row["model"], row["metric"]) for row in rows if row["mean"]] == [
         (model, metric) for model in ("doc2vec", "paper") for metric in ("purity", "spearman", "map")
@@ -34,7 +35,7 @@ def test_a_csv_row_has_mean_sd_seeds_and_the_published_figure():
 
 
 def test_the_page_has_a_table_per_corpus_with_ceiling_interval_and_published_row():
-    page = as_markdown([*CELLS, cell("start", 1, 70.0, corpus="calls")])
+    page = paper_markdown([*CELLS, cell("start", 1, 70.0, corpus="calls")])
     assert "## calls" in page
     assert "Spearman cannot exceed 39.10" in page
     assert (
@@ -45,17 +46,17 @@ def test_the_page_has_a_table_per_corpus_with_ceiling_interval_and_published_row
 
 
 def test_speakers_and_aggregation_stand_beside_the_papers_means():
-    page = as_markdown([cell("start", 1, 70.0, views=("both", "first", "second", "mean"))])
+    page = paper_markdown([cell("start", 1, 70.0, views=("both", "first", "second", "mean"))])
     assert "| sgd | start | 70.00 / 38.00 / 90.00 |" in page.partition("table 4")[2]
     assert "| mean of six, published | dial2vec | 83.27 / 47.82 / 75.72 | 82.21 / 46.74 / 74.56 |" in page
     assert "| mean of six, published | dial2vec | 83.69 / 47.93 / 76.39 | 83.97 / 48.19 / 76.73 |" in page
-    assert "table 4" not in as_markdown(CELLS)
+    assert "table 4" not in paper_markdown(CELLS)
 
 
 def test_a_cell_that_was_left_out_is_in_no_table_but_its_reason_is():
     left_out = Cell("sgd", "word_vectors", 0, "x", left_out="not at hand")
-    assert as_csv([left_out]).count("\n") == 1
-    page = as_markdown([*CELLS, left_out])
+    assert paper_csv([left_out]).count("\n") == 1
+    page = paper_markdown([*CELLS, left_out])
     assert "| GloVe, averaged |" not in page
     assert "| GloVe, in the paper only |" in page
     assert page.endswith("## Left out\n\n- GloVe, averaged: not at hand\n")
@@ -82,18 +83,18 @@ def test_a_corpus_or_model_that_the_paper_lacks_has_no_published_figure():
 
 
 def test_a_published_row_stays_where_only_another_corpus_has_the_system():
-    rows = csv.DictReader(io.StringIO(as_csv([cell("start", 0, 70.0), cell("doc2vec", 1, 60.0, corpus="calls")])))
+    rows = csv.DictReader(io.StringIO(paper_csv([cell("start", 0, 70.0), cell("doc2vec", 1, 60.0, corpus="calls")])))
     assert ("Doc2Vec", "sgd", "63.60") in [(row["model"], row["corpus"], row["published"]) for row in rows]
 
 
 def test_models_that_only_the_paper_has_stand_beside_its_corpora():
-    rows = list(csv.DictReader(io.StringIO(as_csv(CELLS))))
+    rows = list(csv.DictReader(io.StringIO(paper_csv(CELLS))))
     plato = [row for row in rows if row["model"] == "PLATO"]
     assert [(row["metric"], row["mean"], row["published"]) for row in plato] == [
         ("purity", "", "71.00"),
         ("spearman", "", "32.40"),
         ("map", "", "63.20"),
     ]
-    assert "| PLATO, in the paper only | | | | | 71.0 / 32.4 / 63.2 |" in as_markdown(CELLS)
-    assert "Doc2Vec, in the paper only" not in as_markdown(CELLS)
-    assert "PLATO" not in as_csv([cell("start", 1, 70.0, corpus="calls")])
+    assert "| PLATO, in the paper only | | | | | 71.0 / 32.4 / 63.2 |" in paper_markdown(CELLS)
+    assert "Doc2Vec, in the paper only" not in paper_markdown(CELLS)
+    assert "PLATO" not in paper_csv([cell("start", 1, 70.0, corpus="calls")])

@@ -1,4 +1,4 @@
-"""Prefect flow: every cell of the benchmark as a task, then the tables. Run it by `make benchmark`."""
+"""Prefect flow: every cell of the papers' tables as a task, then the tables. Run it by `make tables`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import find_root
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.grid import Place, bring_splits, places, run_cells, write_all
-from dial2vec.research.tables.systems import ALL, METHODS, SYSTEMS
+from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS
 from dial2vec.research.tables.utterances import TaskData
 
 ROOT = find_root(Path(__file__).parent)
@@ -35,8 +35,8 @@ def cell(place: Place, settings: Settings) -> Cell:
     return found
 
 
-@flow(name="benchmark")
-def benchmark(
+@flow(name="tables")
+def tables(
     corpora: list[str] | None = None,
     systems: list[str] | None = None,
     seeds: tuple[int, ...] = (1, 2, 3),
@@ -50,12 +50,12 @@ def benchmark(
     """
     settings = load_settings(ROOT / "params.yaml")
     names = corpora or list(settings.corpora)
-    grid = places(names, systems or list(METHODS if tasks else SYSTEMS), seeds, tasks=tasks)
-    with checkout_lock(ROOT, "flow benchmark"):
+    grid = places(names, systems or list(METHOD_ROWS if tasks else SYSTEMS), seeds, tasks=tasks)
+    with checkout_lock(ROOT, "flow tables"):
         bring_splits(ROOT, settings, names, tasks=tasks)
         rows = [_row(cell(place, settings)) for place in grid]
         written = write_all(ROOT, settings, ROOT / "artifacts" / "benchmark", tasks=tasks)
-    create_table_artifact(key="benchmark", table=rows, description="Test splits, in points")
+    create_table_artifact(key="tables", table=rows, description="Test splits, in points")
     for path in written:
         get_run_logger().info("wrote %s", path)
     return [str(path) for path in written]
@@ -69,8 +69,8 @@ def _row(found: Cell) -> dict[str, Any]:
 
 if __name__ == "__main__":
     try:
-        # Taken here already, so that a second benchmark ends with one sentence before Prefect starts its server.
-        with checkout_lock(ROOT, "flow benchmark"):
-            benchmark()
+        # Taken here already, so that a second flow ends with one sentence before Prefect starts its server.
+        with checkout_lock(ROOT, "flow tables"):
+            tables()
     except Dial2vecError as error:
-        sys.exit(f"benchmark: {error}")
+        sys.exit(f"tables: {error}")
