@@ -1,41 +1,49 @@
-"""Add README, CONTRIBUTING, SECURITY and CHANGELOG to the site as pages, and let links to these files lead there."""
+"""Add the project's root pages and the page of curves to the site, and let links to their files lead there."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
-from mkdocs.structure.files import File
+from mkdocs.structure.files import File, InclusionLevel
+
+from dial2vec.research.tables.drawing import render_curves
 
 ROOT = Path(__file__).parents[1]
+CURVES = "curves.html"
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
+LINKS = PAGES | {"curves.json": CURVES}
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages of the project's root."""
+    """Add the pages of the project's root, and the page of curves."""
     for name, page in PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=LINK.sub(_from_root, text)))
+    curves = render_curves(json.loads((ROOT / "docs" / "curves.json").read_text(encoding="utf-8")))
+    # The page is excluded as a file of docs/, where `dial2vec tables --output docs` writes it.
+    files.append(File.generated(config, CURVES, content=curves, inclusion=InclusionLevel.INCLUDED))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Any) -> str:
-    """Let links to files of the root lead to their pages."""
+    """Let links to these files lead to their pages."""
     return LINK.sub(_from_docs, markdown)
 
 
 def _from_root(link: re.Match[str]) -> str:
-    path = PAGES.get(link["path"], link["path"].removeprefix("docs/"))
+    path = LINKS.get(link["path"], link["path"].removeprefix("docs/"))
     return f"]({path}{link['anchor'] or ''})"
 
 
 def _from_docs(link: re.Match[str]) -> str:
-    path = PAGES.get(link["path"].removeprefix("../"), link["path"])
+    path = LINKS.get(link["path"].removeprefix("../"), link["path"])
     return f"]({path}{link['anchor'] or ''})"

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from dial2vec.research.tables.cells import Cell
-from dial2vec.research.tables.drawing import render_curves, write_drawings
+from dial2vec.research.tables.drawing import curve_data, render_curves, write_drawings
 from dial2vec.research.tables.paper_tables import paper_markdown
 
 
@@ -33,9 +33,9 @@ def cell(system: str, *, corpus: str = "calls", course: bool = True) -> Cell:
 def test_pictures_and_the_page_are_written_for_what_has_a_course(tmp_path):
     assert write_drawings([cell("start", course=False)], tmp_path) == []
     names = [path.name for path in write_drawings([cell("paper"), cell("paper", corpus="more")], tmp_path)]
-    assert names == ["alignment-uniformity.png", "course.png", "curves.html"]
+    assert names == ["alignment-uniformity.png", "course.png", "curves.html", "curves.json"]
     names = [path.name for path in write_drawings([cell("paper"), cell("window_2")], tmp_path)]
-    assert names == ["alignment-uniformity.png", "course.png", "ablations.png", "curves.html"]
+    assert names == ["alignment-uniformity.png", "course.png", "ablations.png", "curves.html", "curves.json"]
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in names[:3])
     assert write_drawings([], tmp_path) == []
     assert list(tmp_path.iterdir()) == []
@@ -43,13 +43,13 @@ def test_pictures_and_the_page_are_written_for_what_has_a_course(tmp_path):
 
 def test_without_labels_on_dev_nothing_is_chosen_by_them(tmp_path):
     unlabelled = replace(cell("paper"), by_labels=None)
-    assert len(write_drawings([unlabelled], tmp_path)) == 3
+    assert len(write_drawings([unlabelled], tmp_path)) == 4
     assert "59.00, step 20 |  | 50.00 / 30.00 / 62.00, step 10 |" in paper_markdown([unlabelled])
-    assert "□ by labels" not in render_curves([unlabelled])
+    assert "□ by labels" not in render_curves(curve_data([unlabelled]))
 
 
 def test_the_page_holds_its_data_and_asks_for_nothing_from_a_network():
-    page = render_curves([cell("paper"), cell("window_2")])
+    page = render_curves(curve_data([cell("paper"), cell("window_2")]))
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
     assert [one["title"] for one in data["courses"]] == ["dial2vec, the paper's recipe", "window 2"]
     assert data["courses"][0]["points"][1] == [10, 50, 30, 62, -1, 0.5]

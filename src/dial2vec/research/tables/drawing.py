@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ def write_drawings(cells: Sequence[Cell], folder: Path) -> list[Path]:
         "course.png": (recipes, draw_courses),
         "ablations.png": (courses if changed else [], draw_ablations),
         "curves.html": (courses, write_curves),
+        "curves.json": (courses, write_curve_data),
     }
     for name, (shown, draw) in files.items():
         if shown:
@@ -117,15 +118,22 @@ def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:
         )
 
 
+def write_curve_data(cells: Sequence[Cell], path: Path) -> None:
+    """Write what `render_curves` shows as JSON, a line per course."""
+    lines = ",\n".join(json.dumps(course, allow_nan=False) for course in curve_data(cells))
+    with atomic_path(path) as temporary:
+        temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
 def write_curves(cells: Sequence[Cell], path: Path) -> None:
     """Write the interactive page."""
     with atomic_path(path) as temporary:
-        temporary.write_text(render_curves(cells), encoding="utf-8")
+        temporary.write_text(render_curves(curve_data(cells)), encoding="utf-8")
 
 
-def render_curves(cells: Sequence[Cell]) -> str:
-    """Return the interactive page: every course as a path and over its steps. It needs no network."""
-    courses = [
+def curve_data(cells: Sequence[Cell]) -> list[dict[str, Any]]:
+    """Return the courses of cells: corpus, title, a point per checkpoint (`SHOWN`), chosen steps and MLflow run."""
+    return [
         {
             "corpus": cell.corpus,
             "title": ALL[cell.system].title,
@@ -135,7 +143,14 @@ def render_curves(cells: Sequence[Cell]) -> str:
         }
         for cell in cells
     ]
-    # "</" would end the script that holds the data, wherever it stands.
+
+
+def render_curves(courses: Sequence[Mapping[str, Any]]) -> str:
+    """Return the interactive page: every course over its steps and as a path. The page needs no network.
+
+    :param courses: records of `curve_data`.
+    """
+    # "</" would end the script element that holds the data.
     data = json.dumps({"courses": courses, "colours": COLOURS}, allow_nan=False).replace("</", "<\\/")
     page: str = templates("dial2vec.research.tables").get_template("curves.html").render(data=data, courses=courses)
     return page
