@@ -10,7 +10,6 @@ row is a process of its own, whose peak memory is the row's.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from study import names_or_all
 
 from dial2vec import telemetry
 from dial2vec.config import Settings
@@ -38,12 +38,7 @@ BLOCKS = {"dse": "max_pairs", "dialoguecse": "max_responses", "dialaug": "max_re
 
 def main() -> None:
     """Print a line for each method and precision."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help=f"default: all of {', '.join(METHODS)}")
-    methods = parser.parse_args().methods or list(METHODS)
-    unknown = [name for name in methods if name not in METHODS]
-    if unknown:
-        parser.error(f"there is no method {unknown[0]!r}. Valid: {', '.join(METHODS)}.")
+    methods = names_or_all(__doc__, METHODS)
     sys.stdout.write("| method | precision | device | losses of three steps | seconds per step | peak memory, GB |\n")
     sys.stdout.write("|---|---|---|---|---|---|\n")
     with tempfile.TemporaryDirectory() as folder:

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from study import names_or_all
 from timing import machine
 
 from dial2vec.errors import Dial2vecError
@@ -29,14 +29,8 @@ COMMANDS = {
 
 def main() -> None:
     """Run what was asked for, one after the other."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(COMMANDS)}; default: all")
-    names = parser.parse_args().names or list(COMMANDS)
-    unknown = [name for name in names if name not in COMMANDS]
-    if unknown:
-        parser.error(f"there is no benchmark {unknown[0]}; expected some of {', '.join(COMMANDS)}")
     root = find_root()
-    for name in names:
+    for name in names_or_all(__doc__, COMMANDS):
         sys.stdout.write(f"{name}: benchmarks/{' '.join(COMMANDS[name])}\n")
         sys.stdout.flush()
         began = time.perf_counter()

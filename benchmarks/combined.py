@@ -12,9 +12,6 @@ positives" a dialogue with its other side from one of its neighbours is a second
 from __future__ import annotations
 
 import argparse
-import json
-import logging
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, replace
@@ -24,17 +21,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from study import add_row, is_known, read_rows, run_study, table_of_ways
 from torch import Tensor
 
-from dial2vec import telemetry
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.data import training_order
 from dial2vec.training.loop import train
 from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss
@@ -128,21 +124,14 @@ class BothLosses(SelfGuidedSet):
 
 
 def main() -> None:
-    """Measure the ways that are missing, or print what is there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run")
-    run.add_argument("corpora", nargs="+")
-    commands.add_parser("table")
-    arguments = parser.parse_args()
-    if arguments.command == "table":
-        sys.stdout.write(table(rows()))
-        return
-    telemetry.switch_off()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    root = find_root()
+    """Measure the ways that are missing, or print the table of all."""
+    run_study(__doc__, measure, table=lambda: table_of_ways(read_rows(RESULTS)))
+
+
+def measure(arguments: argparse.Namespace, root: Path, settings: Settings) -> None:
+    """Measure every way on every corpus."""
     for corpus in arguments.corpora:
-        measure_corpus(Artifacts(root, corpus), load_settings(root / "params.yaml"))
+        measure_corpus(Artifacts(root, corpus), settings)
 
 
 def measure_corpus(artifacts: Artifacts, settings: Settings) -> None:
@@ -152,7 +141,8 @@ def measure_corpus(artifacts: Artifacts, settings: Settings) -> None:
     dev = drawn([one for one in read_dialogues(artifacts.split("dev")) if one.label is not None], DEV, rng)
     with tempfile.TemporaryDirectory() as folder:
         for name in ("start", *WAYS):
-            if any((row["corpus"], row["way"]) == (artifacts.corpus, name) for row in rows()):
+            key = {"corpus": artifacts.corpus, "way": name}
+            if is_known(RESULTS, key):
                 continue
             began = time.perf_counter()
             encoder = DialogueEncoder.start(settings.encoder)
@@ -162,10 +152,8 @@ def measure_corpus(artifacts: Artifacts, settings: Settings) -> None:
                 vectors = encoder.encode(dev, batch_size=8)
             labels = [str(one.label) for one in dev]
             figures = score(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
-            row = {"corpus": artifacts.corpus, "way": name, "seconds": round(time.perf_counter() - began)}
-            with RESULTS.open("a") as handle:
-                handle.write(json.dumps(row | {task: figures[task] for task in TASKS}) + "\n")
-            sys.stdout.write(f"{artifacts.corpus}, {name}: {[round(figures[task], 2) for task in TASKS]}\n")
+            seconds = round(time.perf_counter() - began)
+            add_row(RESULTS, key | {"seconds": seconds} | {task: figures[task] for task in TASKS})
 
 
 def drawn(dialogues: list[Dialogue], n: int, rng: np.random.Generator) -> list[Dialogue]:
@@ -217,24 +205,6 @@ def with_sides(samples: Samples, dialogues: list[Dialogue], fitted: Fitted, way:
             # Turn by turn in the giver's order, from its beginning again where it has fewer.
             negatives[0, number, columns[replaced]] = np.resize(spoken, replaced.sum())
     return replace(samples, negatives=negatives)
-
-
-def rows() -> list[dict[str, Any]]:
-    """Return what was measured."""
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.is_file() else []
-
-
-def table(found: list[dict[str, Any]]) -> str:
-    """Return a Markdown table: a row for each way, a column for each corpus."""
-    corpora = list(dict.fromkeys(row["corpus"] for row in found))
-    lines = [f"| | {' | '.join(corpora)} |", f"|---|{'---|' * len(corpora)}"]
-    for way in dict.fromkeys(row["way"] for row in found):
-        cells = []
-        for corpus in corpora:
-            ours = [row for row in found if (row["corpus"], row["way"]) == (corpus, way)]
-            cells.append(" / ".join(f"{ours[0][task]:.2f}" for task in TASKS) if ours else "–")
-        lines.append(f"| {way} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

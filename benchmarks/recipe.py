@@ -15,10 +15,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import logging
 import shutil
-import statistics
-import sys
 import tempfile
 import time
 from dataclasses import asdict, replace
@@ -26,16 +23,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from study import Row, add_row, is_known, over_seeds, read_rows, run_study
 
-from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
-from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
@@ -63,24 +59,20 @@ STARTS: dict[str, dict[str, Any]] = {"start": {}, "start, with separators": AS_T
 
 
 def main() -> None:
-    """Run the cells that are missing, or print what is there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run")
-    run.add_argument("corpora", nargs="+")
+    """Run the cells that are missing, or print the table of all."""
+    run_study(__doc__, measure_all, table=lambda: table(read_rows(RESULTS)), options=add_options)
+
+
+def add_options(run: argparse.ArgumentParser) -> None:
+    """Add the options of `run`."""
     run.add_argument("--variants", nargs="+", default=["default"], choices=sorted(VARIANTS))
-    run.add_argument("--sizes", nargs="+", default=["all"], help="training dialogues, or all")
+    run.add_argument("--sizes", nargs="+", default=["all"], help="numbers of training dialogues, or all")
     run.add_argument("--seeds", nargs="+", type=int, default=[42])
-    run.add_argument("--split", choices=["dev", "test"], default="test", help="what is scored")
-    commands.add_parser("table")
-    arguments = parser.parse_args()
-    if arguments.command == "table":
-        sys.stdout.write(table(rows()))
-        return
-    telemetry.switch_off()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    root = find_root()
-    settings = load_settings(root / "params.yaml")
+    run.add_argument("--split", choices=["dev", "test"], default="test", help="split that is scored")
+
+
+def measure_all(arguments: argparse.Namespace, root: Path, settings: Settings) -> None:
+    """Run every cell: the starts, then seeds x sizes x variants of each corpus."""
     for corpus in arguments.corpora:
         for start in STARTS:
             cell(root, settings, corpus, start, "all", settings.seed, arguments.split)
@@ -90,16 +82,11 @@ def main() -> None:
                     cell(root, settings, corpus, variant, size, seed, arguments.split)
 
 
-def rows() -> list[dict[str, Any]]:
-    """Return the cells that were run."""
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.is_file() else []
-
-
 def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, seed: int, split: str) -> None:
     """Run one cell unless it stands in the results."""
     ours = settings_of(settings, variant, seed=seed)
     key = {"corpus": corpus, "variant": variant, "size": size, "seed": seed, "split": split, "settings": digest(ours)}
-    if any(key.items() <= row.items() for row in rows()):
+    if is_known(RESULTS, key):
         return
     began = time.perf_counter()
     source = Artifacts(root, corpus)
@@ -114,11 +101,7 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
     with encoder.autocast("auto"):
         found = measure(encoder, scored, runs=options.kmeans_runs, seed=settings.seed, batch_size=8, progress=False)
     figures = {task: (found.scores or {}).get(task) for task in (*TASKS, "purity_sd", "spearman_ceiling")}
-    line = json.dumps(key | {"chosen": chosen, "seconds": round(seconds)} | figures)
-    with RESULTS.open("a") as handle:
-        handle.write(line + "\n")
-    sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    add_row(RESULTS, key | {"chosen": chosen, "seconds": round(seconds)} | figures)
 
 
 def trained(source: Artifacts, ours: Settings, size: str) -> tuple[DialogueEncoder, str]:
@@ -155,17 +138,17 @@ def digest(settings: Settings) -> str:
     return hashlib.sha256(json.dumps([asdict(block) for block in blocks]).encode()).hexdigest()[:8]
 
 
-def table(cells: list[dict[str, Any]]) -> str:
+def table(cells: list[Row]) -> str:
     """Return the cells as a Markdown table: mean and standard deviation over seeds."""
     lines = [
         "| corpus, split | variant | training dialogues | seeds | purity | Spearman | MAP | chosen |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    groups: dict[tuple[str, ...], list[Row]] = {}
     for one in cells:
         groups.setdefault((one["corpus"], one["split"], one["variant"], one["size"]), []).append(one)
     for (corpus, split, variant, size), group in groups.items():
-        figures = [_mean_and_sd([one[task] for one in group]) for task in TASKS]
+        figures = [over_seeds([one[task] for one in group]) for task in TASKS]
         names = [one["chosen"] for one in group]
         chosen = ", ".join(f"{name} ({names.count(name)})" for name in dict.fromkeys(names))
         lines.append(
@@ -173,11 +156,6 @@ def table(cells: list[dict[str, Any]]) -> str:
             f"{' | '.join(figures)} | {chosen} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def _mean_and_sd(figures: list[float]) -> str:
-    spread = f" ± {statistics.stdev(figures):.2f}" if len(figures) > 1 else ""
-    return f"{statistics.mean(figures):.2f}{spread}"
 
 
 if __name__ == "__main__":

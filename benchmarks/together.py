@@ -15,8 +15,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import logging
-import sys
 import tempfile
 import time
 from dataclasses import asdict, dataclass, replace
@@ -25,10 +23,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from study import add_row, is_known, read_rows, run_study, table_of_ways
 from torch import Tensor
 from torch.nn import functional
 
-from dial2vec import telemetry
 from dial2vec.config import Settings, Train
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -36,8 +34,7 @@ from dial2vec.encoder.tokens import Batch
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash
-from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables.systems import PAPER_SAMPLES, PAPER_TRAINING
 from dial2vec.training.augmentation import TOKEN_WAYS
 from dial2vec.training.augmentation.token_ways import Vocabulary
@@ -112,22 +109,18 @@ class Damaged:
 
 
 def main() -> None:
-    """Measure the ways that are missing, or print what is there."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run")
-    run.add_argument("corpora", nargs="+")
+    """Measure the ways that are missing, or print the table of all."""
+    run_study(__doc__, measure_all, table=lambda: table_of_ways(read_rows(RESULTS)), options=add_options)
+
+
+def add_options(run: argparse.ArgumentParser) -> None:
+    """Add the options of `run`."""
     run.add_argument("--seed", type=int, action="append", help="default: 1")
     run.add_argument("--way", action="append", choices=WAYS)
-    commands.add_parser("table")
-    arguments = parser.parse_args()
-    if arguments.command == "table":
-        sys.stdout.write(table(rows()))
-        return
-    telemetry.switch_off()
-    logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    root = find_root()
-    settings = load_settings(root / "params.yaml")
+
+
+def measure_all(arguments: argparse.Namespace, root: Path, settings: Settings) -> None:
+    """Measure the ways on every corpus with every seed."""
     for seed in arguments.seed or [1]:
         for corpus in arguments.corpora:
             for name in ["start", *(arguments.way or WAYS)]:
@@ -137,7 +130,7 @@ def main() -> None:
 def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
     """Train in a way that is not in the results yet, and add a line."""
     place = {"corpus": artifacts.corpus, "way": name, "seed": settings.seed, "made_by": made_by(artifacts, settings)}
-    if any(place.items() <= row.items() for row in rows()):
+    if is_known(RESULTS, place):
         return
     began = time.perf_counter()
     encoder = DialogueEncoder.start(settings.encoder)
@@ -162,10 +155,8 @@ def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
         vectors = encoder.encode(judged, batch_size=8)
     labels = [str(one.label) for one in judged]
     figures = score(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=0)
-    row = place | {"seconds": round(time.perf_counter() - began)} | {task: figures[task] for task in TASKS}
-    with RESULTS.open("a") as handle:
-        handle.write(json.dumps(row) + "\n")
-    sys.stdout.write(f"{artifacts.corpus}, {name}: {[round(figures[task], 2) for task in TASKS]}\n")
+    seconds = round(time.perf_counter() - began)
+    add_row(RESULTS, place | {"seconds": seconds} | {task: figures[task] for task in TASKS})
 
 
 def made_by(artifacts: Artifacts, settings: Settings) -> str:
@@ -203,35 +194,6 @@ def trained(
             adaptation=Path(folder) / "before",
             fingerprint="together",
         )
-
-
-def rows() -> list[dict[str, Any]]:
-    """Return what was measured."""
-    return [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.is_file() else []
-
-
-def table(found: list[dict[str, Any]]) -> str:
-    """Return a Markdown table: a row for each way, a column for each corpus, mean ± sd over seeds.
-
-    Of rows of the same corpus, way and seed the last one counts; those before it were made by other settings, splits
-    or code.
-    """
-    found = list({(row["corpus"], row["way"], row["seed"]): row for row in found}.values())
-    corpora = list(dict.fromkeys(row["corpus"] for row in found))
-    lines = [f"| | {' | '.join(corpora)} |", f"|---|{'---|' * len(corpora)}"]
-    for way in dict.fromkeys(row["way"] for row in found):
-        cells = []
-        for corpus in corpora:
-            ours = [row for row in found if (row["corpus"], row["way"]) == (corpus, way)]
-            figures = [over_seeds([row[task] for row in ours]) for task in TASKS] if ours else ["–"]
-            cells.append(" / ".join(figures) + (f" ({len(ours)} seeds)" if len(ours) > 1 else ""))
-        lines.append(f"| {way} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def over_seeds(values: list[float]) -> str:
-    """Return mean and standard deviation of a figure."""
-    return f"{np.mean(values):.2f}" + (f" ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else "")
 
 
 if __name__ == "__main__":

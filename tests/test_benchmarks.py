@@ -16,7 +16,8 @@ from conftest import make_dialogue
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
-from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.params import load_settings
+from dial2vec.pipeline.artifacts import Artifacts, find_root
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
@@ -32,6 +33,7 @@ import scaling
 import scoring
 import shortcut
 import speed
+import study
 import timing
 import together
 
@@ -55,7 +57,7 @@ def test_the_table_gives_mean_and_spread_over_seeds_and_what_was_chosen():
 
 
 def test_every_variant_of_the_search_names_settings_that_exist():
-    settings = recipe.load_settings(recipe.find_root() / "params.yaml")
+    settings = load_settings(find_root() / "params.yaml")
     for variant in recipe.VARIANTS:
         reading, training, selection = recipe.VARIANTS[variant]
         ours = recipe.settings_of(settings, variant, seed=1)
@@ -137,12 +139,12 @@ def test_the_two_losses_are_added_by_their_weights(tiny_folder):
 
 def test_the_ways_stand_in_rows_and_the_corpora_in_columns():
     row = {"corpus": "a", "way": "start", "purity": 1.0, "spearman": 2.0, "map": 3.0}
-    found = combined.table([row, row | {"corpus": "b", "way": "dial2vec"}]).splitlines()
+    found = study.table_of_ways([row, row | {"corpus": "b", "way": "dial2vec"}]).splitlines()
     assert found[2:] == ["| start | 1.00 / 2.00 / 3.00 | – |", "| dial2vec | – | 1.00 / 2.00 / 3.00 |"]
 
 
 def test_a_row_of_methods_together_is_known_by_settings_splits_and_code_too(tmp_path, monkeypatch):
-    settings, artifacts = together.load_settings(together.find_root() / "params.yaml"), Artifacts(tmp_path, "calls")
+    settings, artifacts = load_settings(find_root() / "params.yaml"), Artifacts(tmp_path, "calls")
     artifacts.splits.mkdir(parents=True)
     for split in ("train", "dev"):
         artifacts.split(split).write_text(split)
@@ -158,7 +160,9 @@ def test_a_row_of_methods_together_is_known_by_settings_splits_and_code_too(tmp_
 def test_methods_together_have_mean_and_spread_over_seeds_of_their_last_rows():
     row = {"corpus": "a", "way": "start", "seed": 1, "purity": 70.0, "spearman": 2.0, "map": 3.0}
     found = [row | {"purity": 1.0}, row, row | {"seed": 2, "purity": 72.0}]
-    assert together.table(found).splitlines()[2] == "| start | 71.00 ± 1.41 / 2.00 ± 0.00 / 3.00 ± 0.00 (2 seeds) |"
+    assert (
+        study.table_of_ways(found).splitlines()[2] == "| start | 71.00 ± 1.41 / 2.00 ± 0.00 / 3.00 ± 0.00 (2 seeds) |"
+    )
 
 
 def test_the_peak_memory_of_a_row_is_its_own():
