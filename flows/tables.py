@@ -14,8 +14,8 @@ from dial2vec.files import checkout_lock
 from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import find_root
-from dial2vec.research.tables.cells import Cell
-from dial2vec.research.tables.grid import Place, bring_splits, places, run_cells, write_all
+from dial2vec.research.tables.cells import Cell, Place
+from dial2vec.research.tables.grid import bring_splits, places, run_cells, write_all
 from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS
 from dial2vec.research.tables.utterances import TaskData
 
@@ -30,9 +30,9 @@ from prefect.artifacts import create_table_artifact  # noqa: E402
 
 @task(task_run_name="{place}", retries=1, retry_delay_seconds=10)
 def cell(place: Place, settings: Settings) -> Cell:
-    """Compute a cell, unless it is there; its lines go to the run's log."""
-    [found] = run_cells(ROOT, settings, [place], say=get_run_logger().info)
-    return found
+    """Compute a cell unless it is kept; its messages go to the run's log."""
+    [done] = run_cells(ROOT, settings, [place], say=get_run_logger().info)
+    return done
 
 
 @flow(name="tables")
@@ -42,11 +42,11 @@ def tables(
     seeds: tuple[int, ...] = (1, 2, 3),
     tasks: TaskData | None = None,
 ) -> list[str]:
-    """Fill the tables (default: all corpora of params.yaml, all systems), and return the files that were written.
+    """Fill the tables, and return the files that were written. Kept cells are not computed again.
 
-    With tasks the systems are by default the methods, which are scored on the tasks for utterances as well.
-
-    What is there is not computed again, so a flow that was stopped goes on when it is run again.
+    :param corpora: names of corpora; None means all of params.yaml.
+    :param systems: keys of `ALL`; None means all of `SYSTEMS`, or with tasks all of `METHOD_ROWS`.
+    :param tasks: data of the tasks for utterances; None if they are not scored.
     """
     settings = load_settings(ROOT / "params.yaml")
     names = corpora or list(settings.corpora)
@@ -61,15 +61,15 @@ def tables(
     return [str(path) for path in written]
 
 
-def _row(found: Cell) -> dict[str, Any]:
-    scores = found.scores.get("both", {})
-    place = {"corpus": found.corpus, "system": ALL[found.system].title, "seed": found.seed}
-    return place | {task: scores.get(task) for task in TASKS} | {"left out": found.left_out}
+def _row(done: Cell) -> dict[str, Any]:
+    scores = done.scores.get("both", {})
+    place = {"corpus": done.corpus, "system": ALL[done.system].title, "seed": done.seed}
+    return place | {task: scores.get(task) for task in TASKS} | {"left out": done.left_out}
 
 
 if __name__ == "__main__":
     try:
-        # Taken here already, so that a second flow ends with one sentence before Prefect starts its server.
+        # Locked here, too: a second flow ends with one sentence before Prefect starts its server.
         with checkout_lock(ROOT, "flow tables"):
             tables()
     except Dial2vecError as error:

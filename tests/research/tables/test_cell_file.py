@@ -10,7 +10,7 @@ from dial2vec.files import write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cell_file import keep_cells, read_cells, take_cells
-from dial2vec.research.tables.cells import Cell, cell_path, compute_cell, known_cell, made_by
+from dial2vec.research.tables.cells import Cell, Place, cell_path, compute_cell, known_cell, made_by
 from dial2vec.research.tables.grid import compute_tables
 
 POINT = [{"step": 0.0, "map": 50.0}]
@@ -19,7 +19,7 @@ POINT = [{"step": 0.0, "map": 50.0}]
 @pytest.fixture
 def computed(project):
     root, settings = project
-    return root, settings, compute_cell(root, "calls", "tfidf_svd", 1, settings)
+    return root, settings, compute_cell(root, Place("calls", "tfidf_svd", 1), settings)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def quiet(monkeypatch):
 def test_a_cell_of_a_file_counts_where_the_settings_and_the_splits_are_the_same(computed, tmp_path):
     root, settings, cell = computed
     keep_cells(tmp_path / "cells.jsonl", [cell])
-    path = cell_path(root, "calls", "tfidf_svd", 1)
+    path = cell_path(root, Place("calls", "tfidf_svd", 1))
     before = path.read_text()
     path.unlink()
     other = replace(settings, evaluate=replace(settings.evaluate, kmeans_runs=3))
@@ -39,7 +39,7 @@ def test_a_cell_of_a_file_counts_where_the_settings_and_the_splits_are_the_same(
     assert not path.exists()
     assert take_cells(root, tmp_path / "cells.jsonl", settings) == 1
     assert path.read_text() == before
-    assert known_cell(root, "calls", "tfidf_svd", 1, settings).scores == cell.scores
+    assert known_cell(root, Place("calls", "tfidf_svd", 1), settings).scores == cell.scores
     assert take_cells(root, tmp_path / "cells.jsonl", settings) == 0
 
 
@@ -55,10 +55,11 @@ def test_what_today_would_not_give_again_stays_in_the_file(computed, tmp_path, c
 
 def test_tasks_and_course_of_both_are_joined_and_what_is_there_stands(computed, tmp_path):
     root, settings, cell = computed
-    write_json(cell_path(root, "calls", "tfidf_svd", 1), _plain(replace(cell, task_records={"a": [], "b": [{"n": 1}]})))
+    here = replace(cell, task_records={"a": [], "b": [{"n": 1}]})
+    write_json(cell_path(root, cell.place), _plain(here))
     keep_cells(tmp_path / "cells.jsonl", [replace(cell, task_records={"b": [{"n": 2}], "c": []}, course=POINT)])
     assert take_cells(root, tmp_path / "cells.jsonl", settings) == 1
-    known = known_cell(root, "calls", "tfidf_svd", 1, settings)
+    known = known_cell(root, Place("calls", "tfidf_svd", 1), settings)
     assert known.task_records == {"a": [], "b": [{"n": 1}], "c": []}
     assert (known.course, known.run_id) == (POINT, cell.run_id)
 
@@ -68,11 +69,11 @@ def test_a_cell_that_was_left_out_here_is_taken_and_none_is_kept(computed, tmp_p
     keep_cells(tmp_path / "cells.jsonl", [cell])
     mark = made_by(Artifacts(root, "calls"), "tfidf_svd", settings, seed=1)
     absent = Cell("calls", "tfidf_svd", 1, mark, left_out="no network")
-    write_json(cell_path(root, "calls", "tfidf_svd", 1), _plain(absent))
+    write_json(cell_path(root, Place("calls", "tfidf_svd", 1)), _plain(absent))
     keep_cells(tmp_path / "cells.jsonl", [absent, replace(absent, seed=2)])
     assert [one.left_out for one in read_cells(tmp_path / "cells.jsonl").values()] == [""]
     assert take_cells(root, tmp_path / "cells.jsonl", settings) == 1
-    assert not known_cell(root, "calls", "tfidf_svd", 1, settings).left_out
+    assert not known_cell(root, Place("calls", "tfidf_svd", 1), settings).left_out
 
 
 def test_lines_are_sorted_and_a_cell_replaces_the_one_of_its_name(tmp_path):
@@ -107,7 +108,7 @@ def test_a_grid_goes_on_from_the_file_of_another_machine(project, quiet, tmp_pat
     file, said = tmp_path / "cells.jsonl", []
     common = {"systems": ["tfidf_svd"], "output": root / "out", "file": file}
     compute_tables(root, settings, seeds=[1], say=said.append, **common)
-    cell_path(root, "calls", "tfidf_svd", 1).unlink()
+    cell_path(root, Place("calls", "tfidf_svd", 1)).unlink()
     compute_tables(root, settings, seeds=[1, 2], say=said.append, **common)
     assert [line for line in said if "taken" in line] == [f"0 cells taken from {file}", f"1 cells taken from {file}"]
     assert "1 of 2 cells are there, 1 to compute" in said

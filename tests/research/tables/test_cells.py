@@ -13,8 +13,8 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 from dial2vec.research.baselines import BASELINES
 from dial2vec.research.tables import cells as cells_module
-from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell, labelled_test, made_by
-from dial2vec.research.tables.grid import Place, places, run_cells
+from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell, labelled_test, made_by
+from dial2vec.research.tables.grid import places, run_cells
 from dial2vec.research.tables.systems import ALL, SYSTEMS, encoder_views, fitted_baseline
 from research.tables.small import talk
 
@@ -26,7 +26,7 @@ def fake(dialogues):
 
 def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(project, monkeypatch):
     root, settings = project
-    cell = compute_cell(root, "calls", "tfidf_svd", 1, settings)
+    cell = compute_cell(root, Place("calls", "tfidf_svd", 1), settings)
     assert cell.scores["both"]["purity"] == 100.0
     assert cell.intervals["both"]["purity"] == (100.0, 100.0)
     run = open_store(root).get_run(cell.run_id)
@@ -43,15 +43,15 @@ def test_a_cell_is_scored_kept_and_traced_to_its_run_and_not_computed_again(proj
 def test_other_settings_other_splits_and_half_written_cells_are_computed_anew(project, monkeypatch):
     root, settings = project
     monkeypatch.setattr(cells_module, "fitted_baseline", lambda *_: fake)
-    compute_cell(root, "calls", "tfidf_svd", 1, settings)
-    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is not None
-    assert known_cell(root, "calls", "tfidf_svd", 2, settings) is None
+    compute_cell(root, Place("calls", "tfidf_svd", 1), settings)
+    assert known_cell(root, Place("calls", "tfidf_svd", 1), settings) is not None
+    assert known_cell(root, Place("calls", "tfidf_svd", 2), settings) is None
     other = replace(settings, evaluate=replace(settings.evaluate, kmeans_runs=3))
-    assert known_cell(root, "calls", "tfidf_svd", 1, other) is None
+    assert known_cell(root, Place("calls", "tfidf_svd", 1), other) is None
     write_dialogues(Artifacts(root, "calls").split("train"), [talk(0)])
-    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is None
-    cell_path(root, "calls", "tfidf_svd", 1).write_text("{half")
-    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is None
+    assert known_cell(root, Place("calls", "tfidf_svd", 1), settings) is None
+    cell_path(root, Place("calls", "tfidf_svd", 1)).write_text("{half")
+    assert known_cell(root, Place("calls", "tfidf_svd", 1), settings) is None
 
 
 def test_what_is_not_at_hand_is_left_out_with_the_reason_and_tried_again_next_time(project, monkeypatch):
@@ -63,7 +63,7 @@ def test_what_is_not_at_hand_is_left_out_with_the_reason_and_tried_again_next_ti
     monkeypatch.setattr(cells_module, "fitted_baseline", absent)
     [cell] = run_cells(root, settings, [Place("calls", "word_vectors", 0)], say=lambda line: None)
     assert (cell.left_out, cell.scores, cell.run_id) == ("the word vectors are not at hand", {}, "")
-    known = known_cell(root, "calls", "word_vectors", 0, settings)
+    known = known_cell(root, Place("calls", "word_vectors", 0), settings)
     assert known is not None
     assert known.left_out == cell.left_out
     monkeypatch.setattr(cells_module, "fitted_baseline", lambda *_: fake)
@@ -110,10 +110,10 @@ def test_an_encoder_is_scored_by_both_speakers_each_alone_and_all_tokens(project
 
 def test_a_trained_system_runs_the_stages_and_cleans_up(project):
     root, settings = project
-    cell = compute_cell(root, "calls", "default", 3, settings)
+    cell = compute_cell(root, Place("calls", "default", 3), settings)
     assert set(cell.scores) == {"both", "first", "second", "mean"}
     assert cell.chosen
-    assert [path.name for path in cell_path(root, "calls", "default", 3).parent.iterdir()] == ["default-3.json"]
+    assert [path.name for path in cell_path(root, Place("calls", "default", 3)).parent.iterdir()] == ["default-3.json"]
 
 
 def test_a_test_split_without_labels_is_refused(project):

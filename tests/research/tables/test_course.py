@@ -9,7 +9,7 @@ from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 from dial2vec.research.tables import course as course_module
-from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell
+from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell
 from dial2vec.research.tables.course import trained_encoder
 from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
 
@@ -26,7 +26,7 @@ def short(project, monkeypatch):
 
 def test_every_checkpoint_is_scored_the_start_first_and_logged_by_its_step(short):
     root, settings = short
-    cell = compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+    cell = compute_cell(root, Place("calls", "paper", 1, with_course=True), settings)
     assert [point["step"] for point in cell.course] == [0, 1, 2, 3]
     assert {"purity", "map", "uniformity", "adjusted_alignment"} <= cell.course[0].keys()
     assert {cell.by_labels, cell.label_free} <= {0, 1, 2, 3}
@@ -38,25 +38,25 @@ def test_every_checkpoint_is_scored_the_start_first_and_logged_by_its_step(short
 
 def test_a_cell_without_its_course_counts_where_none_is_asked_for(short):
     root, settings = short
-    cell = compute_cell(root, "calls", "paper", 2, settings)
+    cell = compute_cell(root, Place("calls", "paper", 2), settings)
     assert (cell.chosen, cell.by_labels, cell.label_free) == ("checkpoint of step 3", None, None)
-    known = known_cell(root, "calls", "paper", 2, settings)
+    known = known_cell(root, Place("calls", "paper", 2), settings)
     assert known is not None
     assert known.run_id == cell.run_id
-    assert known_cell(root, "calls", "paper", 2, settings, with_course=True) is None
+    assert known_cell(root, Place("calls", "paper", 2, with_course=True), settings) is None
 
 
 def test_a_cell_that_is_there_is_not_lost_where_its_course_cannot_be_had(short, monkeypatch):
     root, settings = short
-    cell = compute_cell(root, "calls", "paper", 1, settings)
+    cell = compute_cell(root, Place("calls", "paper", 1), settings)
 
     def unreachable(*_, **__):
         raise ModelError("no route to the hub")
 
     monkeypatch.setattr("dial2vec.research.tables.cells.trained_encoder", unreachable)
     with pytest.raises(ModelError, match="no route to the hub"):
-        compute_cell(root, "calls", "paper", 1, settings, with_course=True)
-    known = known_cell(root, "calls", "paper", 1, settings)
+        compute_cell(root, Place("calls", "paper", 1, with_course=True), settings)
+    known = known_cell(root, Place("calls", "paper", 1), settings)
     assert known is not None
     assert known.run_id == cell.run_id
 
@@ -73,12 +73,12 @@ def test_a_cell_that_was_killed_goes_on_behind_its_last_stage_and_its_last_point
 
     monkeypatch.setattr(course_module, "score", killed)
     with pytest.raises(KeyboardInterrupt):
-        compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+        compute_cell(root, Place("calls", "paper", 1, with_course=True), settings)
     monkeypatch.setattr("dial2vec.pipeline.train.train_encoder", lambda *_: pytest.fail("trained again"))
     monkeypatch.setattr(course_module, "score", lambda *_, **__: {"map": 7.0})
-    cell = compute_cell(root, "calls", "paper", 1, settings, with_course=True)
+    cell = compute_cell(root, Place("calls", "paper", 1, with_course=True), settings)
     assert [point["map"] for point in cell.course] == [1.0, 2.0, 7.0, 7.0]
-    assert not cell_path(root, "calls", "paper", 1).with_suffix(".work").exists()
+    assert not cell_path(root, Place("calls", "paper", 1)).with_suffix(".work").exists()
 
 
 def test_what_a_killed_run_of_another_mark_left_is_thrown_away(short):

@@ -10,8 +10,8 @@ from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 from dial2vec.research.tables import grid as grid_module
-from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell, work_folder
-from dial2vec.research.tables.grid import Place, all_known, compute_tables, places, run_cells
+from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell, work_folder
+from dial2vec.research.tables.grid import all_known, compute_tables, places, run_cells
 from research.tables.small import talk
 
 
@@ -34,7 +34,7 @@ def test_two_processes_compute_what_one_does(project):
     assert {open_store(root).get_run(cell.run_id).info.status for cell in cells} == {"FINISHED"}
     assert said[0] == "0 of 4 cells are there, 4 to compute"
     assert said[-1].startswith("[4/4] calls, ")
-    cell_path(root, "calls", "lda", 2).unlink()
+    cell_path(root, Place("calls", "lda", 2)).unlink()
     [again] = run_cells(root, settings, [Place("calls", "lda", 2)], say=said.append)
     assert again.scores == next(cell for cell in cells if (cell.system, cell.seed) == ("lda", 2)).scores
 
@@ -42,31 +42,31 @@ def test_two_processes_compute_what_one_does(project):
 def test_a_cell_that_fails_does_not_cost_the_others(project, monkeypatch):
     root, settings = project
 
-    def broken(root, corpus, system, seed, settings, **_):
-        if system == "lda":
+    def broken(root, place, settings):
+        if place.system == "lda":
             raise MemoryError("no room")
-        return compute_cell(root, corpus, system, seed, settings)
+        return compute_cell(root, place, settings)
 
     monkeypatch.setattr(grid_module, "compute_cell", broken)
     said, cells = [], []
     with pytest.raises(Dial2vecError, match=r"1 of 2 cells failed, for the reasons above; the others are kept"):
         cells.extend(run_cells(root, settings, places(["calls"], ["lda", "tfidf_svd"], [1]), say=said.append))
     assert "[1/2] calls, LDA, seed 1: failed: MemoryError: no room" in said
-    assert known_cell(root, "calls", "lda", 1, settings) is None
-    assert known_cell(root, "calls", "tfidf_svd", 1, settings) is not None
+    assert known_cell(root, Place("calls", "lda", 1), settings) is None
+    assert known_cell(root, Place("calls", "tfidf_svd", 1), settings) is not None
 
 
 def test_a_cell_whose_process_was_killed_before_it_cleaned_up_is_cleaned_up_after(project):
     root, settings = project
-    compute_cell(root, "calls", "tfidf_svd", 1, settings)
-    work_folder(root, "calls", "tfidf_svd", 1).mkdir()
+    compute_cell(root, Place("calls", "tfidf_svd", 1), settings)
+    work_folder(root, Place("calls", "tfidf_svd", 1)).mkdir()
     assert len(list(run_cells(root, settings, [Place("calls", "tfidf_svd", 1)], say=print))) == 1
-    assert not work_folder(root, "calls", "tfidf_svd", 1).exists()
+    assert not work_folder(root, Place("calls", "tfidf_svd", 1)).exists()
 
 
 def test_a_corpus_whose_splits_are_gone_is_in_no_table(project):
     root, settings = project
-    compute_cell(root, "calls", "tfidf_svd", 1, settings)
+    compute_cell(root, Place("calls", "tfidf_svd", 1), settings)
     assert len(all_known(root, settings)) == 1
     shutil.rmtree(Artifacts(root, "calls").splits)
     assert all_known(root, settings) == []
@@ -79,7 +79,7 @@ def test_tables_show_what_was_computed_before_as_well(project, monkeypatch):
     for system in ("tfidf_svd", "lda"):
         written = compute_tables(root, settings, systems=[system], seeds=[1], output=root / "out", say=print)
     assert [path.name for path in written] == ["results.csv", "results.md"]
-    (cell_path(root, "calls", "lda", 1).parent / "notes-old.json").write_text("[]")
+    (cell_path(root, Place("calls", "lda", 1)).parent / "notes-old.json").write_text("[]")
     assert [cell.system for cell in all_known(root, settings)] == ["lda", "tfidf_svd"]
     models = {line.split(",")[0] for line in (root / "out" / "results.csv").read_text().splitlines()}
     assert models == {"model", "lda", "tfidf_svd"}

@@ -9,8 +9,8 @@ import pytest
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.research.baselines import BASELINES
 from dial2vec.research.tables import grid as grid_module
-from dial2vec.research.tables.cells import cell_path, compute_cell, known_cell
-from dial2vec.research.tables.grid import Place, compute_tables, places, run_cells
+from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell
+from dial2vec.research.tables.grid import compute_tables, places, run_cells
 from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS
 from dial2vec.research.tables.utterances import TaskData
 from research.tables.test_course import SHORT
@@ -26,16 +26,16 @@ def few_candidates(monkeypatch):
 def test_a_cell_with_tasks_is_known_by_their_data_and_without_them_it_is_computed_anew(project, few_candidates):
     root, settings = project
     data = TaskData(limit=6)
-    cell = compute_cell(root, "calls", "start", 0, settings)
-    assert known_cell(root, "calls", "start", 0, settings, tasks=data) is None
-    cell = compute_cell(root, "calls", "start", 0, settings, tasks=data)
+    cell = compute_cell(root, Place("calls", "start", 0), settings)
+    assert known_cell(root, Place("calls", "start", 0, tasks=data), settings) is None
+    cell = compute_cell(root, Place("calls", "start", 0, tasks=data), settings)
     assert {(record["task"], record["data"]) for record in cell.task_records[data.key()]} == {
         ("response_selection", "calls"),
         ("robustness", "calls"),
     }
-    assert known_cell(root, "calls", "start", 0, settings, tasks=data) is not None
-    assert known_cell(root, "calls", "start", 0, settings) is not None
-    assert known_cell(root, "calls", "start", 0, settings, tasks=replace(data, limit=7)) is None
+    assert known_cell(root, Place("calls", "start", 0, tasks=data), settings) is not None
+    assert known_cell(root, Place("calls", "start", 0), settings) is not None
+    assert known_cell(root, Place("calls", "start", 0, tasks=replace(data, limit=7)), settings) is None
 
 
 def test_other_task_data_neither_loses_records_nor_the_course_and_says_that_it_computes_again(
@@ -46,7 +46,7 @@ def test_other_task_data_neither_loses_records_nor_the_course_and_says_that_it_c
         ALL, "paper", replace(SYSTEMS["paper"], as_the_paper=False, encoder={}, train=SHORT, sample={"negatives": 2})
     )
     first, second, said = TaskData(limit=6), TaskData(limit=5), []
-    before = compute_cell(root, "calls", "paper", 1, settings, with_course=True, tasks=first)
+    before = compute_cell(root, Place("calls", "paper", 1, with_course=True, tasks=first), settings)
     [cell] = run_cells(root, settings, [Place("calls", "paper", 1, tasks=second)], say=said.append)
     assert cell.task_records.keys() == {first.key(), second.key()}
     assert cell.task_records[first.key()] == before.task_records[first.key()]
@@ -56,17 +56,17 @@ def test_other_task_data_neither_loses_records_nor_the_course_and_says_that_it_c
     assert (before.label_free_name != "", before.steps) == (True, 3)
     place = "calls, dial2vec, the paper's recipe, seed 1"
     assert said[0] == f"{place}: there without these tasks and its weights were not kept, so it is computed again"
-    known = known_cell(root, "calls", "paper", 1, settings, with_course=True, tasks=first)
+    known = known_cell(root, Place("calls", "paper", 1, with_course=True, tasks=first), settings)
     assert known is not None
     assert known.run_id == cell.run_id
 
 
 def test_a_cell_of_before_with_a_field_that_there_is_no_more_still_counts(project):
     root, settings = project
-    compute_cell(root, "calls", "start", 0, settings)
-    path = cell_path(root, "calls", "start", 0)
+    compute_cell(root, Place("calls", "start", 0), settings)
+    path = cell_path(root, Place("calls", "start", 0))
     path.write_text(json.dumps(json.loads(path.read_text()) | {"tasks_by": "", "tasks": []}))
-    assert known_cell(root, "calls", "start", 0, settings) is not None
+    assert known_cell(root, Place("calls", "start", 0), settings) is not None
 
 
 def test_lda_has_its_own_number_of_topics_on_the_tasks(project, few_candidates, monkeypatch):
@@ -79,7 +79,7 @@ def test_lda_has_its_own_number_of_topics_on_the_tasks(project, few_candidates, 
         return fit(train, **options)
 
     monkeypatch.setitem(BASELINES, "lda", BASELINES["lda"]._replace(fit=spy))
-    compute_cell(root, "calls", "lda", 1, settings, tasks=TaskData(limit=6))
+    compute_cell(root, Place("calls", "lda", 1, tasks=TaskData(limit=6)), settings)
     assert fitted == [2, None]
 
 
@@ -87,7 +87,7 @@ def test_contexts_and_answers_are_compared_as_the_system_was_trained(project, fe
     root, settings = project
     settings = replace(settings, dialaug=replace(settings.dialaug, max_responses=8, batch_size=4))
     data = TaskData(limit=6)
-    cell = compute_cell(root, "calls", "bi_encoder", 1, settings, tasks=data)
+    cell = compute_cell(root, Place("calls", "bi_encoder", 1, tasks=data), settings)
     assert {record["settings"]["similarity"] for record in cell.task_records[data.key()]} == {"dot"}
     assert [name for name in ALL if ALL[name].similarity == "dot"] == ["bi_encoder", "dialaug"]
 
@@ -122,11 +122,12 @@ def test_a_method_is_scored_where_it_ended_and_says_what_the_choice_without_labe
     assert cell.label_free_name in ("start", "checkpoint of step 3")
     assert cell.steps == 3
     assert cell.tokens > 24 * 2
-    assert known_cell(root, "calls", "dse", 1, settings) is not None
+    assert known_cell(root, Place("calls", "dse", 1), settings) is not None
     other = replace(settings, dse=replace(settings.dse, temperature=0.1))
-    assert known_cell(root, "calls", "dse", 1, other) is None
-    assert known_cell(root, "calls", "dse", 1, replace(settings, dialaug=replace(settings.dialaug, contrast=1.0)))
-    again = compute_cell(root, "calls", "dse", 2, settings)
+    assert known_cell(root, Place("calls", "dse", 1), other) is None
+    other = replace(settings, dialaug=replace(settings.dialaug, contrast=1.0))
+    assert known_cell(root, Place("calls", "dse", 1), other) is not None
+    again = compute_cell(root, Place("calls", "dse", 2), settings)
     assert (again.chosen, again.label_free, again.label_free_name) == ("checkpoint of step 3", None, "")
 
 
@@ -144,7 +145,7 @@ def test_the_data_of_the_tasks_identifies_them(tmp_path):
 
 def test_a_fitted_baseline_is_scored_on_the_tasks_and_every_method_is_a_system(project, few_candidates):
     root, settings = project
-    cell = compute_cell(root, "calls", "tfidf_svd", 1, settings, tasks=TaskData(limit=6))
+    cell = compute_cell(root, Place("calls", "tfidf_svd", 1, tasks=TaskData(limit=6)), settings)
     [records] = cell.task_records.values()
     assert {record["task"] for record in records} == {"response_selection", "robustness"}
     assert {record["settings"]["similarity"] for record in records} == {"cosine"}

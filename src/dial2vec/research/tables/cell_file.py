@@ -1,4 +1,4 @@
-"""Cells in one file: to be kept in git, or brought together from the machines that computed them."""
+"""Cells in one file: for git, or to merge the cells of several machines."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ Name = tuple[str, str, int]
 
 
 def take_cells(root: Path, path: Path, settings: Settings) -> int:
-    """Put the cells of a file to those of the checkout, and return how many were new there or had something to add.
+    """Merge the cells of a file into the checkout, and return how many were new or added something.
 
-    Only what today's settings on today's splits would give again is taken. Where a cell is there already, what the file
-    has beside it, a course or tasks on other data, is added.
+    Only cells of today's settings and splits are taken. A cell that the checkout has already only gains what it lacks:
+    its course, or tasks on other data.
 
-    :param path: JSON Lines; one that is not there has none.
-    :raises ArtifactError: when a line is no cell.
+    :param path: JSON Lines file; a missing file has no cells.
+    :raises ArtifactError: if a line is no cell.
     """
     taken = 0
     for cell in read_cells(path).values():
         if not _is_of_today(root, cell, settings):
             continue
-        known = known_cell(root, cell.corpus, cell.system, cell.seed, settings)
+        known = known_cell(root, cell.place, settings)
         if known is not None and not known.left_out:
             records = cell.task_records | known.task_records
             cell = replace(known, task_records=records, course=known.course or cell.course)
         if cell != known:
-            write_json(cell_path(root, cell.corpus, cell.system, cell.seed), asdict(cell))
+            write_json(cell_path(root, cell.place), asdict(cell))
             taken += 1
     return taken
 
 
 def keep_cells(path: Path, cells: Iterable[Cell]) -> None:
-    """Add cells to a file, a line each, sorted; a cell takes the place of the one of its name.
+    """Add cells to a file, one per line, sorted; a cell replaces the one of the same name.
 
-    What had to be left out is not kept.
+    Cells that were left out are not kept.
 
-    :raises ArtifactError: when a line that is there is no cell.
+    :raises ArtifactError: if an existing line is no cell.
     """
     kept = read_cells(path) | {_name(cell): cell for cell in cells if not cell.left_out}
     with atomic_path(path) as temporary:
@@ -54,20 +54,20 @@ def keep_cells(path: Path, cells: Iterable[Cell]) -> None:
 
 
 def read_cells(path: Path) -> dict[Name, Cell]:
-    """Return the cells of a file by corpus, system and seed; none where there is no file.
+    """Return the cells of a file by corpus, system and seed; none if the file does not exist.
 
-    :raises ArtifactError: when a line is no cell, or the file cannot be read.
+    :raises ArtifactError: if a line is no cell, or the file cannot be read.
     """
     if not path.exists():
         return {}
-    found = {}
+    cells = {}
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             cell = _cell_of_line(line, path, number)
-            found[_name(cell)] = cell
+            cells[_name(cell)] = cell
     except (OSError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path} cannot be read: {error}. Give a file of cells, or one to be written.") from error
-    return found
+        raise ArtifactError(f"{path} cannot be read: {error}. Give a file of cells, or a new one.") from error
+    return cells
 
 
 def _cell_of_line(line: str, path: Path, number: int) -> Cell:

@@ -1,4 +1,4 @@
-"""Cells of the benchmark: one system, one corpus, one seed; computed once, kept with their MLflow run."""
+"""Cells of the tables: one system, one corpus, one seed; computed once, kept with their MLflow run."""
 
 from __future__ import annotations
 
@@ -24,31 +24,55 @@ from dial2vec.research.tables.systems import ALL, COURSE_SEED, System, ViewVecto
 from dial2vec.research.tables.utterances import Records, TaskData, score_utterances
 from dial2vec.research.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
 
-# To be raised when the code behind scores and intervals gives others, so that all cells are computed anew.
+# Raise it when the code of scores or intervals changes their figures: all cells are then computed again.
 SCORES_VERSION = 1
-CHOICES = ("by_labels", "label_free", "label_free_name")
+CHOICE_FIELDS = ("by_labels", "label_free", "label_free_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the grid of cells.
+
+    :param with_course: True if every checkpoint of the training is scored, too.
+    :param tasks: data of the tasks for utterances; None if they are not scored.
+    """
+
+    corpus: str
+    system: str
+    seed: int
+    with_course: bool = False
+    tasks: TaskData | None = None
+
+    def __str__(self) -> str:
+        seed = f", seed {self.seed}" if ALL[self.system].seeded else ""
+        return f"{self.corpus}, {ALL[self.system].title}{seed}"
+
+    def plain(self) -> Place:
+        """Return the same place without course and tasks."""
+        return Place(self.corpus, self.system, self.seed)
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What was found of one system on the test split of one corpus, with one seed.
+    """Results of one system on the test split of one corpus, with one seed.
 
-    :param made_by: identifies settings and splits; a cell that was made by others does not count.
-    :param scores: view -> figures, as `evaluation.scores.score` gives them. Baselines have the view "both" only.
+    :param made_by: hash of settings and splits; a cell of another hash does not count.
+    :param scores: view -> figures, as `evaluation.scores.score` returns them. Baselines have the view "both" only.
     :param intervals: view -> task -> 95 % interval over dialogues.
-    :param chosen: the candidate that was chosen; empty where nothing was trained.
+    :param chosen: name of the chosen candidate; "" if nothing was trained.
     :param by_labels: step that the labels of dev would choose; None without labels or training.
-    :param label_free: step that the criteria without labels choose; None where they were not asked.
-    :param course: the test split at every checkpoint, the start first ("step" and figures); empty where not asked for.
-    :param label_free_name: the name of that candidate; empty where they were not asked.
-    :param steps: of its training; 0 where nothing was trained.
-    :param tokens: that it was trained on, padding left out; what was encoded besides, to fit maps or to make variants,
-        is not counted.
-    :param task_records: results of the tasks for utterances by the key of their data; empty where they were not asked
-        for.
-    :param seconds: to train, encode and score, in the process that ended it.
-    :param run_id: its run in MLflow.
-    :param left_out: why it could not be had, as a sentence, and then nothing else is filled; empty where it was.
+    :param label_free: step that the criteria without labels choose; None if they were not asked.
+    :param label_free_name: name of that candidate; "" if the criteria were not asked.
+    :param steps: number of training steps; 0 if nothing was trained.
+    :param course: figures of the test split at every checkpoint, the start first, each with its "step"; empty if not
+        asked for.
+    :param tokens: number of tokens trained on, without padding. Tokens that were only encoded, to fit maps or to make
+        variants, are not counted.
+    :param task_records: results of the tasks for utterances by the key of their data; empty if not asked for.
+    :param seconds: time to train, encode and score, in the process that finished the cell.
+    :param run_id: id of its MLflow run.
+    :param left_out: reason why the cell could not be computed, as a sentence; all other results are then empty. "" if
+        it was computed.
     """
 
     corpus: str
@@ -69,104 +93,90 @@ class Cell:
     run_id: str = ""
     left_out: str = ""
 
+    @property
+    def place(self) -> Place:
+        """Its place in the grid."""
+        return Place(self.corpus, self.system, self.seed)
+
 
 def cells_folder(root: Path, corpus: str) -> Path:
-    """Where the cells of a corpus are kept."""
+    """Return the folder of a corpus's cells."""
     return root / "artifacts" / "benchmark" / corpus
 
 
-def cell_path(root: Path, corpus: str, system: str, seed: int) -> Path:
-    """Where a cell is kept."""
-    return cells_folder(root, corpus) / f"{system}-{seed}.json"
+def cell_path(root: Path, place: Place) -> Path:
+    """Return the file of a cell."""
+    return cells_folder(root, place.corpus) / f"{place.system}-{place.seed}.json"
 
 
-def work_folder(root: Path, corpus: str, system: str, seed: int) -> Path:
-    """Where a cell is trained; of no use any more when it is kept."""
-    return cell_path(root, corpus, system, seed).with_suffix(".work")
+def work_folder(root: Path, place: Place) -> Path:
+    """Return the folder in which a cell is trained; it is not needed once the cell is kept."""
+    return cell_path(root, place).with_suffix(".work")
 
 
 def cell_of(record: dict[str, Any]) -> Cell:
-    """Return a cell from its JSON; what cells no longer have is left aside, their figures stand.
+    """Return a cell from its JSON; fields that cells no longer have are ignored.
 
-    :raises TypeError: when it lacks something, or is none.
-    :raises AttributeError: when it is no object.
+    :raises TypeError: if a field is missing.
+    :raises AttributeError: if the JSON is no object.
     """
     names = {one.name for one in fields(Cell)}
     return Cell(**{name: value for name, value in record.items() if name in names})
 
 
-def known_cell(
-    root: Path,
-    corpus: str,
-    system: str,
-    seed: int,
-    settings: Settings,
-    *,
-    with_course: bool = False,
-    tasks: TaskData | None = None,
-) -> Cell | None:
-    """Return a cell that was computed, or left out, by today's settings on today's splits, else None.
+def known_cell(root: Path, place: Place, settings: Settings) -> Cell | None:
+    """Return a kept cell that today's settings and splits made, else None.
 
-    :param with_course: one whose course was not scored does not count.
-    :param tasks: one without their results on this data does not count.
+    A cell that was left out counts, too. A cell without the course or the tasks of `place` does not count.
     """
-    path, artifacts = cell_path(root, corpus, system, seed), Artifacts(root, corpus)
+    path, artifacts, tasks = cell_path(root, place), Artifacts(root, place.corpus), place.tasks
     if not path.is_file() or not artifacts.split("test").is_file():
         return None
     try:
-        found = cell_of(read_json(path))
+        cell = cell_of(read_json(path))
     except (ArtifactError, TypeError, AttributeError):
         return None
-    if (with_course and not found.course) or (tasks and not found.left_out and tasks.key() not in found.task_records):
+    if place.with_course and not cell.course:
         return None
-    return found if found.made_by == made_by(artifacts, system, settings, seed=seed) else None
+    if tasks and not cell.left_out and tasks.key() not in cell.task_records:
+        return None
+    return cell if cell.made_by == made_by(artifacts, place.system, settings, seed=place.seed) else None
 
 
-def compute_cell(
-    root: Path,
-    corpus: str,
-    system: str,
-    seed: int,
-    settings: Settings,
-    *,
-    with_course: bool = False,
-    tasks: TaskData | None = None,
-) -> Cell:
-    """Compute a cell and keep it, with a run in MLflow. A course and results of tasks that it had already stay.
+def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
+    """Compute a cell and keep it, with an MLflow run. The course and the task results that it had before stay.
 
-    Killed on its way, it goes on from the last whole checkpoint of its training. What is not at hand, such as the word
-    vectors of a baseline, makes a cell that says so, and has to be tried again.
+    A killed computation continues from the last whole checkpoint of its training. If something is missing, such as the
+    word vectors of a baseline, the cell says so and is tried again next time.
 
-    :param with_course: score every checkpoint as well.
-    :param tasks: score the tasks for utterances on it as well.
-    :raises CorpusError: when the test split has too few labels to score.
-    :raises ModelError: when something is not at hand for a cell that is there already, and lacks its course or
-        tasks only.
+    :raises CorpusError: if the test split has too few labels to score.
+    :raises ModelError: if something is missing for a kept cell that lacks only its course or tasks.
     """
     began = time.perf_counter()
-    artifacts, row = Artifacts(root, corpus), ALL[system]
-    ours = row.settings(settings, seed=seed)
-    cell = Cell(corpus, system, seed, made_by(artifacts, system, settings, seed=seed))
-    judged, work = labelled_test(artifacts), work_folder(root, corpus, system, seed)
-    known = known_cell(root, corpus, system, seed, settings)
+    artifacts, row, tasks = Artifacts(root, place.corpus), ALL[place.system], place.tasks
+    ours = row.settings(settings, seed=place.seed)
+    mark = made_by(artifacts, place.system, settings, seed=place.seed)
+    cell = Cell(place.corpus, place.system, place.seed, mark)
+    judged, work = labelled_test(artifacts), work_folder(root, place)
+    known = known_cell(root, place.plain(), settings)
     before = known if known is not None and not known.left_out else cell
     try:
-        choices = with_course or (row.choices and seed == COURSE_SEED)
-        found = _fitted(row, artifacts, ours, work, judged, mark=cell.made_by, choices=choices, tasks=tasks is not None)
-        records = _with_records(before.task_records, found, artifacts, tasks, seed=settings.seed)
+        choices = place.with_course or (row.choices and place.seed == COURSE_SEED)
+        fitted = _fitted(row, artifacts, ours, work, judged, mark=mark, choices=choices, tasks=tasks is not None)
+        records = _with_records(before.task_records, fitted, artifacts, tasks, seed=settings.seed)
     except ModelError as error:
         if before is not cell:
             raise
         return _kept(root, replace(cell, left_out=str(error)))
-    scores, ranges = _scored(found.views, judged, settings, topics=row.topics)
+    scores, ranges = _scored(fitted.views, judged, settings, topics=row.topics)
     cell = replace(
         cell,
         scores=scores,
         intervals=ranges,
-        course=course(artifacts, ours, work, judged, seed=settings.seed) if with_course else before.course,
+        course=course(artifacts, ours, work, judged, seed=settings.seed) if place.with_course else before.course,
         task_records=records,
         seconds=round(time.perf_counter() - began, 1),
-        **_of_training(found.training, before),
+        **_of_training(fitted.training, before),
     )
     cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
     shutil.rmtree(work, ignore_errors=True)
@@ -174,30 +184,27 @@ def compute_cell(
 
 
 def _of_training(training: Training, before: Cell) -> dict[str, Any]:
-    """Return what a cell says of its training; choices that were asked for before and not this time stand."""
-    stands = CHOICES if training.label_free is None else ()
-    return asdict(training) | {name: getattr(before, name) for name in stands}
+    """Return the fields of a training; if the choices were not asked for this time, the earlier ones stay."""
+    kept = CHOICE_FIELDS if training.label_free is None else ()
+    return asdict(training) | {name: getattr(before, name) for name in kept}
 
 
 def _kept(root: Path, cell: Cell) -> Cell:
-    write_json(cell_path(root, cell.corpus, cell.system, cell.seed), asdict(cell))
+    write_json(cell_path(root, cell.place), asdict(cell))
     return cell
 
 
 def _scored(
     views: ViewVectors, judged: list[Dialogue], settings: Settings, *, topics: bool
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Interval]]]:
-    """Score every view; the seed of k-means and bootstrap is that of `settings` in all cells.
-
-    Their noise is not the system's.
-    """
+    """Score every view, with the seed of `settings` for k-means and bootstrap: their noise is not the system's."""
     labels = [str(dialogue.label) for dialogue in judged]
     scores, ranges = {}, {}
     for name, vectors in views.items():
         clusters = vectors.argmax(axis=1) if topics else None
-        found = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
-        scores[name] = figures(found, vectors, labels)
-        ranges[name] = intervals(contributions(found, labels), seed=settings.seed)
+        judgement = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
+        scores[name] = figures(judgement, vectors, labels)
+        ranges[name] = intervals(contributions(judgement, labels), seed=settings.seed)
     return scores, ranges
 
 
@@ -226,8 +233,8 @@ class _Fitted:
     """A system that was fitted or trained.
 
     :param views: vectors of the judged dialogues.
-    :param reader: how it reads what the tasks give it; None where they were not asked for.
-    :param precision: in which it computes.
+    :param reader: reader of utterances and contexts; None if the tasks were not asked for.
+    :param precision: context in which the reader computes.
     """
 
     views: ViewVectors
@@ -249,7 +256,7 @@ def _fitted(
 ) -> _Fitted:
     if row.baseline:
         views = {"both": fitted_baseline(row, artifacts, judged, settings)(judged)}
-        # Encode anew: LDA has as many topics as labels above, and encoders read whole dialogues.
+        # Fitted again: above, LDA has as many topics as labels, and encoders read whole dialogues.
         fitted = fitted_baseline(row, artifacts, judged, settings, on_tasks=True) if tasks else None
         return _Fitted(views, reader_of_baseline(fitted, similarity=row.similarity) if fitted else None)
     from dial2vec.encoder import DialogueEncoder
@@ -266,7 +273,7 @@ def _fitted(
 def _with_records(
     before: Records, system: _Fitted, artifacts: Artifacts, tasks: TaskData | None, *, seed: int
 ) -> Records:
-    """Return the records that were there, and those of the tasks that are asked for."""
+    """Return the earlier records with those of the requested tasks."""
     if tasks is None or system.reader is None or tasks.key() in before:
         return before
     with system.precision:
@@ -276,23 +283,23 @@ def _with_records(
 def labelled_test(artifacts: Artifacts) -> list[Dialogue]:
     """Return the dialogues of the test split that have exactly one label.
 
-    :raises CorpusError: when they cannot be scored.
+    :raises CorpusError: if there are fewer than 2 labels, or no label occurs twice.
     """
-    found = [dialogue for dialogue in read_dialogues(artifacts.split("test")) if dialogue.label is not None]
-    different = len({dialogue.label for dialogue in found})
-    if not 2 <= different < len(found):
+    judged = [dialogue for dialogue in read_dialogues(artifacts.split("test")) if dialogue.label is not None]
+    different = len({dialogue.label for dialogue in judged})
+    if not 2 <= different < len(judged):
         raise CorpusError(
-            f"{artifacts.corpus}: the test split has {len(found)} dialogues with one label, {different} different ones;"
-            " expected at least two, one of them twice. The benchmark needs labels: take it out of `corpora`."
+            f"{artifacts.corpus}: the test split has {len(judged)} dialogues with one label, {different} different "
+            "ones; expected at least two, one of them twice. The tables need labels: take it out of `corpora`."
         )
-    return found
+    return judged
 
 
 def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int) -> str:
-    """Identify what a cell's figures depend on: settings and seeds, versions of the code, and what is in the splits.
+    """Return a hash of everything a cell depends on: settings, seeds, versions of the code and contents of the splits.
 
-    :param settings: those of the project, not yet those of the cell.
-    :param seed: of the cell.
+    :param settings: settings of the project, not of the cell.
+    :param seed: seed of the cell.
     """
     row = ALL[system]
     ours = row.settings(settings, seed=seed)
@@ -310,6 +317,6 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
 
 @functools.lru_cache
 def _file_digest(path: Path, changed: int, size: int) -> bytes:
-    """Return the SHA-256 of a file that was last changed at that time; all cells of a corpus ask for the same three."""
+    """Return the SHA-256 of a file; cached, since all cells of a corpus ask for the same three."""
     with path.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").digest()

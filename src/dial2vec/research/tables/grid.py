@@ -1,4 +1,4 @@
-"""All cells of a benchmark, in order: those that are there are kept, and a killed run goes on."""
+"""All cells of the tables, in order: kept cells are not computed again, and a killed run continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -20,7 +19,15 @@ from dial2vec.files import checkout_lock, ending_with, write_errors
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc import dvc, ensure_data, targets
 from dial2vec.research.tables.cell_file import keep_cells, take_cells
-from dial2vec.research.tables.cells import Cell, cells_folder, compute_cell, known_cell, labelled_test, work_folder
+from dial2vec.research.tables.cells import (
+    Cell,
+    Place,
+    cells_folder,
+    compute_cell,
+    known_cell,
+    labelled_test,
+    work_folder,
+)
 from dial2vec.research.tables.drawing import write_drawings
 from dial2vec.research.tables.method_tables import write_method_tables
 from dial2vec.research.tables.paper_tables import write_paper_tables
@@ -30,25 +37,6 @@ from dial2vec.research.tables.utterances import TaskData
 log = logging.getLogger(__name__)
 
 THREADS = "OMP_NUM_THREADS"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a cell is in the grid.
-
-    :param with_course: whether every checkpoint of its training is scored, too.
-    :param tasks: data of the tasks for utterances, where they are scored, too.
-    """
-
-    corpus: str
-    system: str
-    seed: int
-    with_course: bool = False
-    tasks: TaskData | None = None
-
-    def __str__(self) -> str:
-        seed = f", seed {self.seed}" if ALL[self.system].seeded else ""
-        return f"{self.corpus}, {ALL[self.system].title}{seed}"
 
 
 def compute_tables(
@@ -64,19 +52,18 @@ def compute_tables(
     file: Path | None = None,
     say: Callable[[str], None],
 ) -> list[Path]:
-    """Compute what is missing of the grid, and return the tables and plots that were written.
+    """Compute the missing cells of the grid, write tables and pictures, and return their paths.
 
     They show every cell that was ever computed with today's settings on today's splits.
 
-    :param corpora: those of `settings` where none is named.
-    :param systems: of `ALL`; where none is named all of `SYSTEMS`, or with tasks all of `METHOD_ROWS`.
-    :param tasks: score the tasks for utterances on this data, too.
-    :param jobs: cells computed at the same time, each with its share of the processors.
+    :param corpora: names of corpora; empty means all of `settings`.
+    :param systems: keys of `ALL`; empty means all of `SYSTEMS`, or with tasks all of `METHOD_ROWS`.
+    :param tasks: data of the tasks for utterances; None if they are not scored.
+    :param jobs: number of cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
-    :param file: of cells; those in it count as computed, and every cell of the grid is added to it.
-    :param say: shows lines to the user.
-    :raises Dial2vecError: for a corpus or a system that is not known, where a corpus cannot be scored, and at the end,
-        when cells failed.
+    :param file: file of cells; its cells count as computed, and every cell of the grid is added to it.
+    :param say: function that shows a line to the user.
+    :raises Dial2vecError: if a corpus or a system is unknown, a corpus cannot be scored or, at the end, cells failed.
     """
     names = list(dict.fromkeys(corpora or settings.corpora))
     grid = places(names, systems or list(METHOD_ROWS if tasks else SYSTEMS), seeds, tasks=tasks)
@@ -86,7 +73,7 @@ def compute_tables(
             output.mkdir(parents=True, exist_ok=True)
         if file is not None:
             say(f"{take_cells(root, file, settings)} cells taken from {file}")
-            # What cannot be written is found before anything is computed.
+            # Fails before the first cell if the file cannot be written.
             keep_cells(file, [])
         for cell in run_cells(root, settings, grid, jobs=jobs, say=say):
             if file is not None:
@@ -98,12 +85,12 @@ def compute_tables(
 
 
 def bring_splits(root: Path, settings: Settings, corpora: Sequence[str], *, tasks: TaskData | None = None) -> None:
-    """Run the stages that cut the corpora into splits, where they have not been run, and look at what they give.
+    """Make sure that all corpora are split and can be scored.
 
-    :param tasks: data of the tasks for utterances, where they are to be scored, too.
-    :raises SettingsError: for a corpus that `settings` does not name.
-    :raises CorpusError: where the test split of one, or the data of the tasks, cannot be scored.
-    :raises Dial2vecError: where a library of the tasks is not installed.
+    :param tasks: data of the tasks for utterances; None if they are not scored.
+    :raises SettingsError: if `settings` does not name a corpus.
+    :raises CorpusError: if a test split, or the data of the tasks, cannot be scored.
+    :raises Dial2vecError: if a library of the tasks is not installed.
     """
     unknown = [name for name in corpora if name not in settings.corpora]
     if unknown:
@@ -119,9 +106,9 @@ def bring_splits(root: Path, settings: Settings, corpora: Sequence[str], *, task
 
 
 def write_all(root: Path, settings: Settings, output: Path, *, tasks: TaskData | None = None) -> list[Path]:
-    """Write tables, pictures and the page of every cell that is known, and return where they are.
+    """Write tables, pictures and the page of curves of all known cells, and return their paths.
 
-    :param tasks: only their results stand in the tables of methods; None is as `write_method_tables` says.
+    :param tasks: data whose results the tables of methods show; None means the data that most cells share.
     """
     cells, key = all_known(root, settings), tasks.key() if tasks else None
     tables = write_paper_tables(cells, output) + write_method_tables(cells, output, key=key)
@@ -131,16 +118,15 @@ def write_all(root: Path, settings: Settings, output: Path, *, tasks: TaskData |
 def places(
     corpora: Sequence[str], systems: Sequence[str], seeds: Sequence[int], *, tasks: TaskData | None = None
 ) -> list[Place]:
-    """Return the cells to compute, each once, seed by seed, so that a whole table stands after the first.
+    """Return the places of the grid, each once, seed by seed: the table of the first seed is whole early.
 
-    :param tasks: data of the tasks for utterances, where they are scored, too.
-
-    :raises SettingsError: for a system that is none.
+    :param tasks: data of the tasks for utterances; None if they are not scored.
+    :raises SettingsError: if a system is unknown.
     """
     for name in systems:
         if name not in ALL:
             raise SettingsError(f"there is no system {name!r}.{did_you_mean(name, ALL)} Valid: {', '.join(ALL)}.")
-    found = [
+    grid = [
         Place(
             corpus,
             system,
@@ -152,52 +138,49 @@ def places(
         for corpus in corpora
         for system in systems
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(grid))
 
 
 def all_known(root: Path, settings: Settings) -> list[Cell]:
-    """Return every cell of the corpora of `settings` that today's settings would give again."""
-    found = []
+    """Return every kept cell of the corpora of `settings` that today's settings and splits made."""
+    cells = []
     for corpus in settings.corpora:
         for path in sorted(cells_folder(root, corpus).glob("*-*.json")):
             system, _, seed = path.stem.rpartition("-")
             if system in ALL and seed.isdigit():
-                cell = known_cell(root, corpus, system, int(seed), settings)
-                found += [cell] if cell else []
-    return found
+                cell = known_cell(root, Place(corpus, system, int(seed)), settings)
+                cells += [cell] if cell else []
+    return cells
 
 
 def run_cells(
     root: Path, settings: Settings, grid: Sequence[Place], *, jobs: int = 1, say: Callable[[str], None]
 ) -> Iterator[Cell]:
-    """Yield every cell of the grid, computing those that are not there.
+    """Yield every cell of the grid, and compute the missing ones; a failed cell does not affect the others.
 
-    A cell that fails does not keep the others from being computed.
-
-    :raises Dial2vecError: at the end, when cells failed.
+    :raises Dial2vecError: at the end, if cells failed.
     """
     missing, failed = [], 0
     for place in grid:
-        where = (root, place.corpus, place.system, place.seed, settings)
-        cell = known_cell(*where, with_course=place.with_course, tasks=place.tasks)
+        cell = known_cell(root, place, settings)
         if cell is None or cell.left_out:
             missing.append(place)
-            if cell is None and (known := known_cell(*where)) is not None and not known.left_out:
+            if cell is None and (known := known_cell(root, place.plain(), settings)) is not None and not known.left_out:
                 say(f"{place}: {_lacking(place, known)}, so it is computed again")
         else:
-            # A process that was killed between the two leaves both.
-            shutil.rmtree(work_folder(root, place.corpus, place.system, place.seed), ignore_errors=True)
+            # A process that was killed after it kept the cell leaves its work folder, too.
+            shutil.rmtree(work_folder(root, place), ignore_errors=True)
             say(f"there already: {place}: {_in_words(cell)}")
             yield cell
     say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
-    for number, (place, found) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
+    for number, (place, result) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
         head = f"[{number}/{len(missing)}] {place}"
-        if isinstance(found, Cell):
-            say(f"{head}: {_in_words(found)}")
-            yield found
+        if isinstance(result, Cell):
+            say(f"{head}: {_in_words(result)}")
+            yield result
         else:
             failed += 1
-            say(f"{head}: failed: {found}")
+            say(f"{head}: failed: {result}")
     if failed:
         raise Dial2vecError(
             f"{failed} of {len(missing)} cells failed, for the reasons above; the others are kept. "
@@ -208,7 +191,7 @@ def run_cells(
 def _computed(
     root: Path, settings: Settings, missing: Sequence[Place], jobs: int, say: Callable[[str], None]
 ) -> Iterator[tuple[Place, Cell | str]]:
-    """Compute cells, and yield each, or the reason why it failed."""
+    """Compute cells, and yield each, or the reason of its failure."""
     if jobs == 1:
         for place in missing:
             say(f"{place} ...")
@@ -216,7 +199,7 @@ def _computed(
         return
     with (
         _threads(jobs),
-        # Spawned, since a forked process would share the threads' locks of the libraries that are loaded here.
+        # Spawned: a forked process would inherit locks that threads of loaded libraries hold.
         ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)) as pool,
     ):
         try:
@@ -239,19 +222,18 @@ def _begin(parent: int) -> None:
 
 def _compute(root: Path, settings: Settings, place: Place) -> Cell | str:
     try:
-        where = (root, place.corpus, place.system, place.seed, settings)
-        return compute_cell(*where, with_course=place.with_course, tasks=place.tasks)
+        return compute_cell(root, place, settings)
     except Dial2vecError as error:
         return str(error)
     except Exception as error:
-        # Hours of other cells shall not be lost to whatever a library raises in one.
+        # An error of a library in one cell must not cost the hours of the others.
         log.info("%s", place, exc_info=True)
         return f"{type(error).__name__}: {error}"
 
 
 @contextmanager
 def _threads(jobs: int) -> Iterator[None]:
-    """Let each of so many processes that begin meanwhile use its share of the processors, or what is set already."""
+    """Give each of `jobs` processes that start meanwhile its share of the processors, unless `THREADS` is set."""
     before = os.environ.get(THREADS)
     os.environ[THREADS] = before or str(max(1, len(os.sched_getaffinity(0)) // jobs))
     try:
@@ -264,7 +246,7 @@ def _threads(jobs: int) -> Iterator[None]:
 
 
 def _lacking(place: Place, known: Cell) -> str:
-    """Say why a cell that is there does not serve."""
+    """Return why a kept cell is computed again."""
     lacks = ["its course"] if place.with_course and not known.course else []
     lacks += ["these tasks"] if place.tasks and place.tasks.key() not in known.task_records else []
     gone = " and its weights were not kept" if ALL[place.system].train is not None else ""
@@ -274,8 +256,8 @@ def _lacking(place: Place, known: Cell) -> str:
 def _in_words(cell: Cell) -> str:
     if cell.left_out:
         return f"left out: {cell.left_out}"
-    found = cell.scores["both"]
+    scores = cell.scores["both"]
     return (
-        f"purity {found['purity']:.2f}, Spearman {found['spearman']:.2f}, MAP {found['map']:.2f} "
+        f"purity {scores['purity']:.2f}, Spearman {scores['spearman']:.2f}, MAP {scores['map']:.2f} "
         f"({cell.seconds:.0f} s, run {cell.run_id[:8]})"
     )
