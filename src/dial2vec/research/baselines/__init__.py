@@ -1,15 +1,14 @@
-"""The baselines that stand beside dial2vec in the table: trained on the text of the train split, never on a label.
+"""The baselines of the tables: trained on the text of the train split, never on a label.
 
 >>> from dial2vec.research.baselines import BASELINES
 >>> encode = BASELINES["tfidf_svd"].fit(train, seed=42)  # doctest: +SKIP
 >>> vectors = encode(judged)  # doctest: +SKIP
 
-Each `fit(train, *, seed, ...)` takes a sequence of dialogues and returns what encodes dialogues: a function of n of
-them that returns float32 [n, d], as often as it is called. A row depends on the train split, the seed and its own
-dialogue, never on the others that are encoded: dev and test can be given together. What is set beyond these two has a
-default, and is described in the baseline's module with its reference, its cost and how it differs from the paper's
-row, as far as that is known (Liu et al. 2022). A cost is the processor time of 2,000 training and 500 judged dialogues
-of some 150 words, on one core without a GPU.
+Each `fit(train, *, seed, ...)` takes a sequence of dialogues and returns a function that encodes n dialogues as float32
+[n, d]. A vector depends on the train split, the seed and its own dialogue, never on the other dialogues: dev and test
+can be encoded together. The module of a baseline describes its further options, its reference, its cost and, as far as
+known, how it differs from the row of Liu et al. 2022. A cost is the processor time of 2,000 training and 500 judged
+dialogues of about 150 words, on one core without a GPU.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from dial2vec.research.baselines.encode import Encode
 
 
 class Baseline(NamedTuple):
-    """One row of the table.
+    """One row of the tables.
 
-    :param fit: `fit(train, *, seed, ...)`, which returns what encodes dialogues.
-    :param encodes: whether it begins with an encoder, and takes its name or folder as `start`.
-    :param on_tasks: options of `fit` where utterances and contexts are to be encoded instead of dialogues.
+    :param fit: `fit(train, *, seed, ...)`, which returns a function that encodes dialogues.
+    :param encodes: True if the baseline starts from an encoder, and takes its name or folder as `start`.
+    :param on_tasks: options of `fit` for encoding utterances and contexts instead of dialogues.
     """
 
     fit: Callable[..., Encode]
@@ -49,9 +48,9 @@ BASELINES: dict[str, Baseline] = {
 
 
 def check_baseline(name: str) -> None:
-    """Complain about a baseline that there is not.
+    """Raise if the name of a baseline is unknown.
 
-    :raises Dial2vecError: naming it.
+    :raises Dial2vecError: if it is.
     """
     if name not in BASELINES:
         raise Dial2vecError(
@@ -71,13 +70,13 @@ def fit_baseline(
 ) -> Encode:
     """Fit a baseline by name, with its own defaults.
 
-    :param train: read only when there is a baseline of that name.
-    :param start: the encoder of those that begin with one.
-    :param topics: of LDA, which alone may be given them; None takes its default.
-    :param on_tasks: whether it is to encode utterances and contexts, as the tasks give them, instead of dialogues.
-    :param title: what an error calls it; empty takes the name.
-    :raises Dial2vecError: for an unknown name.
-    :raises ModelError: when its library or its model is not at hand.
+    :param train: training dialogues; not read if the name is unknown.
+    :param start: encoder of the baselines that start from one.
+    :param topics: number of topics, for LDA only; None means its default.
+    :param on_tasks: True to encode utterances and contexts, as the tasks give them, instead of dialogues.
+    :param title: name in errors; "" means `name`.
+    :raises Dial2vecError: if the name is unknown.
+    :raises ModelError: if its library or its model is missing.
     """
     check_baseline(name)
     baseline = BASELINES[name]

@@ -1,7 +1,7 @@
 """Doc2Vec (Le & Mikolov 2014), a vector per dialogue that predicts its words.
 
-The paper's settings are not known. These are gensim's with the advice of Lau & Baldwin (2016): the variant DBOW with
-word vectors trained beside it, which takes most of the cost: 49 s.
+The paper's settings are unknown. These are gensim's with the advice of Lau & Baldwin (2016): the variant DBOW together
+with word vectors, which take most of the cost: 49 s.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: int = 20) -> Encode:
-    """Train on the train split, and return what infers the vector of each dialogue, float32 [n, dimensions].
+    """Train on the train split, and return a function that infers vectors of dialogues, float32 [n, dimensions].
 
-    :param passes: over the train split, and over each dialogue that is inferred.
-    :raises CorpusError: when the training dialogues share no word.
+    :param passes: number of passes over the train split, and over each inferred dialogue.
+    :raises CorpusError: if the training dialogues share no word.
     """
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
@@ -35,7 +35,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: 
         epochs=passes,
         min_count=1,
         seed=seed,
-        # Several would change the vectors in whatever order they come.
+        # Several workers would make the vectors depend on their timing.
         workers=1,
     )
 
@@ -46,10 +46,10 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, passes: 
 
 
 def _infer(model: Any, words: list[str], *, seed: int) -> NDArray[np.float32]:
-    """Fit a vector to the words while the model stays as it is; words that it does not know are left out.
+    """Fit a vector to the words with a frozen model; unknown words are left out.
 
-    `Doc2Vec.infer_vector` starts from Python's hash of the text, another number in every process, and goes on in the
-    model's own stream of draws. Here each dialogue begins anew from the seed: nothing depends on what came before.
+    `Doc2Vec.infer_vector` starts from Python's hash of the text, which differs between processes, and draws from the
+    model's own stream. Here every dialogue starts from the seed, so that earlier ones have no influence.
     """
     from gensim.models.doc2vec import train_document_dbow
 

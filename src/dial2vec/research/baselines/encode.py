@@ -1,4 +1,4 @@
-"""What the fit of a baseline gives."""
+"""The type that the fit of a baseline returns."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
 
-# Dialogues to vectors [n, d], a row per dialogue, as often as it is called; nothing is learnt from them.
+# Dialogues -> vectors [n, d], a row per dialogue; nothing is learnt from these dialogues.
 Encode = Callable[[Sequence[Dialogue]], NDArray[np.float32]]

@@ -1,7 +1,7 @@
-"""The starting encoder as it comes: the mean of all token vectors of a dialogue.
+"""The starting encoder, unchanged: the mean of all token vectors of a dialogue.
 
-It is what the paper's rows BERT, RoBERTa, T5, TOD-BERT, Blender and PLATO are to their trained encoder: the row to
-beat. How the paper pools them is not known. Cost: 36 s, of the judged dialogues alone.
+It corresponds to the paper's rows BERT, RoBERTa, T5, TOD-BERT, Blender and PLATO: the row that training has to beat.
+How the paper pools them is unknown. Cost: 36 s, for the judged dialogues alone.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ log = logging.getLogger(__name__)
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, start: str = "all-MiniLM-L6-v2", contexts: bool = False) -> Encode:
-    """Return what takes the mean over the tokens of each whole dialogue, cut at the encoder's limit, float32 [n, d].
+    """Return a function that averages the tokens of each dialogue, cut at the encoder's limit, float32 [n, d].
 
-    :param train: not used: nothing is trained.
-    :param seed: not used: nothing is drawn.
-    :param start: the encoder, as `DialogueEncoder.from_pretrained` takes it.
-    :param contexts: read dialogues as the start reads the contexts of answers: a separator behind every turn, and of a
-        long one the last turns that fit.
+    :param train: training dialogues, unused.
+    :param seed: random seed, unused.
+    :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
+    :param contexts: True to read dialogues like contexts of answers: a separator after every turn, and only the last
+        turns that fit.
     """
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.encoder.vector_cache import BATCH
@@ -48,5 +48,5 @@ def _as_contexts(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[
     texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues]
     cut = sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(texts))
     if cut:
-        log.warning("%d of %d contexts were read without their first turns: they do not fit", cut, len(texts))
+        log.warning("%d of %d contexts do not fit, and were read without their first turns", cut, len(texts))
     return encoder.encode_contexts(texts, batch_size=batch_size)

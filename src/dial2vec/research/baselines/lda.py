@@ -1,7 +1,7 @@
 """LDA (Blei, Ng & Jordan 2003): a dialogue is a mixture of topics, fitted by variational Bayes.
 
-The paper reports purity only, so in its table the clusters are the topics themselves, as many as there are labels:
-the largest share of a row. Its other settings are not known. Cost: 13 s with 23 topics.
+The paper reports purity only. So the tables use as many topics as there are labels, and the cluster of a dialogue is
+its largest topic. The paper's other settings are unknown. Cost: 13 s with 23 topics.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, topics: int = 50, passes: int = 20, common: float = 0.5) -> Encode:
-    """Fit the topics, and return what gives their shares in each dialogue, float32 [n, topics], rows that sum to 1.
+    """Fit topics, and return a function that computes their shares per dialogue, float32 [n, topics], rows sum to 1.
 
-    :param topics: how many. The benchmark gives the number of labels; where vectors are compared instead of clusters
-        formed, as on the tasks for utterances, it is 50, the number with which the source classifies documents
-        (section 7.2).
-    :param passes: over the whole train split. (The online variant learns far less from a few thousand dialogues.)
-    :param common: words of more than this share of the training dialogues are left out.
-    :raises CorpusError: when the training dialogues share no word.
+    :param topics: number of topics. The tables give the number of labels. The tasks for utterances compare vectors
+        instead of forming clusters and use 50, with which the source classifies documents (section 7.2).
+    :param passes: number of passes over the train split; the online variant learns far less from a few thousand
+        dialogues.
+    :param common: largest share of the training dialogues in which a word may occur; commoner words are left out.
+    :raises CorpusError: if the training dialogues share no word.
     """
     from sklearn.decomposition import LatentDirichletAllocation
     from sklearn.feature_extraction.text import CountVectorizer

@@ -1,12 +1,12 @@
 """Unsupervised SimCSE on utterances (Gao, Yao & Chen 2021): an utterance is the positive of itself under dropout.
 
-A dialogue is the mean of its utterances. The source trains BERT on a million sentences of Wikipedia, one pass in
-batches of 64 with a rate of 3e-5 and a temperature of 0.05, on [CLS] through a layer that is thrown away after it;
-the settings of the paper's row are not known. Here rate, batch and temperature are the source's, on the encoder's own
-pooling, from the project's start and for a limited number of steps. (The source's own model, trained by its authors,
-is `encoder_mean` with start="simcse".)
+A dialogue is the mean of its utterances. The source trains BERT on a million sentences of Wikipedia: one pass, batches
+of 64, learning rate 3e-5, temperature 0.05, on [CLS] through a layer that is dropped afterwards. The settings of the
+paper's row are unknown. Here learning rate, batch size and temperature are the source's; pooling and start are the
+project's, and the number of steps is limited. (The model that the source's authors trained is `encoder_mean` with
+start="simcse".)
 
-Cost: 4 s a step, so some 7 minutes, and less than one more for the utterances of the judged dialogues.
+Cost: 4 s per step, about 7 minutes, and less than a minute for the utterances of the judged dialogues.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ def fit(
     learning_rate: float = 3e-5,
     max_length: int = 32,
 ) -> Encode:
-    """Train on utterances of the train split, and return what averages the vectors of a dialogue's, float32 [n, d].
+    """Train on utterances, and return a function that averages the utterance vectors of a dialogue, float32 [n, d].
 
-    :param start: any encoder that sentence-transformers loads, by name or folder; one without that library's own
-        settings is pooled by the mean of its tokens.
-    :param max_steps: at most one pass over a seeded lot of `max_steps * batch_size` different utterances; 0 trains
-        nothing and shows what the start alone gives.
-    :param learning_rate: of the first step, falling to 0 in a line.
-    :param max_length: tokens, as in the source; what is longer is cut at its end.
-    :raises ModelError: when the encoder cannot be loaded.
+    :param start: name or folder of an encoder that sentence-transformers loads; without that library's own settings it
+        is pooled by the mean of its tokens.
+    :param max_steps: upper limit of steps: one pass over a seeded draw of at most `max_steps * batch_size` different
+        utterances. 0 trains nothing, which gives the start alone.
+    :param learning_rate: learning rate of the first step; falls linearly to 0.
+    :param max_length: number of tokens at which utterances are cut, as in the source.
+    :raises ModelError: if the encoder cannot be loaded.
     """
     import torch
 
     model = _load(start, max_length=max_length)
     utterances = list(dict.fromkeys(turn.text for dialogue in train for turn in dialogue.turns))
     lot = np.random.default_rng(seed).permutation(len(utterances))[: max_steps * batch_size]
-    # The caller's own draws go on afterwards as if nothing had been.
+    # The caller's random state is restored afterwards.
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         _train(model, [utterances[place] for place in lot], batch_size=batch_size, learning_rate=learning_rate)
@@ -60,7 +60,7 @@ def _train(model: Any, utterances: Sequence[str], *, batch_size: int, learning_r
     import torch
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
-    # An utterance alone in its batch has no negative, so a last one that is left over is dropped.
+    # An utterance alone in its batch has no negative, so a single last one is dropped.
     starts = range(0, len(utterances) - 1, batch_size)
     loss_of = MultipleNegativesRankingLoss(model, scale=1 / TEMPERATURE)
     optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=0.0)
@@ -71,7 +71,7 @@ def _train(model: Any, utterances: Sequence[str], *, batch_size: int, learning_r
             name: values.to(model.device) if isinstance(values, torch.Tensor) else values
             for name, values in model.preprocess(utterances[first : first + batch_size]).items()
         }
-        # Twice the same: dropout makes the two views.
+        # The same batch twice: dropout makes the two views.
         loss_of([dict(tokens), dict(tokens)], None).backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()

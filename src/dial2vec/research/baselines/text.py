@@ -1,4 +1,4 @@
-"""What the baselines that count words read: one notion of a word and one vocabulary for all of them."""
+"""Words and vocabulary of the baselines that count words."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from dial2vec.data.words import UNSPACED
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import CorpusError
 
-# Letters and digits; each character alone in scripts that write no blank between words.
+# Letters and digits; single characters in scripts without spaces between words.
 WORD = re.compile(f"[{UNSPACED}]|[^\\W{UNSPACED}]+")
 LEAST_DIALOGUES = 2
 
 
 def lower_words(dialogue: Dialogue) -> list[str]:
-    """Return the lower-cased words of all turns in order, without punctuation; who speaks makes no difference."""
+    """Return the lower-cased words of all turns in order, without punctuation and speakers."""
     return [word for turn in dialogue.turns for word in WORD.findall(turn.text.lower())]
 
 
 def vocabulary(train: Sequence[Dialogue], *, at_most: float = 1.0) -> list[str]:
-    """Return the words that occur in at least two of the dialogues, sorted.
+    """Return the words that occur in at least 2 of the dialogues, sorted.
 
-    :param at_most: share of the dialogues; a word of more of them says nothing about what they are about.
-    :raises CorpusError: when no word is left.
+    :param at_most: largest share of the dialogues in which a word may occur; commoner words say little about topics.
+    :raises CorpusError: if no word is left.
     """
     n_dialogues = Counter(word for dialogue in train for word in set(lower_words(dialogue)))
-    most = at_most * len(train)
-    kept = sorted(word for word, n in n_dialogues.items() if LEAST_DIALOGUES <= n <= most)
+    limit = at_most * len(train)
+    kept = sorted(word for word, n in n_dialogues.items() if LEAST_DIALOGUES <= n <= limit)
     if not kept:
         raise CorpusError(
             f"the {len(train)} training dialogues share no word to learn from; expected words that occur in at least "

@@ -16,10 +16,10 @@ from dial2vec.research.baselines.text import lower_words, vocabulary
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 256) -> Encode:
-    """Return what puts unit TF-IDF vectors on the first right singular vectors of the train split, float32 [n, d].
+    """Return a function that projects unit TF-IDF vectors on the train split's right singular vectors, float32 [n, d].
 
-    :param dimensions: of the result, fewer where the train split has fewer dialogues or words.
-    :raises CorpusError: when the training dialogues share no word.
+    :param dimensions: number of dimensions; fewer if the train split has fewer dialogues or words.
+    :raises CorpusError: if the training dialogues share no word.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer

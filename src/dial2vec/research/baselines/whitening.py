@@ -1,8 +1,8 @@
-"""Whitening (Su et al. 2021, "Whitening sentence representations"): every direction of the vectors counts alike.
+"""Whitening (Su et al. 2021, "Whitening sentence representations"): all directions get the same weight.
 
 `(x - mean) W` with `W = U sqrt(1 / eigenvalues)` of the covariance, cut to its first columns. This is a PCA scaled to
 unit variance. The source fits it on the sentences that it judges, or on a corpus of inference pairs; here it is fitted
-on the train split. Not in the paper's table. Cost: that of encoding the training dialogues, 180 s with the judged.
+on the train split. Not in the paper's table. Cost: encoding the dialogues, 180 s.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dial2vec.errors import CorpusError
 from dial2vec.research.baselines import encoder_mean
 from dial2vec.research.baselines.encode import Encode
 
-# Least variance that is scaled up, as a share of the largest: below it lie the rounding errors of float32, and the
-# directions that n dialogues do not span.
+# Smallest variance that is scaled up, as a share of the largest. Below are rounding errors of float32, and directions
+# that the dialogues do not span.
 LEAST_VARIANCE = 1e-6
 
 
@@ -31,13 +31,13 @@ def fit(
     max_dialogues: int = 2000,
     contexts: bool = False,
 ) -> Encode:
-    """Fit the map to vectors of the train split, and return what whitens those of `encoder_mean`, float32 [n, d].
+    """Fit the map on the train split, and return a function that whitens vectors of `encoder_mean`, float32 [n, d].
 
-    :param start: the encoder, as `DialogueEncoder.from_pretrained` takes it.
-    :param dimensions: of the result, fewer where the training dialogues span fewer; None keeps all that they span.
-    :param max_dialogues: training dialogues, a seeded lot, to which the map is fitted. Encoding them is the cost.
-    :param contexts: as `encoder_mean.fit` takes it.
-    :raises CorpusError: when there are fewer than two different training dialogues.
+    :param start: name or folder of the encoder, as for `DialogueEncoder.from_pretrained`.
+    :param dimensions: number of dimensions; None keeps all that the training dialogues span, which is also the limit.
+    :param max_dialogues: number of training dialogues, a seeded draw, on which the map is fitted.
+    :param contexts: option of `encoder_mean.fit`.
+    :raises CorpusError: if fewer than 2 training dialogues differ.
     """
     lot = np.random.default_rng(seed).permutation(len(train))[:max_dialogues]
     chosen = [train[place] for place in np.sort(lot)]
@@ -56,9 +56,9 @@ def fit_whitening(
     """Return the map under which the vectors have mean 0 and the identity as covariance.
 
     :param vectors: float32 [n, d].
-    :param dimensions: k, fewer where the vectors span fewer.
-    :return: takes float32 [m, d] to float32 [m, k], the directions of largest variance first.
-    :raises CorpusError: when the vectors do not differ.
+    :param dimensions: number of dimensions k; fewer if the vectors span fewer.
+    :return: function from float32 [m, d] to float32 [m, k], directions of largest variance first.
+    :raises CorpusError: if the vectors do not differ.
     """
     from sklearn.decomposition import PCA
 

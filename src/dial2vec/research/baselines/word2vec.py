@@ -1,7 +1,7 @@
 """Averaged word vectors trained on the corpus itself (skip-gram, Mikolov et al. 2013). Not in the paper's table.
 
-It stands in for GloVe (`word_vectors`) where no published table is at hand, under its own name: the words of a corpus
-alone teach less than those of Wikipedia, and more of its own vocabulary. Cost: 18 s.
+It replaces GloVe (`word_vectors`) if no published table is available. A corpus alone teaches less than Wikipedia, but
+more about its own vocabulary. Cost: 18 s.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from dial2vec.research.baselines.word_vectors import averaged
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: int = 5, passes: int = 10) -> Encode:
-    """Train on the train split, and return what averages the vectors of a dialogue's words, float32 [n, dimensions].
+    """Train word vectors, and return a function that averages them over a dialogue, float32 [n, dimensions].
 
     A dialogue without a known word gets zeros.
 
-    :param window: words to each side that a word predicts, also across turns.
-    :param passes: over the train split.
-    :raises CorpusError: when the training dialogues share no word.
+    :param window: number of words on each side that a word predicts, also across turns.
+    :param passes: number of passes over the train split.
+    :raises CorpusError: if the training dialogues share no word.
     """
     from gensim.models import Word2Vec
 
@@ -35,7 +35,7 @@ def fit(train: Sequence[Dialogue], *, seed: int, dimensions: int = 300, window: 
         sg=1,
         min_count=1,
         seed=seed,
-        # Several would change the vectors in whatever order they come.
+        # Several workers would make the vectors depend on their timing.
         workers=1,
     )
     return partial(averaged, model.wv)

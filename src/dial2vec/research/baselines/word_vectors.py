@@ -1,8 +1,8 @@
-"""Averaged word vectors that others trained: GloVe (Pennington, Socher & Manning 2014).
+"""Averaged pretrained word vectors: GloVe (Pennington, Socher & Manning 2014).
 
-The paper's table has a row "GloVe"; which of the published tables it took is not known. Here it is the one of 300
-dimensions from Wikipedia and Gigaword (some 380 MB to fetch once). Where none is at hand, `word2vec` is the same
-average over vectors that are trained on the corpus itself. Cost: reading the table, whatever the corpus.
+The paper has a row "GloVe"; which of the published tables it used is unknown. Here it is the one of 300 dimensions
+from Wikipedia and Gigaword (about 380 MB to fetch once). Without it, `word2vec` averages vectors that are trained on
+the corpus itself. Cost: reading the table.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ log = logging.getLogger(__name__)
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, table: str | Path = "glove-wiki-gigaword-300") -> Encode:
-    """Return what averages the vectors of a dialogue's words, each counted as often as it is said, float32 [n, d].
+    """Return a function that averages the word vectors of a dialogue, float32 [n, d].
 
-    A word that the table lacks is left out; a dialogue of such words alone gets zeros.
+    Repeated words count repeatedly. Unknown words are left out; a dialogue without a known word gets zeros.
 
-    :param train: not used: the vectors come trained.
-    :param seed: not used: nothing is drawn.
-    :param table: a file in GloVe's or word2vec's format (.txt or .bin, may be .gz), or a name of gensim's downloader.
-    :raises ModelError: when neither a file nor a download is at hand, with the ways to get one.
+    :param train: training dialogues, unused.
+    :param seed: random seed, unused.
+    :param table: file in GloVe's or word2vec's format (.txt or .bin, may be .gz), or name of gensim's downloader.
+    :raises ModelError: if there is neither a file nor a download; the message says how to get one.
     """
     return partial(averaged, load_table(table))
 
@@ -43,21 +43,21 @@ def averaged(table: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
     :param table: gensim's `KeyedVectors`.
     """
     means = np.zeros((len(dialogues), table.vector_size), dtype=np.float32)
-    said = found = 0
+    n_words = n_known = 0
     for row, dialogue in enumerate(dialogues):
         words = lower_words(dialogue)
         known = [table.key_to_index[word] for word in words if word in table.key_to_index]
         if known:
             means[row] = table.vectors[known].mean(axis=0)
-        said, found = said + len(words), found + len(known)
-    log.info("%d of %d words have a vector", found, said)
+        n_words, n_known = n_words + len(words), n_known + len(known)
+    log.info("%d of %d words have a vector", n_known, n_words)
     return means
 
 
 def load_table(table: str | Path) -> Any:
-    """Return gensim's `KeyedVectors` of a file, or of a name that its downloader knows.
+    """Return gensim's `KeyedVectors` of a file, or of a name of its downloader.
 
-    :raises ModelError: when there is neither.
+    :raises ModelError: if there is neither.
     """
     path = Path(table).expanduser()
     if path.is_file():
@@ -65,15 +65,15 @@ def load_table(table: str | Path) -> Any:
     try:
         from gensim import downloader
 
-        # It logs a traceback of its own before it raises.
+        # It logs a traceback before it raises.
         logging.getLogger(downloader.__name__).setLevel(logging.CRITICAL)
         return downloader.load(str(table))
     except (OSError, ValueError) as error:
         raise ModelError(
             f"the word vectors {str(table)!r} are neither a file nor could gensim fetch them; expected a GloVe or "
             "word2vec file, or a network. Run `python -m gensim.downloader --download "
-            "glove-wiki-gigaword-300` where there is one and bring its ~/gensim-data here, give a file as table=, or "
-            'take the baseline "word2vec", which trains its own.'
+            "glove-wiki-gigaword-300` on a machine with a network and copy its ~/gensim-data here, give a file as "
+            'table=, or use the baseline "word2vec", which trains its own.'
         ) from error
 
 
@@ -84,7 +84,7 @@ def _read(path: Path) -> Any:
     binary = ".bin" in path.suffixes
     try:
         with open_plain_or_packed(str(path), "rb") as handle:
-            # word2vec's files begin with the two numbers n and d, GloVe's at once with a word and its vector.
+            # Files of word2vec begin with n and d, files of GloVe with the first word and its vector.
             no_header = not binary and len(handle.readline().split()) > 2
         return KeyedVectors.load_word2vec_format(str(path), binary=binary, no_header=no_header)
     except (OSError, EOFError, ValueError) as error:
