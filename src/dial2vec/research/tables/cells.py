@@ -120,7 +120,7 @@ def cell_of(record: dict[str, Any]) -> Cell:
     :raises TypeError: if a field is missing.
     :raises AttributeError: if the JSON is no object.
     """
-    names = {one.name for one in fields(Cell)}
+    names = {known.name for known in fields(Cell)}
     return Cell(**{name: value for name, value in record.items() if name in names})
 
 

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What the training of a cell read, and the steps at which it could have ended.
+    """The training of a cell: its size, and the steps that the choices take.
 
-    :param chosen: name of the candidate that the cell is scored with; empty where nothing was trained.
-    :param by_labels: step with the best purity on dev, which is how the paper chooses; None where dev has no labels.
-    :param label_free: step that the criteria without labels choose; None where they were not asked.
-    :param label_free_name: the name of that candidate; empty where they were not asked.
-    :param steps: of the whole training.
-    :param tokens: that the encoder was trained on, over all steps, padding left out.
+    :param chosen: name of the candidate that is scored; "" if nothing was trained.
+    :param by_labels: step with the best purity on dev, the paper's choice; None if dev has no labels.
+    :param label_free: step that the criteria without labels choose; None if they were not asked.
+    :param label_free_name: name of that candidate; "" if the criteria were not asked.
+    :param steps: number of training steps.
+    :param tokens: number of tokens trained on, over all steps, without padding.
     """
 
     chosen: str = ""
@@ -42,12 +42,14 @@ class Training:
 def trained_encoder(
     artifacts: Artifacts, settings: Settings, work: Path, *, mark: str, with_choices: bool
 ) -> tuple[DialogueEncoder, Training]:
-    """Run the stages sample, train and select in a folder of the cell's own, and return the encoder and the choices.
+    """Run the stages sample, train and select in a work folder, and return the encoder and the choices.
 
-    A killed run goes on in that folder, where it has the same mark and code; whoever has the scores may remove it.
+    A killed run continues in that folder if mark and code are the same. The caller may remove the folder after scoring.
 
-    :param settings: `select.selection` is "label_free" or "last".
-    :param with_choices: whether labels and criteria are asked for their choice even where the last candidate is taken.
+    :param settings: settings whose `select.selection` is "label_free" or "last".
+    :param work: work folder.
+    :param mark: hash of what the training depends on.
+    :param with_choices: True to compute the choices of labels and criteria even if the last candidate is taken.
     """
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.pipeline.sample import sample
@@ -75,15 +77,15 @@ def trained_encoder(
 
 def _with_choices(training: Training, scratch: Artifacts) -> Training:
     selection = read_json(scratch.selection)
-    steps = {one["name"]: one["step"] for one in selection["candidates"]}
-    labelled = [one for one in selection["candidates"] if one["dev"]]
-    best = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
+    steps = {candidate["name"]: candidate["step"] for candidate in selection["candidates"]}
+    labelled = [candidate for candidate in selection["candidates"] if candidate["dev"]]
+    best = max(labelled, key=lambda candidate: candidate["dev"]["purity"], default={"step": None})
     chosen = selection["chosen"]
     return replace(training, chosen=chosen, by_labels=best["step"], label_free=steps[chosen], label_free_name=chosen)
 
 
 def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
-    """Return a folder with the splits; what it holds of other settings, splits or code is thrown away."""
+    """Return the work folder with the splits; files of other settings, splits or code are removed."""
     scratch, marked = Artifacts(work, artifacts.corpus), work / "mark"
     if not marked.is_file() or marked.read_text() != mark:
         shutil.rmtree(work, ignore_errors=True)
@@ -99,10 +101,11 @@ def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
 def course(
     artifacts: Artifacts, settings: Settings, work: Path, judged: Sequence[Dialogue], *, seed: int
 ) -> list[dict[str, float]]:
-    """Score the start and every checkpoint that `trained_encoder` left in a folder on the judged dialogues.
+    """Score the start and every checkpoint of `trained_encoder` on the judged dialogues.
 
+    :param work: work folder of `trained_encoder`.
     :param judged: dialogues with one label each.
-    :param seed: of k-means.
+    :param seed: random seed of k-means.
     :return: one point per checkpoint, the start first: "step", and the figures of `evaluation.scores.score`.
     """
     from dial2vec.encoder import DialogueEncoder

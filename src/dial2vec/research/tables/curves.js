@@ -19,7 +19,7 @@
   const mine = () => courses.filter((course) => course.corpus === corpus.value);
   const visible = () => mine().filter((course) => !hidden.has(course.title));
   const colour = (course) => colours[mine().indexOf(course) % colours.length];
-  // Where the colours begin anew, dashes tell the courses apart.
+  // Where the colours begin again, dashes tell the courses apart.
   const dashes = (course) => ["none", "7 4", "2 4"][Math.floor(mine().indexOf(course) / colours.length) % 3];
 
   // A scale from the values to pixels with a margin, and round numbers for its ticks.

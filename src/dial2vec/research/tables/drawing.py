@@ -1,4 +1,4 @@
-"""Courses of training as pictures and as a page: figure 3 of Liu et al. 2022, the choice, the ablations."""
+"""Courses of training as pictures and as a page: figure 3 of Liu et al. 2022, choices of checkpoints, ablations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = ("step", *TITLES, "uniformity", "adjusted_alignment")
 
 
 def write_drawings(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Draw all cells that have a course, and return the files; those of an earlier run that have no cell now go."""
+    """Draw all cells with a course, and return the files; older files without a cell are removed."""
     courses = sorted(
         (cell for cell in cells if cell.course), key=lambda cell: (cell.corpus, list(ALL).index(cell.system))
     )
@@ -60,7 +60,7 @@ def draw_paths(cells: Sequence[Cell], path: Path) -> None:
 
 
 def draw_courses(cells: Sequence[Cell], path: Path) -> None:
-    """Draw the three tasks over the steps, a row per cell, with what labels and criteria choose."""
+    """Draw the three tasks over the steps, a row per cell, with the choices of labels and criteria."""
     figure, axes = _panels(len(cells) * len(TITLES), columns=len(TITLES))
     for place, panel in enumerate(axes):
         cell, task = cells[place // len(TITLES)], list(TITLES)[place % len(TITLES)]
@@ -73,18 +73,18 @@ def draw_courses(cells: Sequence[Cell], path: Path) -> None:
 
 
 def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> None:
-    """Draw one task over the steps, a panel per corpus and setting, the paper's recipe in each.
+    """Draw one task over the steps, a panel per corpus and setting, each with the paper's recipe.
 
-    :param cells: with a course, at least one of `ABLATIONS`.
+    :param cells: cells with a course, at least one of them an ablation.
     """
     by_place = {(cell.corpus, cell.system): cell for cell in cells}
     panels: dict[str, list[Cell]] = {}
     for corpus in dict.fromkeys(cell.corpus for cell in cells):
         for setting in ABLATIONS:
-            found = [by_place[corpus, system] for system in ablated(setting) if (corpus, system) in by_place]
-            recipe = [by_place[corpus, "paper"]] if found and (corpus, "paper") in by_place else []
-            if found:
-                panels[f"{corpus}: {setting}"] = recipe + found
+            group = [by_place[corpus, system] for system in ablated(setting) if (corpus, system) in by_place]
+            recipe = [by_place[corpus, "paper"]] if group and (corpus, "paper") in by_place else []
+            if group:
+                panels[f"{corpus}: {setting}"] = recipe + group
     figure, axes = _panels(len(panels), columns=3)
     for panel, (title, group) in zip(axes, panels.items(), strict=True):
         for place, cell in enumerate(group):
@@ -97,12 +97,12 @@ def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> N
 
 
 def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:
-    """Draw a task over the steps with both choices marked; without a label the marks have labels."""
+    """Draw a task over the steps with both choices marked. If `label` is empty, the marks are labelled instead."""
     steps = [point["step"] for point in cell.course]
     values = [point[task] for point in cell.course]
     panel.plot(steps, values, color=colour, linewidth=1.4, marker=".", label=label or None)
     for name, marker, words in CHOICES:
-        # Circles are larger: both choices may be one point.
+        # Circles are larger, since both choices may be the same point.
         size, step = (11 if marker == "o" else 7), getattr(cell, name)
         if step is None:
             continue

@@ -1,4 +1,4 @@
-"""The methods on all tasks: what a team that chooses one looks at, in Markdown and as CSV."""
+"""The methods on all tasks, to choose one from: in Markdown and as CSV."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HEADING = """# Methods on all tasks
 Written by `dial2vec tables --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1 of
 2)" if only 1 of 2 seeds has the figure.
 """
-# What is true of some rows: words -> of which.
+# Notes on rows: text -> condition of the rows that it names.
 ROWS: dict[str, Callable[[System], bool]] = {
     "trained from the start on the train split of the corpus, at the last checkpoint": (
         lambda row: row.train is not None and row.selection == "last"
@@ -39,15 +39,15 @@ ROWS: dict[str, Callable[[System], bool]] = {
     "answers ranked by the dot product, as in training, instead of the cosine": lambda row: row.similarity == "dot",
 }
 CSV_COLUMNS = ("model", "corpus", "task", "data", "kind", "metric", "mean", "sd", "seeds")
-# Published figures that ours do not stand beside: `tasks.intents.read_hwu64` says why.
+# Sets whose published figures are not comparable: `tasks.intents.read_hwu64` says why.
 NOT_COMPARABLE = ("hwu64",)
 
 
 class Key(NamedTuple):
     """A figure of a task.
 
-    :param data: what it was measured on.
-    :param kind: which of several measurements of the task: the rule, or the number of candidates; else empty.
+    :param data: name of the data.
+    :param kind: variant of the task: the rule or the number of candidates; "" if there is only one.
     """
 
     task: str
@@ -57,19 +57,19 @@ class Key(NamedTuple):
 
 
 def figures_of(cell: Cell, data_key: str) -> dict[Key, float]:
-    """Return every figure of the tasks for utterances of a cell, and how many contexts were cut where any were.
+    """Return every figure of a cell on the tasks for utterances, and the number of contexts that were cut, if any.
 
-    :param data_key: of the task data on which they were measured.
+    :param data_key: key of the task data.
     """
-    found = {}
+    figures = {}
     for record in cell.task_records.get(data_key, []):
         cut = {"contexts_cut": float(record["cut"])} if record.get("cut") else {}
         for metric, value in (record["figures"] | cut).items():
-            found[Key(record["task"], record["data"], kind_of(record["settings"]), metric)] = value
-    return found
+            figures[Key(record["task"], record["data"], kind_of(record["settings"]), metric)] = value
+    return figures
 
 
-# Columns of the table: title -> task, kind and metrics. Where there are several data or metrics, their mean.
+# Columns of the table: title -> task, kind and metrics; a column is the mean over all data and metrics.
 PERTURBED = tuple(f"{name}_recall_at_1" for name in PERTURBATIONS)
 SUMMARY: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "intents, 1 shot": ("intent_classification", "", ("accuracy_1_shot",)),
@@ -85,14 +85,16 @@ SUMMARY: dict[str, tuple[str, str, tuple[str, ...]]] = {
 
 
 def summarised(figures: Mapping[Key, float], title: str) -> float:
-    """Return a column of `SUMMARY` for the figures of a cell; NaN where its task was not run."""
+    """Return a column of `SUMMARY` for the figures of a cell; NaN if its task was not run."""
     task, kind, metrics = SUMMARY[title]
-    found = [value for key, value in figures.items() if key.task == task and key.kind == kind and key.metric in metrics]
-    return float(np.mean(found)) if found else math.nan
+    values = [
+        figure for key, figure in figures.items() if (key.task, key.kind) == (task, kind) and key.metric in metrics
+    ]
+    return float(np.mean(values)) if values else math.nan
 
 
 def methods_markdown(cells: Sequence[Cell], data_key: str) -> str:
-    """Return the tables as a page; empty where no cell has the tasks on this data."""
+    """Return the tables as a page; "" if no cell has the tasks on this data."""
     groups = _measured(cells, data_key)
     if not groups:
         return ""
@@ -119,15 +121,15 @@ def _heading(groups: CellGroups, cells: Sequence[Cell], data_key: str) -> str:
 def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
     rows = []
     for name, group in systems_of(corpus, groups).items():
-        found = [figures_of(cell, data_key) for cell in group]
+        measured = [figures_of(cell, data_key) for cell in group]
         dialogues = [_over_seeds([cell.scores["both"][task] for cell in group]) for task in TASKS]
-        utterances = [_over_seeds([summarised(one, title) for one in found]) for title in SUMMARY]
+        utterances = [_over_seeds([summarised(figures, title) for figures in measured]) for title in SUMMARY]
         rows.append([ALL[name].title, str(len(group)), *dialogues, *utterances, _tokens(group), _choice(group)])
     head = ["method", "seeds", "purity", "Spearman", "MAP", *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
-        "Tokens trained on: without those that were only encoded to fit maps or to make variants. Chosen without "
-        "labels: what that choice took, or would have taken with the first seed, and the number of steps."
+        "Tokens trained on: without tokens that were only encoded, to fit maps or to make variants. Chosen without "
+        "labels: the checkpoint that this choice takes, or would take with the first seed, and the number of steps."
     )
     return _table(f"## {corpus}\n\n{words}", head, rows)
 
@@ -165,11 +167,13 @@ def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:
 
 
 def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tuple[Key, ...]]) -> list[list[str]]:
-    """Return a row for each system that has any of the figures; several of a column are parted by slashes."""
+    """Return a row for each system that has any of the figures; a slash separates figures of the same column."""
     rows = []
     for name, group in systems_of(corpus, groups).items():
-        found = [figures_of(cell, data_key) for cell in group]
-        cells = [[_over_seeds([one.get(key, math.nan) for one in found]) for key in keys] for keys in columns]
+        measured = [figures_of(cell, data_key) for cell in group]
+        cells = [
+            [_over_seeds([figures.get(key, math.nan) for figures in measured]) for key in keys] for keys in columns
+        ]
         if any(part for parts in cells for part in parts):
             rows.append([ALL[name].title, *(" / ".join(filter(None, parts)) for parts in cells)])
     return rows
@@ -187,12 +191,12 @@ def _table(words: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> st
 
 
 def _over_seeds(values: Sequence[float]) -> str:
-    """Return mean and sd of what is there, and of how many seeds where some have no such figure (NaN)."""
-    there = [value for value in values if not math.isnan(value)]
-    if not there:
+    """Return mean and sd of the figures that are not NaN, and their number if some are NaN."""
+    known = [value for value in values if not math.isnan(value)]
+    if not known:
         return ""
-    spread = f" ± {np.std(there, ddof=1):.2f}" if len(there) > 1 else ""
-    return f"{np.mean(there):.2f}{spread}" + (f" ({len(there)} of {len(values)})" if len(there) < len(values) else "")
+    spread = f" ± {np.std(known, ddof=1):.2f}" if len(known) > 1 else ""
+    return f"{np.mean(known):.2f}{spread}" + (f" ({len(known)} of {len(values)})" if len(known) < len(values) else "")
 
 
 def _tokens(group: Sequence[Cell]) -> str:
@@ -210,19 +214,19 @@ def methods_csv(cells: Sequence[Cell], data_key: str) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
     for (corpus, system), group in _measured(cells, data_key).items():
-        found = [figures_of(cell, data_key) for cell in group]
-        for key in dict.fromkeys(key for one in found for key in one):
-            values = [one[key] for one in found if key in one]
+        measured = [figures_of(cell, data_key) for cell in group]
+        for key in dict.fromkeys(key for figures in measured for key in figures):
+            values = [figures[key] for figures in measured if key in figures]
             sd = f"{np.std(values, ddof=1):.2f}" if len(values) > 1 else ""
             writer.writerow([system, corpus, *key, f"{np.mean(values):.2f}", sd, len(values)])
     return out.getvalue()
 
 
 def write_method_tables(cells: Sequence[Cell], folder: Path, *, key: str | None = None) -> list[Path]:
-    """Write `method-results.md` and `method-results.csv` where a cell has the tasks, and return where they are.
+    """Write `method-results.md` and `method-results.csv` if a cell has the tasks, and return their paths.
 
-    :param key: of the task data; results on any other do not stand beside them. None takes the data of today's tasks
-        that most cells share.
+    :param key: key of the task data; results on other data are not shown. None means the data of today's tasks that
+        most cells share.
     """
     key = key_of_most(cell.task_records for cell in cells) if key is None else key
     if not _measured(cells, key):

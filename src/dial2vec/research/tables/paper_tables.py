@@ -33,8 +33,8 @@ class Figure:
 
     :param sd: standard deviation over seeds of training; NaN for one seed.
     :param low: lower end of the 95 % interval over dialogues, mean over seeds.
-    :param published: the paper's figure; NaN where it has none.
-    :param runs: MLflow runs that it comes from.
+    :param published: the paper's figure; NaN if it has none.
+    :param runs: ids of the MLflow runs.
     """
 
     mean: float
@@ -46,20 +46,20 @@ class Figure:
 
 
 def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
-    """Put the seeds of one system on one corpus together.
+    """Return a figure over the seeds of one system on one corpus.
 
-    :param cells: at least one, of the same system and corpus.
+    :param cells: one or more cells of the same system and corpus.
     """
     points = [cell.scores[view][task] for cell in cells]
     ranges = np.mean([cell.intervals[view][task] for cell in cells], axis=0)
     system, corpus = cells[0].system, cells[0].corpus
-    beside = published(ALL[system].published, corpus) if view == "both" else {}
+    reported = published(ALL[system].published, corpus) if view == "both" else {}
     return Figure(
         mean=float(np.mean(points)),
         sd=float(np.std(points, ddof=1)) if len(points) > 1 else math.nan,
         low=float(ranges[0]),
         high=float(ranges[1]),
-        published=beside.get(task, math.nan),
+        published=reported.get(task, math.nan),
         runs=tuple(cell.run_id for cell in cells),
     )
 
@@ -67,17 +67,17 @@ def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
 def grouped(cells: Iterable[Cell]) -> CellGroups:
     """Return the computed cells by corpus and system, systems in the order of the registry, seeds ascending."""
     order = list(ALL)
-    found: CellGroups = {}
+    groups: CellGroups = {}
     for cell in sorted(cells, key=lambda cell: (cell.corpus, order.index(cell.system), cell.seed)):
         if not cell.left_out:
-            found.setdefault((cell.corpus, cell.system), []).append(cell)
-    return found
+            groups.setdefault((cell.corpus, cell.system), []).append(cell)
+    return groups
 
 
 def paper_csv(cells: Iterable[Cell]) -> str:
-    """Return every figure as a row: `model, corpus, metric, mean, sd, seeds, published`, then what stands behind it.
+    """Return every figure as a row of `COLUMNS`.
 
-    Models that only the paper has follow their corpus, without a mean.
+    Models that only the paper has come after the systems of their corpus, without a mean.
     """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -87,10 +87,10 @@ def paper_csv(cells: Iterable[Cell]) -> str:
         for system, group in systems_of(corpus, groups).items():
             for view, scores in group[0].scores.items():
                 for task in TASKS:
-                    found = figure(group, view, task)
+                    value = figure(group, view, task)
                     ceiling = scores["spearman_ceiling"] if task == "spearman" else math.nan
-                    plain = (found.mean, found.sd, len(group), found.published, found.low, found.high, ceiling)
-                    writer.writerow([system, corpus, task, *map(_number, plain), view, " ".join(found.runs)])
+                    plain = (value.mean, value.sd, len(group), value.published, value.low, value.high, ceiling)
+                    writer.writerow([system, corpus, task, *map(_number, plain), view, " ".join(value.runs)])
         for model in _only_published(systems_of(corpus, groups)):
             for task, points in published(model, corpus).items():
                 writer.writerow([model, corpus, task, "", "", "", _number(points), "", "", "", "both", ""])
@@ -103,9 +103,9 @@ def systems_of(corpus: str, groups: CellGroups) -> dict[str, list[Cell]]:
 
 
 def _only_published(systems: Iterable[str]) -> list[str]:
-    """Return the models of the paper that no system stands beside."""
-    beside = {ALL[system].published for system in systems}
-    return [model for model in MODELS if model not in beside]
+    """Return the models of the paper that correspond to no system."""
+    ours = {ALL[system].published for system in systems}
+    return [model for model in MODELS if model not in ours]
 
 
 def _number(value: float) -> str:
@@ -117,7 +117,7 @@ def _number(value: float) -> str:
 def paper_markdown(cells: Sequence[Cell]) -> str:
     """Return the tables as a page: the three tasks per corpus, speakers, aggregation, checkpoints, ablations.
 
-    At its end it says which systems were left out, and why.
+    The last section names the systems that were left out, with the reasons.
     """
     groups = grouped(cells)
     rows = {key: group for key, group in groups.items() if key[1] in SYSTEMS}
@@ -142,28 +142,28 @@ def _tasks(corpus: str, groups: CellGroups) -> str:
         "|---|---|---|---|---|---|",
     ]
     for system, group in mine.items():
-        found = [figure(group, "both", task) for task in TASKS]
-        beside = " / ".join(f"{one.published:.1f}" for one in found if not math.isnan(one.published))
-        figures = " | ".join(_in_words(one) for one in found)
-        lines.append(f"| {ALL[system].title} | {len(group)} | {figures} | {beside} |")
+        values = [figure(group, "both", task) for task in TASKS]
+        reported = " / ".join(f"{value.published:.1f}" for value in values if not math.isnan(value.published))
+        figures = " | ".join(_in_words(value) for value in values)
+        lines.append(f"| {ALL[system].title} | {len(group)} | {figures} | {reported} |")
     for model in _only_published(mine):
         points = published(model, corpus)
         if points:
             lines.append(
-                f"| {model}, in the paper only | | | | | {' / '.join(f'{one:.1f}' for one in points.values())} |"
+                f"| {model}, in the paper only | | | | | {' / '.join(f'{point:.1f}' for point in points.values())} |"
             )
     return "\n".join(lines) + "\n"
 
 
-def _in_words(found: Figure) -> str:
-    spread = "" if math.isnan(found.sd) else f" ± {found.sd:.2f}"
-    return f"{found.mean:.2f}{spread} [{found.low:.1f}, {found.high:.1f}]"
+def _in_words(value: Figure) -> str:
+    spread = "" if math.isnan(value.sd) else f" ± {value.sd:.2f}"
+    return f"{value.mean:.2f}{spread} [{value.low:.1f}, {value.high:.1f}]"
 
 
 def _views(
-    title: str, views: Sequence[str], groups: CellGroups, beside: dict[str, dict[str, tuple[float, float, float]]]
+    title: str, views: Sequence[str], groups: CellGroups, reported: dict[str, dict[str, tuple[float, float, float]]]
 ) -> str:
-    """Return a table of what the ways to pool the same encoder give, as purity / Spearman / MAP."""
+    """Return a table of the views of the same encoders, as purity / Spearman / MAP."""
     rows = {key: group for key, group in groups.items() if set(views) <= set(group[0].scores)}
     if not rows:
         return ""
@@ -171,7 +171,7 @@ def _views(
     for (corpus, system), group in rows.items():
         cells = (_triple({task: figure(group, view, task).mean for task in TASKS}) for view in views)
         lines.append(f"| {corpus} | {ALL[system].title} | {' | '.join(cells)} |")
-    for model, figures in beside.items():
+    for model, figures in reported.items():
         cells = (_triple(dict(zip(TASKS, figures[view], strict=True))) for view in views)
         lines.append(f"| mean of six, published | {model} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
@@ -182,7 +182,7 @@ def _triple(scores: Mapping[str, float]) -> str:
 
 
 def _checkpoints(groups: CellGroups) -> str:
-    """Return what every choice of the checkpoint gives on the test split, for trainings whose course was scored."""
+    """Return the test figures of every choice of a checkpoint, for trainings whose course was scored."""
     courses = [cell for group in groups.values() for cell in group if cell.course]
     if not courses:
         return ""

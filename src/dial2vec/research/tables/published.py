@@ -1,4 +1,4 @@
-"""What Liu et al. 2022 report: tables 2 and 3 (all models), 4 (single speakers) and 5 (aggregation), in points."""
+"""Figures of Liu et al. 2022: tables 2 and 3 (all models), 4 (single speakers) and 5 (aggregation), in points."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ AGGREGATION: dict[str, dict[str, tuple[float, float, float]]] = {
 
 
 def published(model: str, corpus: str) -> dict[str, float]:
-    """Return the paper's figures of a model on a corpus by task; empty where it has none."""
+    """Return the paper's figures of a model on a corpus by task; empty if it has none."""
     if model not in MODELS or corpus not in CORPORA:
         return {}
     place = CORPORA.index(corpus)

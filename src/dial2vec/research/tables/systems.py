@@ -1,4 +1,4 @@
-"""What the benchmark compares: the rows of its tables, and how each turns dialogues into vectors."""
+"""Systems that the tables compare, a row each, and how they turn dialogues into vectors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ViewVectors = dict[str, NDArray[np.float32]]
 
-# The paper's settings, whatever params.yaml says, but for 200 dialogues in one epoch instead of thousands in five.
+# The paper's settings, independent of params.yaml, except for 200 dialogues in 1 epoch instead of thousands in 5.
 PAPER_ENCODER = {
     "pooling": "role",
     "hierarchy": "none",
@@ -48,7 +48,7 @@ PAPER_TRAINING = {
     "warmup_share": 0.1,
     "checkpoint_steps": 10,
 }
-# The seed with which the course of a training is scored, or its choice asked for, and the one of systems without any.
+# Seed with which courses are scored and choices computed; seed of systems without random draws.
 COURSE_SEED, NO_SEED = 1, 0
 
 
@@ -56,21 +56,21 @@ COURSE_SEED, NO_SEED = 1, 0
 class System:
     """A row of the tables.
 
-    :param title: its name there.
-    :param published: the model of Liu et al. 2022 that it stands beside, if the paper has it.
-    :param baseline: key of `dial2vec.research.baselines.BASELINES`; empty for an encoder.
-    :param topics: whether its dimensions are topics, the largest of which is a dialogue's cluster, instead of k-means.
-    :param seeded: whether a seed changes its vectors; where not, it has one cell, of seed 0.
-    :param version: to be raised when the code behind it gives other vectors, so that its cells are computed anew.
-    :param as_the_paper: whether it reads as the paper does: `input` of its encoders, separators for any other.
-    :param encoder: what differs from block `encoder` of params.yaml.
-    :param sample: what differs from block `sample`.
-    :param train: what differs from block `train`; None where nothing is trained.
-    :param block: what differs from the block of the method.
-    :param selection: how the checkpoint is chosen.
-    :param choices: whether the choice without labels is asked for, with seed 1, where the last checkpoint is scored.
-    :param similarity: by which contexts and answers are compared on the tasks for utterances: as it was trained.
-    :param course: whether every checkpoint is scored, with seed 1, for figure 3.
+    :param title: name in the tables.
+    :param published: corresponding model of Liu et al. 2022; "" if the paper has none.
+    :param baseline: key of `dial2vec.research.baselines.BASELINES`; "" for an encoder.
+    :param topics: True if the dimensions are topics: the largest one, not k-means, gives the cluster of a dialogue.
+    :param seeded: True if the vectors depend on a seed; otherwise there is one cell, of seed 0.
+    :param version: number to raise when the code changes the vectors: the cells are then computed again.
+    :param as_the_paper: True to read like the paper: `input` of its encoders, separators for all others.
+    :param encoder: differences from block `encoder` of params.yaml.
+    :param sample: differences from block `sample`.
+    :param train: differences from block `train`; None if nothing is trained.
+    :param block: differences from the block of the method.
+    :param selection: choice of the checkpoint.
+    :param choices: True to compute the choice without labels, with seed 1, even if the last checkpoint is scored.
+    :param similarity: similarity of contexts and answers on the tasks for utterances, the same as in training.
+    :param course: True to score every checkpoint, with seed 1, for figure 3.
     """
 
     title: str
@@ -106,7 +106,7 @@ class System:
 
 
 def paper_input(encoder: str) -> str:
-    """Return the input that the paper gives an encoder: BERT's for any that it does not have."""
+    """Return the input format that the paper uses for an encoder: BERT's for encoders that it does not have."""
     from dial2vec.encoder.backbone import SHORT_NAMES
     from dial2vec.encoder.plato import is_plato
 
@@ -116,7 +116,7 @@ def paper_input(encoder: str) -> str:
 
 
 def _method(name: str, **options: Any) -> System:
-    """Return a method as params.yaml has it, at its last checkpoint: what it does, not what the choice prevents."""
+    """Return a method as params.yaml has it, at its last checkpoint, so that the choice hides nothing."""
     return System(train={"method": name}, selection="last", choices=True, **options)
 
 
@@ -150,9 +150,9 @@ SYSTEMS: dict[str, System] = {
     ),
     "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
 }
-# The rows of the table of methods: all five trainings from the same start, with the start.
+# Rows of the table of methods: the start, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
-# What the paper leaves open: setting -> its block in params.yaml, and the values beside the recipe's own.
+# Settings that the paper leaves open: setting -> block in params.yaml, and values other than the recipe's.
 ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),
     "window": ("train", (1, 2, 5, None)),
@@ -175,7 +175,7 @@ def _key(setting: str, value: Any) -> str:
     return f"{setting}_{'none' if value is None else value}"
 
 
-# All that can be computed: the rows of the tables, then those of the ablations.
+# All systems: rows of the tables, then ablations.
 ALL: dict[str, System] = SYSTEMS | {
     _key(setting, value): _ablated(setting, value) for setting, (_, values) in ABLATIONS.items() for value in values
 }
@@ -184,7 +184,7 @@ ALL: dict[str, System] = SYSTEMS | {
 def ablated(setting: str) -> list[str]:
     """Return the systems that differ from the paper's recipe in one setting.
 
-    :raises SettingsError: for a setting that is none of `ABLATIONS`.
+    :raises SettingsError: if the setting is not in `ABLATIONS`.
     """
     if setting not in ABLATIONS:
         raise SettingsError(
@@ -198,11 +198,10 @@ def fitted_baseline(
 ) -> Encode:
     """Fit a baseline to the train split.
 
-    :param judged: their labels are counted where the baseline has topics.
-    :param on_tasks: fit what encodes utterances and contexts: its dimensions are no clusters there, and contexts are
-        read as such.
-    :raises CorpusError: when the labels give no number of topics.
-    :raises ModelError: when its library or its model is not at hand.
+    :param judged: dialogues whose number of labels is the number of topics, if the baseline has topics.
+    :param on_tasks: True to encode utterances and contexts: topics are then no clusters.
+    :raises CorpusError: if there are fewer than 2 labels.
+    :raises ModelError: if its library or its model is missing.
     """
     from dial2vec.research.baselines import fit_baseline
 
@@ -218,7 +217,7 @@ def fitted_baseline(
 
 
 def _n_labels(judged: Sequence[Dialogue]) -> int:
-    """Return the number of different labels, as k-means takes it; which label is whose is not looked at."""
+    """Return the number of different labels, as for k-means; the assignment of labels is not used."""
     n = len({dialogue.label for dialogue in judged} - {None})
     if n < 2:
         raise CorpusError(
@@ -229,10 +228,10 @@ def _n_labels(judged: Sequence[Dialogue]) -> int:
 
 
 def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> ViewVectors:
-    """Encode the dialogues once and pool them in every way of tables 4 and 5, each float32 [n, d].
+    """Encode the dialogues once, and pool them in every way of tables 4 and 5, each float32 [n, d].
 
-    "both" is the encoder's own vector, "first" and "second" are the two speakers' alone, read in the whole dialogue,
-    and "mean" is that of all tokens. A dialogue with one speaker has zeros as "second".
+    "both" is the encoder's own vector, "first" and "second" are the means over one speaker's tokens, read in the whole
+    dialogue, and "mean" is the mean over all tokens. "second" is zero if there is only one speaker.
     """
     import torch
 
@@ -250,6 +249,6 @@ def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch
         return encoder.through_head(torch.stack(ways, dim=1))
 
     vectors = encoder.encode_tokens(encoder.tokens.dialogues(judged), batch_size=batch_size, embed=embed)
-    # A head would move the zeros of a side that does not exist.
+    # A head would change the zeros of a missing speaker.
     vectors[[dialogue.n_speakers < 2 for dialogue in judged], 2] = 0
     return {view: vectors[:, place] for place, view in enumerate(("both", "first", "second", "mean"))}

@@ -14,28 +14,28 @@ from dial2vec.errors import CorpusError
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tasks.encoding import Reader
 
-# To be raised when the code of the tasks gives other figures, so that they are computed anew.
+# Raise it when the code of the tasks changes their figures: they are then computed again.
 TASKS_VERSION = 2
 UTTERANCE_TASKS = ("intents", "out_of_scope", "retrieval", "response_selection", "robustness")
-# Records of `tasks.records.TaskResult` by the key of the data that they were measured on.
+# Key of the task data -> records of `tasks.records.TaskResult`.
 Records = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
 class TaskData:
-    """What the tasks are run on beside the test split of a cell's corpus.
+    """Data of the tasks besides the test split of a cell's corpus.
 
     :param intents: folder or zip of the intent sets; None leaves their tasks out.
-    :param limit: queries of retrieval and response selection at most.
+    :param limit: largest number of queries of retrieval and response selection.
     """
 
     intents: Path | None = None
     limit: int = 1000
 
     def key(self) -> str:
-        """Identify the code of the tasks, by what stands before the hyphen, and their data.
+        """Return the version of the tasks' code, a hyphen, and a hash of their data.
 
-        :raises CorpusError: when the intent sets are not there.
+        :raises CorpusError: if the intent sets do not exist.
         """
         digest = hashlib.sha256(json.dumps([UTTERANCE_TASKS, self.limit]).encode())
         for path in self._files():
@@ -45,9 +45,9 @@ class TaskData:
         return f"{TASKS_VERSION}-{digest.hexdigest()[:16]}"
 
     def check(self) -> None:
-        """Make sure that the intent sets can be read, and that the library for their retrieval is there.
+        """Raise if the intent sets cannot be read, or the library for their retrieval is not installed.
 
-        :raises Dial2vecError: when not.
+        :raises Dial2vecError: if so.
         """
         from dial2vec.research.tasks.sources import Sources, check_intents
 
@@ -56,10 +56,10 @@ class TaskData:
             check_intents(Sources(intents=self.intents))
 
     def check_split(self, artifacts: Artifacts, *, seed: int) -> None:
-        """Make sure that the test split of a corpus has answers enough to stand against each other.
+        """Raise if the test split of a corpus has too few answers to draw negatives from.
 
-        :param seed: that of the tasks.
-        :raises CorpusError: when it has not.
+        :param seed: random seed of the tasks.
+        :raises CorpusError: if so.
         """
         from dial2vec.research.tasks.run import check_tasks
         from dial2vec.research.tasks.sources import Sources
@@ -78,20 +78,14 @@ class TaskData:
         return sorted(path for path in self.intents.rglob("*") if path.is_file())
 
 
-def key_of_most(found: Iterable[Records]) -> str:
-    """Return the key under which most cells have records of today's tasks, the first in order where several do.
-
-    Empty where none has any.
-    """
-    counts = Counter(key for records in found for key in records if key.startswith(f"{TASKS_VERSION}-"))
+def key_of_most(records_of_cells: Iterable[Records]) -> str:
+    """Return the key under which most cells have records of today's tasks; "" if there are none."""
+    counts = Counter(key for records in records_of_cells for key in records if key.startswith(f"{TASKS_VERSION}-"))
     return min(counts, key=lambda key: (-counts[key], key), default="")
 
 
 def score_utterances(reader: Reader, artifacts: Artifacts, data: TaskData, *, seed: int) -> list[dict[str, Any]]:
-    """Return the records of `tasks.records.TaskResult` of every task that there is data for.
-
-    :param reader: the system of the cell.
-    """
+    """Run every task that has data, and return its records of `tasks.records.TaskResult`."""
     from dial2vec.research.tasks.run import run_tasks
     from dial2vec.research.tasks.sources import Sources
 
