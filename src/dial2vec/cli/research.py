@@ -1,4 +1,4 @@
-"""Commands that compare encoders, and vary dialogues, beside the pipeline."""
+"""Commands that compare and explain encoders, or vary dialogues, outside the pipeline."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dial2vec.errors import Dial2vecError
 
 
 @click.command(epilog=examples("dial2vec tables --corpus sgd --system start --system default --seed 1"))
-@click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="Default: those of params.yaml.")
+@click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="A corpus; default: all of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
 @click.option(
-    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Change it in the paper's recipe; or: all."
+    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in the paper's recipe, or all."
 )
 @click.option("--seed", "seeds", multiple=True, type=click.IntRange(0, 2**31), default=(1, 2, 3), show_default=True)
-@click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; of all methods by default.")
-@click.option("--intents", type=click.Path(path_type=Path), help="For --tasks: folder or zip of the intent sets.")
+@click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; default systems: all methods.")
+@click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of the intent sets, for --tasks.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
-@click.option("--cells", type=click.Path(path_type=Path), help="Keep cells in this JSON Lines file, and take its own.")
+@click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
 def tables(
     corpora: tuple[str, ...],
     systems: tuple[str, ...],
@@ -34,10 +34,10 @@ def tables(
     output: Path | None,
     cells: Path | None,
 ) -> None:
-    """Fill the paper's tables, beside the published figures.
+    """Fill the papers' tables, with the published figures.
 
-    Every SYSTEM on every CORPUS with every seed. A cell that is there is not computed again, so a run that was killed
-    goes on. Each is a run of MLflow's experiment dial2vec-benchmark.
+    Runs every SYSTEM on every CORPUS with every seed. Kept cells are not computed again, so a killed run continues.
+    Each cell is a run of MLflow's experiment dial2vec-benchmark.
     """
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import find_root
@@ -66,12 +66,12 @@ def tables(
 
 @click.command(epilog=examples("dial2vec augment data/calls/may.jsonl --output variants --limit 20"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder to write.")
-@click.option("--way", "ways", multiple=True, help="Default: all whose models are given.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the variants and the page.")
+@click.option("--way", "ways", multiple=True, help="Way to vary; default: all whose models are given.")
 @click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="Encoder that finds the stages.")
 @click.option("--masked", help="Masked language model, for insertion and replacement.")
 @click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
-@click.option("--limit", type=click.IntRange(1), help="Dialogues at most.")
+@click.option("--limit", type=click.IntRange(1), help="Largest number of dialogues.")
 @click.option("--seed", default=42, show_default=True, type=click.IntRange(0))
 def augment(
     transcripts: Path,
@@ -83,9 +83,9 @@ def augment(
     limit: int | None,
     seed: int,
 ) -> None:
-    """Write variants of dialogues that keep the intent, or do not.
+    """Write variants of dialogues that keep the intent, or change it.
 
-    TRANSCRIPTS are JSON Lines; a page shows each original beside its variants.
+    TRANSCRIPTS are JSON Lines; a page shows each original with its variants.
     """
     from dial2vec.training.augmentation.augment_files import Models, augment_file
 
@@ -96,39 +96,45 @@ def augment(
 
 @click.command(epilog=examples("dial2vec explain one.json --model models:/dial2vec-calls@champion --output page.html"))
 @click.argument("transcript", type=click.Path(path_type=Path))
-@click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="As for embed.")
+@click.option(
+    "--model", default="all-MiniLM-L6-v2", show_default=True, help="Folder, registry address or Hugging Face name."
+)
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
-@click.option("--png", type=click.Path(path_type=Path), help="Draw the heat map into this file, too.")
-@click.option("--id", "dialogue_id", help="Which dialogue, where TRANSCRIPT holds several.")
+@click.option("--png", type=click.Path(path_type=Path), help="The .png file of the heat map, if wanted.")
+@click.option("--id", "dialogue_id", help="Id of the dialogue, if TRANSCRIPT holds several.")
 def explain(transcript: Path, model: str, output: Path, png: Path | None, dialogue_id: str | None) -> None:
     """Show which turns of a dialogue made its vector.
 
-    On a page, with how its two sides match. TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
+    The page also shows how its two sides match. TRANSCRIPT is a .json file with one dialogue, or JSON Lines.
     """
     for path, suffix in ((output, ".html"), (png, ".png")):
         if path is not None and path.suffix.lower() != suffix:
-            raise Dial2vecError(f"{path} does not end in {suffix}, and that is what is written. Name it so.")
+            raise Dial2vecError(f"{path} does not end in {suffix}; expected a {suffix} file. Rename it.")
     from dial2vec.collection.explanation.explain_file import explain_file
 
     explain_file(transcript, dialogue_id=dialogue_id, model=model, output=output, png=png, say=click.echo)
 
 
 @click.command(epilog=examples("dial2vec evaluate --model artifacts/calls/model --intents intents --corpus calls"))
-@click.option("--model", help="A folder, a registry address, or a Hugging Face name.")
-@click.option("--baseline", metavar="NAME", help="Such as tfidf_svd, instead of a model; fitted on the train split.")
-@click.option("--tasks", default="", help="Names parted by commas; default: all that there is data for.")
+@click.option("--model", help="Folder, registry address or Hugging Face name.")
+@click.option(
+    "--baseline", metavar="NAME", help="Baseline instead of a model, such as tfidf_svd; fitted to the train split."
+)
+@click.option("--tasks", default="", help="Names of tasks, separated by commas; default: all that have data.")
 @click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
-@click.option("--corpus", "corpora", multiple=True, help="Responses are selected on its test split.")
-@click.option("--pairs", type=click.Path(path_type=Path), help="TSV of score, sentence, sentence.")
-@click.option("--candidates", type=click.Path(path_type=Path), help="Queries with candidates, as DialogueCSE has them.")
+@click.option("--corpus", "corpora", multiple=True, help="Corpus whose test split gives responses to select.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence.")
+@click.option(
+    "--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, in DialogueCSE's format."
+)
 @click.option(
     "--similarity",
     type=click.Choice(["cosine", "dot"]),
     default="cosine",
     show_default=True,
-    help="Of contexts and answers; dot is how DialAug is trained.",
+    help="Similarity of contexts and answers; DialAug is trained with dot.",
 )
-@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Queries at most.")
+@click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries.")
 @click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31))
 @click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
 def evaluate(
@@ -146,15 +152,15 @@ def evaluate(
 ) -> None:
     """Evaluate a model on tasks for utterances.
 
-    Intents, retrieval, response selection, robustness. Give either --model, or --baseline with the one --corpus whose
-    train split it is fitted on.
+    Intents, retrieval, response selection, robustness. Give either --model, or --baseline with one --corpus: the
+    baseline is fitted to its train split.
     """
     if (model is None) == (baseline is None):
-        found = "neither --model nor --baseline" if model is None else "both --model and --baseline"
-        raise Dial2vecError(f"found {found}; expected exactly one of them. Give the one that is to be evaluated.")
+        given = "neither --model nor --baseline" if model is None else "both --model and --baseline"
+        raise Dial2vecError(f"found {given}; expected exactly one of them. Give the one to evaluate.")
     if baseline is not None and len(corpora) != 1:
         raise Dial2vecError(
-            f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, on whose train split it is "
+            f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, to whose train split it is "
             "fitted. Give --corpus once."
         )
     from dial2vec.params import load_settings

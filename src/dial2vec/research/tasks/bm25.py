@@ -1,4 +1,4 @@
-"""Candidates by their words: the sentences that BM25 finds for a sentence."""
+"""Candidates for a sentence: the sentences that BM25 finds for it."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ def bm25_words(text: str) -> list[str]:
 
 
 def require_bm25() -> None:
-    """Make sure that the library is there.
+    """Raise if the library is missing.
 
-    :raises Dial2vecError: when bm25s is not installed.
+    :raises Dial2vecError: if bm25s is not installed.
     """
     try:
         import bm25s  # noqa: F401
     except ModuleNotFoundError as error:
         raise Dial2vecError(
-            "bm25s is not installed; candidates for semantic retrieval are drawn by it. Install `dial2vec[tasks]`."
+            "bm25s is not installed; semantic retrieval needs it to find candidates. Install `dial2vec[tasks]`."
         ) from error
 
 
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, seed: int) -> NDArray[np.int64]:
-    """Return the places of the n texts with the highest BM25 score for each query, itself left out, int64 [q, n].
+    """Return the indices of the n texts with the highest BM25 score for each query, without itself, int64 [q, n].
 
-    Texts without a word of the query are no candidates: where there are fewer than n, -1 fills up. Equal scores are
-    drawn by the seed. Source: Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020).
+    Texts that share no word with the query are no candidates: missing candidates are -1. Equal scores are ordered at
+    random by the seed. Source: Robertson and Zaragoza 2009, in Lucene's variant (Kamphuis et al. 2020).
 
     :param texts: different texts.
-    :param queries: places of the queries in `texts`.
-    :raises Dial2vecError: when bm25s is not installed.
+    :param queries: indices of the queries in `texts`.
+    :raises Dial2vecError: if bm25s is not installed.
     """
     require_bm25()
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
-    found = np.full((len(queries), n), -1, dtype=np.int64)
+    candidates = np.full((len(queries), n), -1, dtype=np.int64)
     tokens = [bm25_words(text) for text in texts]
     if not any(tokens):
-        return found
+        return candidates
     index = bm25s.BM25(method=METHOD, k1=K1, b=B)
     index.index(tokens, show_progress=False)
     drawn = stream(seed, "bm25").permutation(len(texts))
@@ -69,8 +69,8 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, see
         scores[query] = 0
         sharing = np.flatnonzero(scores > 0)
         if len(sharing) > n:
-            # All that are as good as the n-th, so that the lot decides among equals.
+            # Keep all that tie with the n-th, so that chance decides among equals.
             sharing = sharing[scores[sharing] >= np.partition(scores[sharing], -n)[-n]]
         best = sharing[np.lexsort((drawn[sharing], -scores[sharing]))][:n]
-        found[row, : len(best)] = best
-    return found
+        candidates[row, : len(best)] = best
+    return candidates

@@ -1,4 +1,4 @@
-"""What a system under test is, and texts to vectors: each different one once, and looked at before it is believed."""
+"""Systems under test, and encoding of texts: each different text once, with a check of the vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dial2vec.evaluation.ranking import COSINE_STEP
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
 
-# Texts of the turns before an answer, the first one first; at least one.
+# Texts of the turns before an answer, in order; at least one.
 Context = tuple[str, ...]
 Similarity = Literal["cosine", "dot"]
 # A text, or a context.
@@ -27,14 +27,14 @@ BATCH_SIZE = 64
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A system under test: how it reads what the tasks give it. Batches are its own affair.
+    """A system under test: functions that encode utterances and contexts, in batches of their choice.
 
-    :param utterances: texts to vectors, float32 [n, d], a row per text.
-    :param contexts: contexts to vectors of the same space, float32 [n, d]. What it does with turns that do not fit is
-        its own affair too, but the last turn, which is being answered, should be read.
-    :param similarity: by which contexts and answers are compared, "cosine" or "dot", which prefers longer vectors: as
-        the system was trained. The other tasks are defined by the cosine.
-    :param count_cut: how many of some contexts are not read whole; None where the system does not tell.
+    :param utterances: function from texts to vectors, float32 [n, d], a row per text.
+    :param contexts: function from contexts to vectors of the same space, float32 [n, d]. It may drop turns that do not
+        fit, but should read the last turn, which is being answered.
+    :param similarity: similarity of contexts and answers, the same as in training: "cosine", or "dot", which prefers
+        longer vectors. The other tasks are defined by the cosine.
+    :param count_cut: function that counts the contexts that are cut; None if the system does not tell.
     """
 
     utterances: Callable[[Sequence[str]], NDArray[np.float32]]
@@ -44,7 +44,7 @@ class Reader:
 
 
 def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cosine") -> Reader:
-    """Return how an encoder reads: utterances alone, contexts by their last turns, without its head."""
+    """Return the reader of an encoder: utterances alone, contexts by their last turns, without its head."""
 
     def count_cut(contexts: Sequence[Context]) -> int:
         return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(contexts))
@@ -60,11 +60,11 @@ def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cos
 def reader_of_baseline(
     encode: Callable[[Sequence[Dialogue]], NDArray[np.float32]], *, similarity: Similarity = "cosine"
 ) -> Reader:
-    """Return how what encodes dialogues reads: an utterance is a dialogue of one turn, a context one of its turns."""
+    """Return the reader of a baseline: an utterance becomes a dialogue of one turn, a context one of its turns."""
 
-    def contexts(found: Sequence[Context]) -> NDArray[np.float32]:
+    def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
         return encode(
-            [Dialogue(str(n), tuple(Turn("speaker", text) for text in context)) for n, context in enumerate(found)]
+            [Dialogue(str(n), tuple(Turn("speaker", text) for text in context)) for n, context in enumerate(read)]
         )
 
     return Reader(lambda texts: contexts([(text,) for text in texts]), contexts, similarity)
@@ -75,23 +75,23 @@ class Encoded(Generic[T]):
     """Different texts, or contexts, with their vectors.
 
     :param vectors: [u, d], a row per different text.
-    :param row_of: the row of each text.
+    :param row_of: text -> its row.
     """
 
     vectors: NDArray[np.float32]
     row_of: dict[T, int]
 
     def rows(self, texts: Iterable[T]) -> NDArray[np.int64]:
-        """Return the row of each of some texts, int64 [n]; all must have been encoded."""
+        """Return the rows of texts, int64 [n]; all must have been encoded."""
         return np.array([self.row_of[text] for text in texts], dtype=np.int64)
 
 
 def encode_distinct(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts: Iterable[T]) -> Encoded[T]:
     """Encode each different text, or context, once, in one call.
 
-    They are sorted first, so that the encoder sees the same list whatever the order of the data.
+    Sorted first, so that the order of the data does not matter.
 
-    :raises Dial2vecError: when the encoder gives back another number of rows, or anything that is not finite.
+    :raises Dial2vecError: if the encoder returns a wrong number of rows, or NaN or infinity.
     """
     distinct: list[T] = sorted(set(texts))
     vectors = _rows(encode, distinct)
@@ -117,9 +117,9 @@ def _rows(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts: Sequence[
 
 
 def remembering(reader: Reader) -> Reader:
-    """Return a reader that encodes no text and no context a second time; tasks share most of theirs.
+    """Return a reader that encodes every text and context only once, since tasks share most of them.
 
-    It keeps every vector, 1.5 kB for 384 dimensions.
+    It keeps every vector in memory, 1.5 kB for 384 dimensions.
     """
     return replace(reader, utterances=_remembered(reader.utterances), contexts=_remembered(reader.contexts))
 
@@ -137,5 +137,5 @@ def _remembered(encode: Callable[[Sequence[T]], NDArray[np.float32]]) -> Callabl
 
 
 def stepped(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return cosines in whole steps, so that equal vectors tie exactly, in whatever order the machine adds products."""
+    """Round cosines to whole steps, so that equal vectors tie exactly whatever order the machine adds products in."""
     return np.rint(cosines / COSINE_STEP) * COSINE_STEP

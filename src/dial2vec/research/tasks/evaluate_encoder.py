@@ -1,4 +1,4 @@
-"""`dial2vec evaluate`: a model or a baseline on the tasks, line by line to the terminal and to a file."""
+"""`dial2vec evaluate`: run a model or a baseline on the tasks; results go to the terminal and to a file."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def evaluate_model(
     output: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
-    """Run the tasks with a model, say each result as it comes, and write it.
+    """Run the tasks with a model; show and write each result at once.
 
-    :param model: as `DialogueEncoder.from_pretrained` takes it.
-    :param similarity: of contexts and answers.
-    :param output: JSON Lines, a result per line; None writes none.
-    :raises Dial2vecError: for data or names that are wrong, before the model is loaded.
+    :param model: name or address of the model, as for `DialogueEncoder.from_pretrained`.
+    :param similarity: similarity of contexts and answers.
+    :param output: JSON Lines file, a result per line; None writes no file.
+    :raises Dial2vecError: if names or data are wrong, before the model is loaded.
     """
     _prepare(names, sources, output, seed=seed)
     encoder = DialogueEncoder.from_pretrained(model)
@@ -55,19 +55,17 @@ def evaluate_baseline(
     output: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
-    """Fit a baseline once, run the tasks with it, say each result as it comes, and write it.
-
-    It reads an utterance as a dialogue of one turn, and a context as a dialogue of its turns.
+    """Fit a baseline, and run the tasks with it; show and write each result at once.
 
     :param baseline: key of `dial2vec.research.baselines.BASELINES`.
-    :param corpus: name of the dialogues that it is fitted to, for errors.
-    :param train: their JSON Lines.
-    :param start: the encoder of those that begin with one.
-    :param similarity: of contexts and answers.
-    :param seed: of the fit and of the tasks.
-    :param output: JSON Lines, a result per line; None writes none.
-    :raises Dial2vecError: for data or names that are wrong, before anything is fitted.
-    :raises ModelError: when its library or its model is not at hand.
+    :param corpus: name of the corpus, for errors.
+    :param train: JSON Lines file of the training dialogues.
+    :param start: encoder of the baselines that start from one.
+    :param similarity: similarity of contexts and answers.
+    :param seed: random seed of fit and tasks.
+    :param output: JSON Lines file, a result per line; None writes no file.
+    :raises Dial2vecError: if names or data are wrong, before anything is fitted.
+    :raises ModelError: if its library or its model is missing.
     """
     check_baseline(baseline)
     require_split(corpus, train)
@@ -78,7 +76,7 @@ def evaluate_baseline(
 
 
 def _prepare(names: Sequence[str], sources: Sources, output: Path | None, *, seed: int) -> None:
-    """Find wrong names and data, and a folder that cannot be written to, before anything is loaded or encoded."""
+    """Check names, data and the output folder before anything is loaded or encoded."""
     check_tasks(names, sources, seed=seed)
     if output is not None:
         with write_errors(output):
@@ -98,17 +96,17 @@ def _evaluate(
     for result in run_tasks(reader, names, sources, seed=seed):
         say(in_words(result))
         results.append(result)
-        # Each time the whole file: what was found stays when a later task fails.
+        # The whole file each time, so that results stay if a later task fails.
         if output is not None:
             with atomic_path(output) as temporary:
-                temporary.write_text("".join(json.dumps(one.to_record()) + "\n" for one in results))
+                temporary.write_text("".join(json.dumps(done.to_record()) + "\n" for done in results))
     if output is not None:
         say(f"wrote {output}")
     return results
 
 
 def in_words(result: TaskResult) -> str:
-    """Return a result as a line, or as a head with lines below it where there are many figures."""
+    """Return a result as a line; with many figures, as a head with lines below it."""
     figures = [
         f"{name.replace('_', ' ')} {figure:.2f}" + (f" ± {result.spread[name]:.2f}" if name in result.spread else "")
         for name, figure in result.figures.items()

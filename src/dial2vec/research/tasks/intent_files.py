@@ -1,4 +1,4 @@
-"""The files of the intent sets, in a folder or in the zip they came in: nothing is unpacked to disk."""
+"""Files of the intent sets in a folder or a zip; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 from dial2vec.data.corpora.archive import DAMAGE
 from dial2vec.errors import CorpusError
 
-# The largest file unpacks to 2.5 MB; more than this is no intent set.
+# The largest file unpacks to 2.5 MB; a file above this limit is no intent set.
 MAX_SIZE = 64 << 20
 
 
@@ -23,37 +23,37 @@ MAX_SIZE = 64 << 20
 class IntentFiles:
     """The files below a folder, or in a zip archive, by their paths with slashes.
 
-    :param path: the folder or archive.
-    :param archive: the open archive; None for a folder.
+    :param path: folder or archive.
+    :param archive: open archive; None for a folder.
     """
 
     path: Path
     archive: zipfile.ZipFile | None
 
     def address(self, name: str) -> str:
-        """Return how errors name a file."""
+        """Return the name of a file in errors."""
         return f"{self.path}/{name}"
 
     def below(self, folder: str, *, suffix: str) -> list[str]:
         """Return the sorted paths of the files right in a folder that end with a suffix.
 
-        :raises CorpusError: when there is none.
+        :raises CorpusError: if there is none.
         """
         if self.archive is None:
-            found = [f"{folder}/{path.name}" for path in (self.path / folder).glob(f"*{suffix}") if path.is_file()]
+            names = [f"{folder}/{path.name}" for path in (self.path / folder).glob(f"*{suffix}") if path.is_file()]
         else:
             inside = [name for name in self.archive.namelist() if name.rpartition("/")[0] == folder]
-            found = [name for name in inside if name.endswith(suffix)]
-        if not found:
+            names = [name for name in inside if name.endswith(suffix)]
+        if not names:
             raise CorpusError(
                 f"{self.address(folder)} holds no *{suffix}; expected a file per intent. {_get_whole(self.path)}"
             )
-        return sorted(found)
+        return sorted(names)
 
     def text(self, name: str) -> str:
-        """Return what a file holds.
+        """Return the text of a file.
 
-        :raises CorpusError: when it is missing, damaged, far too large or not UTF-8.
+        :raises CorpusError: if it is missing, damaged, far too large or not UTF-8.
         """
         try:
             raw = self._bytes(name)
@@ -72,14 +72,14 @@ class IntentFiles:
             ) from error
 
     def json(self, name: str) -> Any:
-        """Return what a JSON file holds.
+        """Return the contents of a JSON file.
 
-        :raises CorpusError: when it cannot be read or is not JSON.
+        :raises CorpusError: if it cannot be read or is not JSON.
         """
         try:
             return json.loads(self.text(name))
         except (ValueError, RecursionError) as error:
-            # A number of thousands of digits, and nesting without end, are told without a line.
+            # Python reports numbers of thousands of digits, and deep nesting, without a line.
             line, reason = getattr(error, "lineno", 1), getattr(error, "msg", type(error).__name__)
             raise CorpusError(
                 f"{self.address(name)}:{line}: not valid JSON ({reason}); expected the file as upstream has it. "
@@ -87,10 +87,10 @@ class IntentFiles:
             ) from error
 
     def table(self, name: str, columns: tuple[str, ...], *, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
-        """Yield the line on which each row of a CSV file begins, and its cells by the names in the header.
+        """Yield each row of a CSV file: the number of its first line, and its cells by column.
 
-        :param columns: names that the header must have.
-        :raises CorpusError: when a column is missing, or a row has other cells than the header.
+        :param columns: columns that the header must have.
+        :raises CorpusError: if a column is missing, or a row has more or fewer cells than the header.
         """
         reader = csv.reader(io.StringIO(self.text(name), newline=""), delimiter=delimiter, strict=True)
         line = 1
@@ -138,7 +138,7 @@ class IntentFiles:
 def open_intent_files(path: Path) -> Iterator[IntentFiles]:
     """Open a folder of intent sets, or a zip of one.
 
-    :raises CorpusError: when it is neither.
+    :raises CorpusError: if it is neither.
     """
     if path.is_dir():
         yield IntentFiles(path, None)

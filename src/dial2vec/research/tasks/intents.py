@@ -11,7 +11,7 @@ from typing import Any
 from dial2vec.errors import CorpusError, did_you_mean
 from dial2vec.research.tasks.intent_files import IntentFiles, open_intent_files
 
-# Clinc150's label of what belongs to no intent.
+# Clinc150's label of sentences without an intent.
 OUT_OF_SCOPE = "oos"
 
 
@@ -19,8 +19,8 @@ OUT_OF_SCOPE = "oos"
 class Sentences:
     """Sentences with their intents.
 
-    :param texts: each on one line, never blank.
-    :param labels: the intent of each.
+    :param texts: texts, each on one line, never blank.
+    :param labels: intents, one per text.
     """
 
     texts: tuple[str, ...] = ()
@@ -37,12 +37,12 @@ class Sentences:
 class IntentSet:
     """Sentences by intent.
 
-    :param name: a key of `INTENT_SETS`.
-    :param train: what prototypes are made of.
-    :param test: what is classified.
-    :param validation: in-scope sentences of neither; empty where upstream has none.
-    :param out_of_scope: test sentences that belong to no intent; empty where upstream has none.
-    :param out_of_scope_train: the same, for training; only the release of DSE uses them.
+    :param name: key of `INTENT_SETS`.
+    :param train: sentences for prototypes.
+    :param test: sentences to classify.
+    :param validation: further in-scope sentences; empty if upstream has none.
+    :param out_of_scope: test sentences without an intent; empty if upstream has none.
+    :param out_of_scope_train: training sentences without an intent; only the release of DSE uses them.
     """
 
     name: str
@@ -56,10 +56,10 @@ class IntentSet:
 def read_intents(name: str, path: Path) -> IntentSet:
     """Read one intent set.
 
-    :param name: a key of `INTENT_SETS`.
-    :param path: the folder that holds a folder per set (`clinc150`, `banking77`, `snips`, `hwu64`), or a zip of it.
-    :raises CorpusError: when the set is not known, or a file is missing or bad; it names the file and the line (in
-        JSON, which lines say nothing about, the entry).
+    :param name: key of `INTENT_SETS`.
+    :param path: folder with a folder per set (`clinc150`, `banking77`, `snips`, `hwu64`), or a zip of it.
+    :raises CorpusError: if the set is unknown, or a file is missing or damaged; the message names the file and the
+        line, or the entry of a JSON file.
     """
     if name not in INTENT_SETS:
         raise CorpusError(
@@ -67,19 +67,19 @@ def read_intents(name: str, path: Path) -> IntentSet:
             f"{did_you_mean(name, INTENT_SETS)}"
         )
     with open_intent_files(path) as files:
-        found = INTENT_SETS[name](files)
-    if unseen := sorted(set(found.test.labels) - set(found.train.labels)):
+        data = INTENT_SETS[name](files)
+    if unseen := sorted(set(data.test.labels) - set(data.train.labels)):
         raise CorpusError(
             f"{path}: {name} tests the intent {unseen[0]!r} ({len(unseen)} such) that has no training sentence; "
             "expected some of each intent. Put a whole copy of the intent sets there."
         )
-    return found
+    return data
 
 
 def read_clinc150(files: IntentFiles) -> IntentSet:
     """Read `clinc150/data_oos_plus.json`: 15,000 / 3,000 / 4,500 sentences of 150 intents, 1,000 out of scope to test.
 
-    "Plus" has 250 out-of-scope training sentences instead of 100 and is what DSE takes; all else is as in `data_full`.
+    "Plus", which DSE uses, has 250 out-of-scope training sentences instead of 100; all else is as in `data_full`.
     Source: Larson et al. 2019.
     """
     name = "clinc150/data_oos_plus.json"
@@ -98,16 +98,16 @@ def read_bank77(files: IntentFiles) -> IntentSet:
 
 
 def read_snips(files: IntentFiles) -> IntentSet:
-    """Read `snips/snips_{train,test}.json`: 13,784 + 700 sentences of 7 intents, divided anew as DSE does.
+    """Read `snips/snips_{train,test}.json`: 13,784 + 700 sentences of 7 intents, split again as DSE does.
 
-    Of each intent, in the order train file, test file, the first 90 % train and the rest tests: sentence i (from 0) of
-    n tests when i >= 0.9 n. That gives 13,038 / 1,446; the paper prints 1,447. Source: Coucke et al. 2018.
+    The first 90 % of each intent, in the order train file, test file, are for training: sentence i (from 0) of n is for
+    testing if i >= 0.9 n. That gives 13,038 / 1,446; the paper prints 1,447. Source: Coucke et al. 2018.
     """
     rows: list[tuple[str, str]] = []
     for part in ("train", "test"):
         name = f"snips/snips_{part}.json"
-        found = _pairs(files, name, files.json(name), "the file")
-        rows += zip(found.texts, found.labels, strict=True)
+        part_of = _pairs(files, name, files.json(name), "the file")
+        rows += zip(part_of.texts, part_of.labels, strict=True)
     total, seen = Counter(label for _, label in rows), Counter[str]()
     divided: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
     for text, label in rows:
@@ -120,35 +120,34 @@ def read_snips(files: IntentFiles) -> IntentSet:
 def read_hwu64(files: IntentFiles) -> IntentSet:
     """Read `hwu64/{trainset,testset/csv}/*.csv`, fold 1 of 10: 9,960 / 1,076 sentences of 64 intents.
 
-    The intent is `scenario_intent`. The utterance is `answer_from_anno`: `answer_from_user`, what was typed, is "null"
-    in 34 rows, holds placeholders in some hundred others ("play (radio station) on (radio app)" where the annotation
-    has "play radio javan"), and the annotators gave the intent to what they wrote. DSE took what was typed, of the
-    undivided file, with another division: its figures for HWU64 are near these, not comparable. Source: Liu et al.
-    2019.
+    The intent is `scenario_intent`. The utterance is `answer_from_anno`, the annotators' text, to which the intents
+    belong. `answer_from_user`, the typed text, is "null" in 34 rows and has placeholders in about a hundred others
+    ("play (radio station) on (radio app)" instead of "play radio javan"). DSE took the typed text with another split:
+    its figures for HWU64 are near these, but not comparable. Source: Liu et al. 2019.
     """
     read = {}
     for part in ("trainset", "testset/csv"):
         rows: list[tuple[str, str]] = []
         for name in files.below(f"hwu64/{part}", suffix=".csv"):
-            found = _table(files, name, "answer_from_anno", ("scenario", "intent"), ";")
-            rows += zip(found.texts, found.labels, strict=True)
+            read_file = _table(files, name, "answer_from_anno", ("scenario", "intent"), ";")
+            rows += zip(read_file.texts, read_file.labels, strict=True)
         read[part] = Sentences.of(rows)
     return IntentSet("hwu64", read["trainset"], read["testset/csv"])
 
 
-def _pairs(files: IntentFiles, name: str, found: Any, what: str) -> Sentences:
+def _pairs(files: IntentFiles, name: str, pairs: Any, part: str) -> Sentences:
     """Check a JSON list of `[text, label]`."""
-    if not isinstance(found, list) or not found:
+    if not isinstance(pairs, list) or not pairs:
         raise CorpusError(
-            f"{files.address(name)}: {what} holds no list of sentences; expected [[text, intent], ...]. Fetch it again."
+            f"{files.address(name)}: {part} holds no list of sentences; expected [[text, intent], ...]. Fetch it again."
         )
     rows = []
-    for number, row in enumerate(found, start=1):
+    for number, row in enumerate(pairs, start=1):
         cells = row if isinstance(row, list) and len(row) == 2 else [None, None]
         text, label = (" ".join(cell.split()) if isinstance(cell, str) else "" for cell in cells)
         if not text or not label:
             raise CorpusError(
-                f"{files.address(name)}: entry {number} of {what} is {str(row)[:60]}; expected [text, intent], neither "
+                f"{files.address(name)}: entry {number} of {part} is {str(row)[:60]}; expected [text, intent], neither "
                 "blank. Mend or remove it."
             )
         rows.append((text, label))
@@ -160,7 +159,7 @@ def _table(
 ) -> Sentences:
     rows = []
     for line, cells in files.table(name, (text_column, *label_columns), delimiter=delimiter):
-        # Some cells hold line breaks, at their ends mostly.
+        # Some cells contain line breaks, mostly at their ends.
         text, labels = " ".join(cells[text_column].split()), [cells[column].strip() for column in label_columns]
         if not text or not all(labels):
             raise CorpusError(

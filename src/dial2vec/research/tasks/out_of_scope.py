@@ -1,4 +1,4 @@
-"""Out-of-scope detection: a sentence that is far from the prototype of every intent belongs to none of them."""
+"""Out-of-scope detection: a sentence that is far from the prototypes of all intents has no intent."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ def detect_out_of_scope(
     seed: int,
     rule: Rule = "in_scope",
 ) -> TaskResult:
-    """Call a test sentence out of scope when its nearest prototype is less similar than a threshold.
+    """Call a test sentence out of scope if its nearest prototype is less similar than a threshold.
 
     Prototypes and their draws are those of `classify_intents`. Two thresholds: the mean, and the mean minus one
     standard deviation, of the nearest prototype's similarity. For each, and each k, four figures in points, in
     [0, 100], higher is better, mean and standard deviation over the draws:
 
-    - "accuracy": test sentences of both kinds that are classified rightly, out of scope being one more class.
-    - "in_accuracy": in-scope test sentences that are not rejected and have the prototype of their intent nearest.
-    - "oos_accuracy": test sentences of both kinds rightly told to be in or out of scope, whatever the intent.
-    - "oos_recall": out-of-scope test sentences that are rejected.
+    - "accuracy": share of all test sentences that are classified correctly; out of scope is one more class.
+    - "in_accuracy": share of in-scope test sentences not rejected and nearest to the prototype of their intent.
+    - "oos_accuracy": share of all test sentences correctly recognised as in or out of scope, whatever the intent.
+    - "oos_recall": share of out-of-scope test sentences that are rejected.
 
-    A name is "oos_recall_5_shot_mean" or "oos_recall_5_shot_mean_minus_sd". Vectors that collapsed to one point have
-    every sentence at the threshold, where none is rejected: recall 0.
+    A full name is "oos_recall_5_shot_mean" or "oos_recall_5_shot_mean_minus_sd". If all vectors are equal, every
+    sentence is at the threshold and none is rejected: recall 0.
 
-    Rule "in_scope" (default): cosines; the thresholds come from in-scope validation sentences, or where upstream has
-    none from the training sentences that the draw left, so nothing of the test split and nothing out of scope is seen.
-    Rule "release" is what DSE's published code does, and the one to compare with its table: the thresholds come from
-    *the test sentences themselves*, both kinds; out-of-scope training sentences make one more prototype, and what is
-    nearest to it is rejected too; similarities are dot products with the mean, divided by their length over all
-    prototypes. Source: Zhou et al. 2022 (DSE).
+    Rule "in_scope" (default) uses cosines. The thresholds come from in-scope validation sentences, or without these
+    from the training sentences that were not drawn: no test and no out-of-scope sentence is seen. Rule "release"
+    follows DSE's published code, for comparison with its table. The thresholds come from *the test sentences
+    themselves*, in and out of scope. Out-of-scope training sentences make one more prototype; sentences nearest to it
+    are rejected, too. Similarities are dot products with the mean, divided by their norm over all prototypes. Source:
+    Zhou et al. 2022 (DSE).
 
-    :param data: with out-of-scope test sentences; Clinc150 alone has them.
-    :param shots: each k.
-    :raises Dial2vecError: when `shots` or `draws` are not positive, or the rule is unknown.
-    :raises CorpusError: when the data has no out-of-scope sentences, or too few sentences of an intent.
+    :param data: intent set with out-of-scope test sentences; only Clinc150 has them.
+    :param shots: numbers of sentences per intent, each a k.
+    :raises Dial2vecError: if `shots` or `draws` are not positive, or the rule is unknown.
+    :raises CorpusError: if the data has no out-of-scope sentences, or too few sentences of an intent.
     """
     if rule not in get_args(Rule):
         raise Dial2vecError(
@@ -70,19 +70,19 @@ def detect_out_of_scope(
     texts = [*everything, *drawn.ravel().tolist(), *data.test.texts, *data.out_of_scope]
     encoded = encode_distinct(reader.utterances, texts)
     test = _Test.of(encoded, data, intents, rule)
-    found: dict[str, list[float]] = {}
+    figures_of: dict[str, list[float]] = {}
     for draw, reference in zip(drawn, references, strict=True):
         rows = encoded.rows(reference)
         for k in shots:
             prototypes = test.units[encoded.rows(draw[:, :k].ravel().tolist()).reshape(-1, k)].mean(axis=1)
             for (kind, threshold), figure in _figures(test, prototypes, rows, rule).items():
-                found.setdefault(f"{kind}_{k}_shot_{threshold}", []).append(figure)
+                figures_of.setdefault(f"{kind}_{k}_shot_{threshold}", []).append(figure)
     return TaskResult(
         task="out_of_scope_detection",
         data=data.name,
         n=len(data.test.texts) + len(data.out_of_scope),
-        figures={name: points(float(np.mean(figures))) for name, figures in found.items()},
-        spread={name: points(float(np.std(figures))) for name, figures in found.items()},
+        figures={name: points(float(np.mean(figures))) for name, figures in figures_of.items()},
+        spread={name: points(float(np.std(figures))) for name, figures in figures_of.items()},
         seconds=time.perf_counter() - start,
         versions=versions_of("numpy"),
         settings={"draws": draws, "seed": seed, "rule": rule},
@@ -98,7 +98,7 @@ def _training(data: IntentSet, rule: Rule) -> Sentences:
 
 
 def _reference(data: IntentSet, *, drawn: set[str], rule: Rule) -> list[str]:
-    """Return the sentences whose similarities give the thresholds of a draw."""
+    """Return the sentences whose similarities set the thresholds of a draw."""
     if rule == "release":
         return [*data.test.texts, *data.out_of_scope]
     if data.validation.texts:
@@ -110,12 +110,12 @@ def _reference(data: IntentSet, *, drawn: set[str], rule: Rule) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """What is classified.
+    """Test sentences.
 
-    :param units: normalised vectors of everything encoded, [u, d].
-    :param rows: the row of each test sentence, in scope first.
-    :param truth: the intent of each in-scope one.
-    :param out_code: the place of the out-of-scope prototype; None where there is none.
+    :param units: normalised vectors of all encoded sentences, [u, d].
+    :param rows: rows of the test sentences, in scope first.
+    :param truth: intents of the in-scope test sentences.
+    :param out_code: index of the out-of-scope prototype; None if there is none.
     """
 
     units: NDArray[np.float64]
@@ -142,17 +142,17 @@ def _figures(
     expected = stepped(compared).max(axis=1)
     n_in = len(test.truth)
     right = shares[np.arange(n_in), test.truth]
-    # What is nearest to the prototype of everything out of scope is rejected, however near.
+    # Sentences nearest to the out-of-scope prototype are rejected, however near they are.
     in_scope = 1.0 if test.out_code is None else 1 - shares[:, test.out_code]
     figures = {}
     for name, threshold in (("mean", expected.mean()), ("mean_minus_sd", expected.mean() - expected.std())):
-        # In steps as the similarities: the mean of equal numbers need not equal them to the last bit.
+        # Rounded like the similarities: the mean of equal numbers can differ from them in the last bit.
         near = nearest >= stepped(threshold)
         rejected = 1 - near * in_scope
         classified = np.concatenate([near[:n_in] * right, rejected[n_in:]])
-        told = np.concatenate([1 - rejected[:n_in], rejected[n_in:]])
+        recognised = np.concatenate([1 - rejected[:n_in], rejected[n_in:]])
         figures["accuracy", name] = float(classified.mean())
         figures["in_accuracy", name] = float(classified[:n_in].mean())
-        figures["oos_accuracy", name] = float(told.mean())
+        figures["oos_accuracy", name] = float(recognised.mean())
         figures["oos_recall", name] = float(rejected[n_in:].mean())
     return figures

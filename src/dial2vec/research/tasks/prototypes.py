@@ -1,4 +1,4 @@
-"""Intents by prototypes: a few sentences of an intent stand for it, and a test sentence gets the nearest one's."""
+"""Intents by prototypes: a few sentences represent an intent, and a test sentence gets the nearest intent."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ def classify_intents(
 ) -> TaskResult:
     """Classify the in-scope test sentences by the nearest of few-shot prototypes.
 
-    A prototype is the mean of the *normalised* vectors of the k training sentences that were drawn for an intent; the
-    nearest is the one of the greatest cosine. Figure "accuracy_1_shot", and so on for each k: the share of the test
-    sentences whose nearest prototype is that of their intent, mean and standard deviation over the draws, in points,
-    in [0, 100], higher is better, 100 / number of intents by chance. Of several equally near prototypes each counts
-    its share, so that vectors that collapsed to one point are at chance. A zero vector has cosine 0 to everything.
-    Source: Zhou et al. 2022 (DSE), after Snell et al. 2017; DSE's release takes the dot product with the mean instead
-    of the cosine, which is the same for one shot only.
+    A prototype is the mean of the *normalised* vectors of k training sentences drawn for an intent; the nearest one has
+    the greatest cosine. Figure "accuracy_1_shot", and so on for each k: share of the test sentences whose nearest
+    prototype is that of their intent, mean and standard deviation over the draws, in points, in [0, 100], higher is
+    better, 100 / number of intents by chance. Equally near prototypes share a sentence, so equal vectors score at
+    chance. A zero vector has cosine 0 to everything. Source: Zhou et al. 2022 (DSE), after Snell et al. 2017; DSE's
+    release takes the dot product with the mean instead of the cosine, which is the same for one shot only.
 
-    :param shots: each k.
-    :param draws: seeded draws; the draw for a smaller k is part of that for a greater one.
-    :param seed: draws depend on it and on the texts, not on their order.
-    :raises Dial2vecError: when `shots` or `draws` are not positive.
-    :raises CorpusError: when an intent has fewer than k training sentences, or there is nothing to test.
+    :param shots: numbers of sentences per intent, each a k.
+    :param draws: number of seeded draws; the draw for a smaller k is part of the draw for a greater one.
+    :param seed: random seed; the draws also depend on the texts, but not on their order.
+    :raises Dial2vecError: if `shots` or `draws` are not positive.
+    :raises CorpusError: if an intent has fewer than k training sentences, or there are no test sentences.
     """
     start = time.perf_counter()
     intents = sorted(set(data.train.labels))
-    # Only what some draw uses is encoded: of SNIPS at most 350 of its 13,038 training sentences.
+    # Only drawn sentences are encoded: of SNIPS at most 350 of its 13,038 training sentences.
     drawn = draw_shots(data.train, intents, most=max(shots, default=0), draws=draws, seed=seed, name=data.name)
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
     encoded = encode_distinct(reader.utterances, [*drawn.ravel().tolist(), *data.test.texts])
@@ -50,13 +49,13 @@ def classify_intents(
     supports = units[encoded.rows(drawn.ravel().tolist()).reshape(drawn.shape)]
     figures, spread = {}, {}
     for k in shots:
-        found = []
+        accuracies = []
         for support in supports:
             prototypes = normalised(support[:, :k].mean(axis=1))
             shares, _ = nearest_shares(stepped(queries @ prototypes.T))
-            found.append(shares[np.arange(len(truth)), truth].mean())
-        figures[f"accuracy_{k}_shot"] = points(float(np.mean(found)))
-        spread[f"accuracy_{k}_shot"] = points(float(np.std(found)))
+            accuracies.append(shares[np.arange(len(truth)), truth].mean())
+        figures[f"accuracy_{k}_shot"] = points(float(np.mean(accuracies)))
+        spread[f"accuracy_{k}_shot"] = points(float(np.std(accuracies)))
     return TaskResult(
         task="intent_classification",
         data=data.name,
@@ -72,13 +71,12 @@ def classify_intents(
 def draw_shots(
     train: Sentences, intents: Sequence[str], *, most: int, draws: int, seed: int, name: str
 ) -> NDArray[np.object_]:
-    """Return the training sentences that each draw takes of each intent, texts [draws, intents, most].
+    """Draw training sentences of each intent, texts [draws, intents, most]; the first k are the draw for k shots.
 
-    The first k of them are the draw for k shots.
-
-    :param name: of the data, for errors.
-    :raises Dial2vecError: when `most` or `draws` are not positive.
-    :raises CorpusError: when an intent has too few sentences.
+    :param most: number of sentences per intent.
+    :param name: name of the data, for errors.
+    :raises Dial2vecError: if `most` or `draws` are not positive.
+    :raises CorpusError: if an intent has too few sentences.
     """
     if most < 1 or draws < 1:
         raise Dial2vecError(f"found {most} shots in {draws} draws; expected at least 1 of both. Raise them.")
@@ -100,25 +98,25 @@ def draw_shots(
     return drawn
 
 
-def require_sentences(found: Sequence[str], otherwise: str) -> None:
-    """Complain in words that begin with `otherwise` when there is nothing.
+def require_sentences(sentences: Sequence[str], otherwise: str) -> None:
+    """Raise an error that begins with `otherwise` if there are no sentences.
 
-    :raises CorpusError: then.
+    :raises CorpusError: if so.
     """
-    if not found:
+    if not sentences:
         raise CorpusError(f"{otherwise}; expected some. Take another intent set.")
 
 
 def intent_codes(labels: Sequence[str], intents: Sequence[str]) -> NDArray[np.int64]:
-    """Return the place of each label among the intents, int64 [n]."""
+    """Return the index of each label in the intents, int64 [n]."""
     place = {intent: code for code, intent in enumerate(intents)}
     return np.array([place[label] for label in labels], dtype=np.int64)
 
 
 def nearest_shares(similarities: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return each prototype's share in being the nearest, [n, c] with rows of sum 1, and the nearest's similarity, [n].
+    """Return the shares of the nearest prototypes, [n, c] with rows of sum 1, and the greatest similarities, [n].
 
-    :param similarities: of n sentences to c prototypes, equal where they are to count as equal.
+    :param similarities: similarities of n sentences to c prototypes, rounded so that ties are exact.
     """
     greatest = similarities.max(axis=1)
     nearest = similarities == greatest[:, None]

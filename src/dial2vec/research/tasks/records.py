@@ -1,4 +1,4 @@
-"""What a task found, as a typed record that goes into JSON."""
+"""The result of a task, as a typed record for JSON."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class TaskResult:
     """One task on one set of data with one encoder.
 
     :param task: name of the task, such as "response_selection".
-    :param data: name of the data, as the caller calls it.
-    :param n: what the figures are means over: test sentences, queries or pairs.
+    :param data: name of the data, given by the caller.
+    :param n: number of test sentences, queries or pairs over which figures are means.
     :param figures: name -> mean, in points (0 to 100, a correlation or a drop from -100), rounded to 4 decimals.
     :param spread: name -> population standard deviation over seeded draws, in points; empty for a task without draws.
-    :param seconds: that the task took, most of them to encode; reading files is left out. What an earlier task of the
-        same run encoded costs nothing again, so the order of the tasks matters to it.
-    :param versions: library -> version of what the figures were computed with.
-    :param settings: what the figures depend on besides data and encoder; only results that share it compare.
-    :param left_out: queries that could not be ranked, and are in no mean.
-    :param cut: different contexts that the encoder did not read whole; None where it does not tell.
+    :param seconds: time of the task, mostly for encoding, without reading files. Texts that an earlier task of the run
+        encoded are not encoded again, so it depends on the order of the tasks.
+    :param versions: library -> version with which the figures were computed.
+    :param settings: settings that influence the figures; only results with equal settings are comparable.
+    :param left_out: number of queries that could not be ranked; no mean includes them.
+    :param cut: number of different contexts that the encoder did not read whole; None if it does not tell.
     """
 
     task: str
@@ -39,12 +39,12 @@ class TaskResult:
     cut: int | None = 0
 
     def to_record(self) -> dict[str, Any]:
-        """Return the JSON form; `TaskResult(**record)` is the result again."""
+        """Return the JSON form; `TaskResult(**record)` restores the result."""
         return asdict(self)
 
 
 def kind_of(settings: Mapping[str, Any]) -> str:
-    """Return which of several measurements of a task has these settings: the rule, or the number of candidates.
+    """Return the variant of a task from its settings: the rule, or the number of candidates.
 
     >>> kind_of({"negatives": 50})
     'of 51'
@@ -53,7 +53,7 @@ def kind_of(settings: Mapping[str, Any]) -> str:
 
 
 def points(share: float) -> float:
-    """Return a share as points: 100 times it, rounded to 4 decimals.
+    """Return a share in points, 100 times the share, rounded to 4 decimals.
 
     >>> points(1 / 3)
     33.3333
@@ -62,12 +62,12 @@ def points(share: float) -> float:
 
 
 def versions_of(*libraries: str) -> dict[str, str]:
-    """Return the installed version of each library, by its name in the package index."""
-    found = {}
+    """Return library -> installed version, by its name in the package index."""
+    versions = {}
     for library in libraries:
         try:
-            found[library] = version(library)
+            versions[library] = version(library)
         except PackageNotFoundError:
-            # Put on the path without being installed, as a build farm may do.
-            found[library] = "unknown"
-    return found
+            # On the path without being installed, as on some build farms.
+            versions[library] = "unknown"
+    return versions

@@ -1,4 +1,4 @@
-"""Response selection: does the context of a turn point to that turn among others that were drawn at random?"""
+"""Response selection: find a turn by its context, among turns drawn at random."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
 from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
 
-# The ranks that are counted as found: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
+# Ranks k of recall@k: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
 TOP = (1, 3, 10)
-# Numbers of candidates' vectors that are compared together: 32 MiB of float64, some four times.
+# Vector components of candidates per block: 32 MiB of float64, with about four copies.
 CELLS = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Turns to be found again, each with its context and its candidates.
+    """Turns to be found, each with its context and its candidates.
 
-    :param names: dialogue id and place of each turn, sorted.
-    :param contexts: texts of the turns before it, the first one first.
-    :param responses: the different texts of all candidates.
-    :param candidates: places in `responses`, int64 [q, 1 + negatives]; the turn itself is the first.
+    :param names: dialogue id and turn number of each turn, sorted.
+    :param contexts: texts of the turns before each turn, in order.
+    :param responses: different texts of all candidates.
+    :param candidates: indices into `responses`, int64 [q, 1 + negatives]; the true turn comes first.
     """
 
     names: tuple[tuple[str, int], ...]
@@ -54,19 +54,18 @@ def select_responses(
 
     Figures in points, higher is better, means over the turns: "recall_at_1" and so on, the share whose true turn is
     among the first k, in [0, 100], 100 k / (1 + negatives) by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
-    equally similar candidates the true one comes last: vectors that collapsed to one point find nothing. Candidates
-    are drawn as `draw_queries` says. With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE); with
-    50, and a reader that compares by "dot", the Recall@1 of 51 and MRR of Poddar et al. 2022 (DialAug); with 9, its
-    Recall@1 of 10.
+    equally similar candidates the true one comes last, so equal vectors find nothing. `draw_queries` draws candidates.
+    With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE); with 50, and a reader that compares by
+    "dot", the Recall@1 of 51 and MRR of Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10.
 
-    :param reader: what is measured; its similarity ranks the candidates.
-
+    :param reader: system under test; its similarity ranks the candidates.
     :param data: name of the dialogues, for the record.
-    :param role: number of the speaker who answers: 0 spoke first, 1 is the second one.
-    :param negatives: candidates besides the true one; at least 1.
-    :param limit: rank this many turns at most, drawn by the seed; None ranks all.
-    :raises Dial2vecError: when an option is out of range.
-    :raises CorpusError: when no turn can be ranked, or there are too few others.
+    :param role: number of the answering speaker: 0 spoke first, 1 second.
+    :param negatives: number of candidates besides the true one; at least 1.
+    :param top: ranks k of "recall_at_k".
+    :param limit: largest number of ranked turns, drawn by the seed; None ranks all.
+    :raises Dial2vecError: if an option is out of range.
+    :raises CorpusError: if no turn can be ranked, or there are too few other turns.
     """
     check_ranking(top, reader.similarity)
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
@@ -89,9 +88,9 @@ def select_responses(
 
 
 def check_ranking(top: Sequence[int], similarity: str) -> None:
-    """Complain about ranks or a similarity that there are not.
+    """Raise if a rank is below 1, or the similarity is unknown.
 
-    :raises Dial2vecError: naming them.
+    :raises Dial2vecError: if so.
     """
     if not top or min(top) < 1:
         raise Dial2vecError(f"found the ranks {list(top)} to count; expected numbers from 1. Set `top` so.")
@@ -105,15 +104,15 @@ def check_ranking(top: Sequence[int], similarity: str) -> None:
 def draw_queries(
     dialogues: Iterable[Dialogue], *, role: int = 1, negatives: int = 50, limit: int | None = None, seed: int, data: str
 ) -> Queries:
-    """Draw what is to be ranked: every turn of a role that has a turn before it, with its negatives.
+    """Draw the queries: every turn of a role that has a turn before it, with its negatives.
 
-    Negatives are drawn uniformly, without repeating a turn, from the turns of that role in all other dialogues,
-    except those with the very text of the true one: no encoder could tell them apart. The draw of a turn depends on
-    the seed, its name and the turns of that role alone: neither on their order nor on the limit.
+    Negatives are drawn uniformly, each at most once, from the turns of that role in all other dialogues, except turns
+    with the same text as the true one: no encoder could tell them apart. The draw depends only on the seed, the name
+    of the turn and the turns of that role, not on their order or the limit.
 
     :param data: name of the dialogues, for errors.
-    :raises Dial2vecError: when `role`, `negatives` or `limit` are out of range.
-    :raises CorpusError: when no turn of the role answers another, or there are too few others.
+    :raises Dial2vecError: if `role`, `negatives` or `limit` are out of range.
+    :raises CorpusError: if no turn of the role answers another, or there are too few other turns.
     """
     if role < 0 or negatives < 1 or (limit is not None and limit < 1):
         raise Dial2vecError(
@@ -141,13 +140,13 @@ def draw_queries(
 
 @dataclass(frozen=True, slots=True)
 class _Pool:
-    """The turns of one role, by dialogue and place.
+    """The turns of one role.
 
-    :param names: dialogue id and place of each, sorted.
-    :param contexts: texts before each.
-    :param distinct: the different texts, sorted.
-    :param texts: the text of each, a place in `distinct`.
-    :param owners: the dialogue of each, as a number.
+    :param names: dialogue id and turn number of each turn, sorted.
+    :param contexts: texts before each turn.
+    :param distinct: different texts, sorted.
+    :param texts: text of each turn, as an index into `distinct`.
+    :param owners: dialogue of each turn, as a number.
     """
 
     names: list[tuple[str, int]]
@@ -158,20 +157,20 @@ class _Pool:
 
     @classmethod
     def of(cls, dialogues: Iterable[Dialogue], role: int) -> _Pool:
-        names, contexts, said = [], [], []
+        names, contexts, spoken = [], [], []
         for dialogue in sorted(dialogues, key=lambda dialogue: dialogue.dialogue_id):
             for place, (turn, speaker) in enumerate(zip(dialogue.turns, dialogue.roles, strict=True)):
                 if speaker == role:
                     names.append((dialogue.dialogue_id, place))
                     contexts.append(tuple(before.text for before in dialogue.turns[:place]))
-                    said.append(turn.text)
-        distinct = sorted(set(said))
+                    spoken.append(turn.text)
+        distinct = sorted(set(spoken))
         code = {text: number for number, text in enumerate(distinct)}
         owners = np.unique(np.array([name for name, _ in names], dtype=object), return_inverse=True)[1]
-        return cls(names, contexts, distinct, np.array([code[text] for text in said], dtype=np.int64), owners)
+        return cls(names, contexts, distinct, np.array([code[text] for text in spoken], dtype=np.int64), owners)
 
     def negatives(self, place: int, n: int, *, seed: int, data: str) -> NDArray[np.int64]:
-        """Return n turns that stand against the turn at a place, int64 [n]."""
+        """Draw n negatives for the turn at `place`, int64 [n]."""
         barred = (self.owners == self.owners[place]) | (self.texts == self.texts[place])
         n_barred = int(barred.sum())
         if len(barred) - n_barred < n:
@@ -181,13 +180,13 @@ class _Pool:
                 f"{name!r}; expected {n} with another text in other dialogues. Take fewer negatives or more dialogues."
             )
         rng = stream(seed, "negatives", *self.names[place])
-        # So many that n of them are not barred; the first n of these are uniform, as the whole order is.
+        # Enough that at least n are not barred; the first n of these are uniform, like the whole order.
         order = rng.choice(len(barred), size=n + n_barred, replace=False)
         return order[~barred[order]][:n]
 
 
 def count_cut(reader: Reader, contexts: Iterable[Context]) -> int | None:
-    """Return how many different contexts are not read whole; None where the reader does not tell."""
+    """Return the number of different contexts that are cut; None if the reader does not tell."""
     return None if reader.count_cut is None else reader.count_cut(sorted(set(contexts)))
 
 
@@ -201,9 +200,9 @@ def ranks_of_responses(
 ) -> NDArray[np.int64]:
     """Return the rank of each query's true turn among its candidates, from 1, int64 [q].
 
-    :param contexts: all that are read.
-    :param responses: all candidates.
-    :param read: what is read of each query.
+    :param contexts: encoded contexts.
+    :param responses: encoded candidates.
+    :param read: context of each query, perhaps perturbed.
     """
     offered = responses.rows(queries.responses)[queries.candidates]
     return ranks_of_first(contexts.vectors[contexts.rows(read)], responses.vectors, offered, similarity=similarity)
@@ -212,14 +211,14 @@ def ranks_of_responses(
 def ranks_of_first(
     asked: NDArray[np.float32], vectors: NDArray[np.float32], offered: NDArray[np.int64], *, similarity: Similarity
 ) -> NDArray[np.int64]:
-    """Return the rank of the first of each row of candidates, from 1, int64 [q]; the worst rank among equals.
+    """Return the rank of the first candidate of each query, from 1, int64 [q]; the worst rank among equals.
 
-    :param asked: vector of each query, [q, d].
-    :param vectors: of all candidates, [u, d].
-    :param offered: rows of its candidates, [q, c].
+    :param asked: vectors of the queries, [q, d].
+    :param vectors: vectors of all candidates, [u, d].
+    :param offered: rows of each query's candidates, [q, c].
     """
     ranks = np.empty(len(asked), dtype=np.int64)
-    # By the longest vector of all, dot products lie in [-1, 1] as cosines do, and can be rounded like them.
+    # Divided by the greatest length, dot products lie in [-1, 1] like cosines, and can be rounded like them.
     longest = float(np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64).max(initial=0))) or 1.0
     block = max(1, CELLS // max(1, offered.shape[1] * vectors.shape[1]))
     for start in range(0, len(asked), block):
@@ -229,13 +228,13 @@ def ranks_of_first(
             candidates /= longest
         else:
             candidates = normalised(candidates.reshape(-1, vectors.shape[1])).reshape(candidates.shape)
-        # The query's own length is the same for all its candidates.
+        # The length of a query does not change the order of its candidates.
         scores = stepped(np.einsum("qd,qcd->qc", normalised(asked[some]), candidates))
         ranks[some] = (scores >= scores[:, :1]).sum(axis=1)
     return ranks
 
 
 def ranking_figures(ranks: NDArray[np.int64], top: Sequence[int]) -> dict[str, float]:
-    """Return "recall_at_k" of each k and "mrr" of some ranks from 1, in points, as `select_responses` defines them."""
+    """Return "recall_at_k" for each k and "mrr" of ranks from 1, in points, as `select_responses` defines them."""
     shares = {f"recall_at_{k}": points(float((ranks <= k).mean())) for k in top}
     return shares | {"mrr": points(float((1 / ranks).mean()))}

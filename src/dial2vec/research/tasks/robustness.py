@@ -1,4 +1,4 @@
-"""Robustness: how much worse are responses selected when the context is shortened, shuffled or misspelt?"""
+"""Robustness: response selection from contexts that are shortened, shuffled or misspelt."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from dial2vec.research.tasks.response_selection import (
     ranks_of_responses,
 )
 
-# Turns of a context to those of a worse one, by chance.
+# Turns of a context and a random generator -> turns of a perturbed context.
 Perturbation = Callable[[list[str], np.random.Generator], list[str]]
 CLEAN = "clean"
 
@@ -42,18 +42,17 @@ def select_responses_perturbed(
 ) -> TaskResult:
     """Select responses with clean contexts and with perturbed ones: the same turns against the same candidates.
 
-    The figures are those of `select_responses`, by what was done to the contexts: "clean_recall_at_1", "typos_mrr".
-    Beside each stands its drop, "typos_mrr_drop": clean minus perturbed, in points, in [-100, 100], lower is better, 0
-    where the perturbation does no harm. Over several draws they are means, with their standard deviation in `spread`.
-    A context that a perturbation leaves without turns is one empty turn to the encoder. Source: Poddar et al. 2022
-    (DialAug).
+    The figures are those of `select_responses` for each perturbation: "clean_recall_at_1", "typos_mrr". Each has its
+    drop, "typos_mrr_drop": clean minus perturbed, in points, in [-100, 100], lower is better, 0 if the perturbation
+    does no harm. Several draws give means, with standard deviations in `spread`. A context without turns after a
+    perturbation becomes one empty turn. Source: Poddar et al. 2022 (DialAug).
 
-    :param perturbations: name -> function of the turns of one context and a generator of random numbers; it may
-        change the list it is given. What it draws for a context depends on the seed, the name and the turn alone.
-    :param draws: how often each perturbation is drawn.
-    :raises Dial2vecError: when an option is out of range, there is no perturbation, one is called "clean", or one gives
-        back what is no list of texts.
-    :raises CorpusError: as `select_responses`.
+    :param perturbations: name -> function of the turns of one context and a random generator; it may change the list.
+        The generator depends only on the seed, the name and the turn.
+    :param draws: number of draws of each perturbation.
+    :raises Dial2vecError: if an option is out of range, there is no perturbation, one is called "clean", or one does
+        not return a list of texts.
+    :raises CorpusError: if no turn can be ranked, or there are too few other turns.
     """
     check_ranking(top, reader.similarity)
     if not perturbations or CLEAN in perturbations or draws < 1:
@@ -71,11 +70,11 @@ def select_responses_perturbed(
     contexts[CLEAN, 0] = list(queries.contexts)
     everything = [context for some in contexts.values() for context in some]
     encoded = encode_distinct(reader.contexts, everything), encode_distinct(reader.utterances, queries.responses)
-    found = {
+    figures_of = {
         key: ranking_figures(ranks_of_responses(*encoded, queries, read, similarity=reader.similarity), top)
         for key, read in contexts.items()
     }
-    figures, spread = _compared(found, list(perturbations), draws)
+    figures, spread = _compared(figures_of, list(perturbations), draws)
     settings: dict[str, Setting] = {"draws": draws, "role": role, "negatives": negatives, "limit": limit, "seed": seed}
     return TaskResult(
         task="robustness",
@@ -91,14 +90,14 @@ def select_responses_perturbed(
 
 
 def _compared(
-    found: Mapping[tuple[str, int], dict[str, float]], perturbations: Sequence[str], draws: int
+    figures_of: Mapping[tuple[str, int], dict[str, float]], perturbations: Sequence[str], draws: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Return means with drops, and standard deviations, of what was found by perturbation and draw."""
-    clean = found[CLEAN, 0]
+    """Return means with drops, and standard deviations, of the figures by perturbation and draw."""
+    clean = figures_of[CLEAN, 0]
     figures, spread = {f"{CLEAN}_{name}": figure for name, figure in clean.items()}, {}
     for called in perturbations:
         for name in clean:
-            drawn = [found[called, draw][name] for draw in range(draws)]
+            drawn = [figures_of[called, draw][name] for draw in range(draws)]
             figures[f"{called}_{name}"] = round(float(np.mean(drawn)), 4)
             figures[f"{called}_{name}_drop"] = round(clean[name] - float(np.mean(drawn)), 4)
             if draws > 1:
@@ -109,11 +108,11 @@ def _compared(
 def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: int, draw: int) -> list[Context]:
     contexts = []
     for name, turns in zip(queries.names, queries.contexts, strict=True):
-        found = perturb(list(turns), stream(seed, called, draw, *name))
-        if not isinstance(found, list) or not all(isinstance(turn, str) for turn in found):
+        perturbed = perturb(list(turns), stream(seed, called, draw, *name))
+        if not isinstance(perturbed, list) or not all(isinstance(turn, str) for turn in perturbed):
             raise Dial2vecError(
-                f"the perturbation {called!r} gave {str(found)[:60]} for turn {name[1] + 1} of dialogue {name[0]!r}; "
-                "expected a list of texts. Return the turns from it."
+                f"the perturbation {called!r} gave {str(perturbed)[:60]} for turn {name[1] + 1} of dialogue "
+                f"{name[0]!r}; expected a list of texts. Return the turns from it."
             )
-        contexts.append(tuple(found) or ("",))
+        contexts.append(tuple(perturbed) or ("",))
     return contexts

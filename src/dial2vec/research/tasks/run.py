@@ -1,4 +1,4 @@
-"""All tasks that the data at hand allows, one after another, for one encoder."""
+"""All tasks that have data, one after another, for one system."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from dial2vec.research.tasks.sentence_pairs import pair_relatedness, read_senten
 from dial2vec.research.tasks.sources import Sources, check_sources, tasks_with_data
 from dial2vec.training.augmentation import PERTURBATIONS
 
-# The only one of the intent sets with sentences that belong to no intent.
+# The only intent set with out-of-scope sentences.
 WITH_OUT_OF_SCOPE = "clinc150"
-# Foreign turns among which an answer is sought, clean and with a perturbed context.
+# Numbers of negatives of an answer, with clean and with perturbed contexts.
 CANDIDATES = (9, 50, 99)
 PERTURBED_AMONG = 50
 
@@ -31,7 +31,7 @@ def intents(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]
 
 
 def out_of_scope(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Tell sentences of no intent apart, by both rules."""
+    """Detect out-of-scope sentences, by both rules."""
     if sources.intents:
         data = read_intents(WITH_OUT_OF_SCOPE, sources.intents)
         yield detect_out_of_scope(reader, data, seed=seed)
@@ -39,7 +39,7 @@ def out_of_scope(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskRe
 
 
 def retrieval(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Rank BM25's candidates by intent, and lists of candidates that are given."""
+    """Rank BM25's candidates by intent, and given lists of candidates."""
     for data in sources.intent_sets():
         yield retrieve_sentences(reader, data.test, data=data.name, limit=sources.limit, seed=seed)
     if sources.candidates:
@@ -47,7 +47,7 @@ def retrieval(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResul
 
 
 def sentence_pairs(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Compare cosines with the relatedness that people gave."""
+    """Compare cosines with human judgements of relatedness."""
     if sources.pairs:
         yield pair_relatedness(reader, read_sentence_pairs(sources.pairs), data=sources.pairs.stem)
 
@@ -61,7 +61,7 @@ def response_selection(reader: Reader, sources: Sources, seed: int) -> Iterator[
                 list(read_dialogues(path)),
                 data=name,
                 negatives=negatives,
-                # Among so few all are among the first so many.
+                # A rank above the number of negatives is always reached.
                 top=[rank for rank in TOP if rank <= negatives],
                 limit=sources.limit,
                 seed=seed,
@@ -69,7 +69,7 @@ def response_selection(reader: Reader, sources: Sources, seed: int) -> Iterator[
 
 
 def robustness(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Find each answer among 51 turns from contexts that were damaged in five ways."""
+    """Find each answer among 51 turns, from contexts perturbed in five ways."""
     for name, path in sources.dialogues:
         yield select_responses_perturbed(
             reader,
@@ -95,9 +95,9 @@ RUNNERS: dict[str, Callable[[Reader, Sources, int], Iterator[TaskResult]]] = {
 def run_tasks(reader: Reader, names: Sequence[str], sources: Sources, *, seed: int) -> Iterator[TaskResult]:
     """Yield the results of the named tasks, in their order.
 
-    :param reader: asked once for each text and each context, since tasks share most of theirs.
-    :param names: of `RUNNERS`; all that there is data for where none is named.
-    :raises Dial2vecError: for an unknown task, one that is named and has no data, and where there is data for none.
+    :param reader: system under test; it encodes each text and context once.
+    :param names: keys of `RUNNERS`; empty means all tasks that have data.
+    :raises Dial2vecError: if a named task is unknown or has no data, or no task has data.
     """
     reader = remembering(reader)
     for name in tasks_with_data(names, sources):
@@ -105,8 +105,8 @@ def run_tasks(reader: Reader, names: Sequence[str], sources: Sources, *, seed: i
 
 
 def check_tasks(names: Sequence[str], sources: Sources, *, seed: int) -> None:
-    """Make sure that the named tasks can be run on this data; it reads all of it.
+    """Read all data, and raise if a named task cannot be run on it.
 
-    :raises Dial2vecError: as `sources.check_sources`.
+    :raises Dial2vecError: if so; see `sources.check_sources`.
     """
     check_sources(names, sources, negatives=max(*CANDIDATES, PERTURBED_AMONG), seed=seed)

@@ -1,4 +1,4 @@
-"""Semantic retrieval: among sentences that share a query's words, are those of its intent ranked first?"""
+"""Semantic retrieval: rank sentences of the query's intent first among sentences that share its words."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from dial2vec.research.tasks.intents import Sentences
 from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
 from dial2vec.research.tasks.tab_rows import tab_rows
 
-# Stands where a query has fewer candidates than another.
+# Fills the rows of queries with fewer candidates.
 NONE = -1
 COLUMNS = ("row id", "sentence", "intent", "positive ids", "negative ids")
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateLists:
-    """Queries with the candidates that are to be ranked.
+    """Queries with the candidates to rank.
 
     :param texts: all sentences.
-    :param queries: place of each query in `texts`, int64 [q].
-    :param candidates: places of its candidates, int64 [q, c], filled up with -1.
-    :param relevant: which of them are to be found, bool [q, c].
+    :param queries: indices of the queries in `texts`, int64 [q].
+    :param candidates: indices of their candidates, int64 [q, c], padded with -1.
+    :param relevant: True for relevant candidates, bool [q, c].
     """
 
     texts: tuple[str, ...]
@@ -45,17 +45,17 @@ def retrieve_sentences(
 ) -> TaskResult:
     """Rank the candidates that BM25 finds for each sentence; those of its intent are relevant.
 
-    Figures as in `rank_candidate_lists`. A text that occurs more than once counts once, with the first of its intents
-    in alphabetical order: a copy of the query would be found by anything. Candidates share a word with the query, so
-    there can be fewer than asked for; equal BM25 scores are drawn by the seed. Source: Liu et al. 2021 (DialogueCSE),
-    section 4 (SR), with intents for what people judged there.
+    Figures as in `rank_candidate_lists`. A repeated text counts once, with its first intent in alphabetical order,
+    because any system finds a copy of the query. Candidates share a word with the query, so there can be fewer than
+    `candidates`; equal BM25 scores are ordered at random by the seed. Source: Liu et al. 2021 (DialogueCSE), section 4
+    (SR), with intents instead of human judgements.
 
-    :param sentences: queries and candidates at once.
+    :param sentences: sentences that are both queries and candidates.
     :param data: name of the sentences, for the record.
-    :param candidates: at most so many per query.
-    :param limit: so many queries at most, drawn by the seed; all sentences stay candidates.
-    :raises Dial2vecError: when `candidates` or `limit` are below 1, or bm25s is not installed.
-    :raises CorpusError: when no query has a relevant candidate.
+    :param candidates: largest number of candidates per query.
+    :param limit: largest number of queries, drawn by the seed; all sentences stay candidates.
+    :raises Dial2vecError: if `candidates` or `limit` are below 1, or bm25s is not installed.
+    :raises CorpusError: if no query has a relevant candidate.
     """
     if candidates < 1 or (limit is not None and limit < 1):
         raise Dial2vecError(
@@ -67,10 +67,10 @@ def retrieve_sentences(
     texts = tuple(intent_of)
     drawn = sorted(range(len(texts)), key=lambda place: lot(seed, "query", texts[place]))[:limit]
     queries = np.array(sorted(drawn), dtype=np.int64)
-    found = bm25_candidates(texts, queries.tolist(), n=candidates, seed=seed)
+    places = bm25_candidates(texts, queries.tolist(), n=candidates, seed=seed)
     labels = np.unique(np.array(list(intent_of.values())), return_inverse=True)[1]
-    relevant = (found != NONE) & (labels[found] == labels[queries][:, None])
-    lists = CandidateLists(texts, queries, found, relevant)
+    relevant = (places != NONE) & (labels[places] == labels[queries][:, None])
+    lists = CandidateLists(texts, queries, places, relevant)
     settings: dict[str, Setting] = {"candidates": candidates, "limit": limit, "seed": seed}
     return _rank(reader, lists, task="semantic_retrieval", data=data, settings=settings, libraries=("bm25s", "numpy"))
 
@@ -78,15 +78,15 @@ def retrieve_sentences(
 def rank_candidate_lists(reader: Reader, lists: CandidateLists, *, data: str) -> TaskResult:
     """Rank given candidates by their cosine to the query.
 
-    Figures in points, in (0, 100], higher is better, means over the queries that have a relevant candidate: "map",
-    mean average precision over the relevant ones *among the candidates*, and "mrr", the mean of 1 / rank of the first.
-    Among equally similar candidates the relevant ones come last, so vectors that collapsed to one point get the least
-    there is. Queries without a relevant candidate are counted as left out. A query whose candidates are all relevant
-    scores 100 whatever the vectors. Source: Liu et al. 2021 (DialogueCSE), section 4 (SR).
+    Figures in points, in (0, 100], higher is better, means over the queries that have a relevant candidate: "map", mean
+    average precision over the relevant ones *among the candidates*, and "mrr", the mean of 1 / rank of the first. Among
+    equally similar candidates the relevant ones come last, so equal vectors get the lowest possible figures. Queries
+    without a relevant candidate count as left out. A query whose candidates are all relevant always scores 100. Source:
+    Liu et al. 2021 (DialogueCSE), section 4 (SR).
 
-    :param lists: as `read_candidate_lists` gives them.
+    :param lists: queries and candidates, as returned by `read_candidate_lists`.
     :param data: name of the data, for the record.
-    :raises CorpusError: when no query has a relevant candidate.
+    :raises CorpusError: if no query has a relevant candidate.
     """
     return _rank(reader, lists, task="candidate_ranking", data=data, settings={}, libraries=("numpy",))
 
@@ -114,10 +114,10 @@ def _rank(
     row[used] = encoded.rows(lists.texts[place] for place in used)
     units = normalised(encoded.vectors)
     precisions, reciprocals = [], []
-    # One query at a time: its candidates are some hundred, and the product of one is as fast as of many.
+    # One query at a time: with about a hundred candidates, one product is as fast as many together.
     for query, offered, wanted in zip(queries, candidates, relevant, strict=True):
-        there = offered != NONE
-        precision, reciprocal = _judge(units[row[offered[there]]] @ units[row[query]], wanted[there])
+        real = offered != NONE
+        precision, reciprocal = _judge(units[row[offered[real]]] @ units[row[query]], wanted[real])
         precisions.append(precision)
         reciprocals.append(reciprocal)
     return TaskResult(
@@ -134,20 +134,19 @@ def _rank(
 
 
 def _judge(cosines: NDArray[np.float64], relevant: NDArray[np.bool_]) -> tuple[float, float]:
-    """Return average precision and 1 / rank of the first hit; among equals the hits come last."""
+    """Return average precision and 1 / rank of the first relevant candidate; relevant ones come last among equals."""
     order = np.lexsort((relevant, -np.rint(cosines / COSINE_STEP)))
     ranks = np.flatnonzero(relevant[order]) + 1
     return float((np.arange(1, len(ranks) + 1) / ranks).mean()), 1 / float(ranks[0])
 
 
 def read_candidate_lists(path: Path) -> CandidateLists:
-    """Read DialogueCSE's `select.txt`: row id, sentence, intent (or blank), positive ids, negative ids, parted by tabs.
+    """Read DialogueCSE's `select.txt`: tabs between row id, sentence, intent or blank, positive and negative ids.
 
-    Row ids count from 0 and are what the lists of ids, parted by commas, point to. Every row is a query; an id that is
-    listed twice counts once.
+    Row ids count from 0; the lists hold row ids separated by commas. Every row is a query; a repeated id counts once.
 
-    :raises CorpusError: naming file and line, when a row has other cells, is out of order, points to itself or to no
-        row, or has one candidate as positive and negative.
+    :raises CorpusError: if a row has too many or too few cells, is out of order, points to itself or to a missing row,
+        or has a candidate that is both positive and negative; the message names file and line.
     """
     texts: list[str] = []
     lists: list[tuple[int, list[int], list[int]]] = []

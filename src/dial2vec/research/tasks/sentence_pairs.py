@@ -1,4 +1,4 @@
-"""Relatedness of sentence pairs: does the cosine rank pairs of sentences as people do? (D-STS of DialogueCSE)"""
+"""Relatedness of sentence pairs: compare the order by cosine with the order by people (D-STS of DialogueCSE)."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dial2vec.research.tasks.tab_rows import tab_rows
 
 @dataclass(frozen=True, slots=True)
 class SentencePairs:
-    """Pairs of sentences that people judged.
+    """Pairs of sentences with human judgements.
 
-    :param scores: how related each pair is, higher is more; any scale, only the order counts.
-    :param first: the first sentence of each pair.
-    :param second: the second one.
+    :param scores: relatedness of each pair, on any scale, since only the order counts; higher is more related.
+    :param first: first sentences of the pairs.
+    :param second: second sentences of the pairs.
     """
 
     scores: tuple[float, ...]
@@ -34,32 +34,33 @@ class SentencePairs:
 def read_sentence_pairs(path: Path) -> SentencePairs:
     """Read `score <tab> sentence <tab> sentence` lines, the form of DialogueCSE's `sts.txt` (UTF-8, no header).
 
-    :raises CorpusError: naming file and line, when a line has other cells, a blank sentence, or no number as score.
+    :raises CorpusError: if a line does not have 3 cells, has a blank sentence, or its score is no number; the message
+        names file and line.
     """
     scores, first, second = [], [], []
-    for number, (score, one, other) in tab_rows(path, ("score", "sentence", "sentence")):
+    for number, (score, left, right) in tab_rows(path, ("score", "sentence", "sentence")):
         try:
             value = float(score)
         except ValueError:
             value = math.nan
         if not math.isfinite(value):
             raise CorpusError(f"{path}:{number}: found the score {score!r}, expected a number. Mend or remove it.")
-        if not one or not other:
+        if not left or not right:
             raise CorpusError(f"{path}:{number}: found a blank sentence, expected two sentences. Mend or remove it.")
         scores.append(value)
-        first.append(one)
-        second.append(other)
+        first.append(left)
+        second.append(right)
     return SentencePairs(tuple(scores), tuple(first), tuple(second))
 
 
 def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> TaskResult:
     """Correlate the cosine of each pair with its score; the figure is "spearman".
 
-    Spearman's correlation in points, in [-100, 100], higher is better; ties share their average rank. Where all
-    cosines are equal it is not defined and counts 0. Source: Liu et al. 2021 (DialogueCSE), section 4 (D-STS).
+    Spearman's correlation in points, in [-100, 100], higher is better; ties share their average rank. If all
+    cosines are equal, it is undefined and counts as 0. Source: Liu et al. 2021 (DialogueCSE), section 4 (D-STS).
 
     :param data: name of the data, for the record.
-    :raises Dial2vecError: when fewer than two pairs, or pairs of one score only, leave nothing to rank.
+    :raises Dial2vecError: if the pairs have fewer than 2 different scores.
     """
     if len(set(pairs.scores)) < 2:
         raise Dial2vecError(
@@ -82,8 +83,8 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
     )
 
 
-def _spearman(found: np.ndarray, expected: np.ndarray) -> float:
-    found, expected = rankdata(found), rankdata(expected)
-    found, expected = found - found.mean(), expected - expected.mean()
-    spread = math.sqrt(float(found @ found) * float(expected @ expected))
-    return float(found @ expected) / spread if spread else 0.0
+def _spearman(cosines: np.ndarray, scores: np.ndarray) -> float:
+    x, y = rankdata(cosines), rankdata(scores)
+    x, y = x - x.mean(), y - y.mean()
+    spread = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / spread if spread else 0.0

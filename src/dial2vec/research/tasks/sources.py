@@ -1,4 +1,4 @@
-"""The data that tasks are run on, and whether it is there: looked at before anything is loaded, fitted or encoded."""
+"""Data of the tasks, checked before anything is loaded, fitted or encoded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dial2vec.research.tasks.response_selection import draw_queries
 from dial2vec.research.tasks.semantic_retrieval import read_candidate_lists
 from dial2vec.research.tasks.sentence_pairs import read_sentence_pairs
 
-# The options of the shell command that bring the data of a task, any of them.
+# Task -> options of the shell command that give it data, any of them.
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "intents": ("--intents",),
     "out_of_scope": ("--intents",),
@@ -27,13 +27,13 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The data that tasks are run on; what is not given is not run.
+    """Data of the tasks; a task without data is not run.
 
     :param intents: folder or zip of the intent sets.
-    :param dialogues: JSON Lines of dialogues by name.
-    :param pairs: a file of `score, sentence, sentence`, parted by tabs.
-    :param candidates: a file in the format of DialogueCSE's select.txt.
-    :param limit: queries of response selection and retrieval at most; None is all.
+    :param dialogues: pairs of a name and a JSON Lines file of dialogues.
+    :param pairs: file of `score, sentence, sentence`, separated by tabs.
+    :param candidates: file in the format of DialogueCSE's select.txt.
+    :param limit: largest number of queries of response selection and retrieval; None means all.
     """
 
     intents: Path | None = None
@@ -49,20 +49,20 @@ class Sources:
                 yield read_intents(name, self.intents)
 
     def given(self) -> set[str]:
-        """Return the options of the shell command that would bring this data."""
-        found = {
+        """Return the options of the shell command that give this data."""
+        by_option = {
             "--intents": self.intents,
             "--corpus": self.dialogues,
             "--pairs": self.pairs,
             "--candidates": self.candidates,
         }
-        return {option for option, value in found.items() if value}
+        return {option for option, value in by_option.items() if value}
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Complain about a task that there is not.
+    """Raise if a task name is unknown.
 
-    :raises Dial2vecError: naming it.
+    :raises Dial2vecError: if so.
     """
     for name in names:
         if name not in OPTIONS:
@@ -70,9 +70,9 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
-    """Return the tasks to run: those that are named, or all that there is data for.
+    """Return the tasks to run: the named tasks, or all that have data.
 
-    :raises Dial2vecError: for an unknown task, one that is named and has no data, and where there is data for none.
+    :raises Dial2vecError: if a named task is unknown or has no data, or no task has data.
     """
     check_names(names)
     given = sources.given()
@@ -89,12 +89,12 @@ def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
 
 
 def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, seed: int) -> None:
-    """Read everything once, and draw the queries, so that no task finds a fault after hours of others.
+    """Read all data and draw the queries, so that no task fails after hours of other tasks.
 
-    :param names: as `tasks_with_data` takes them.
-    :param negatives: the most foreign turns that an answer stands against.
-    :raises Dial2vecError: as `tasks_with_data`, and when a library is not installed.
-    :raises CorpusError: for data that is missing, damaged or too little.
+    :param names: names of tasks, as for `tasks_with_data`.
+    :param negatives: largest number of negatives of an answer.
+    :raises Dial2vecError: if a task is unknown or has no data, or a library is not installed.
+    :raises CorpusError: if data is missing, damaged or too small.
     """
     wanted = tasks_with_data(names, sources)
     needed = sources.given() & {option for name in wanted for option in OPTIONS[name]}
@@ -110,10 +110,10 @@ def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, see
 
 
 def check_intents(sources: Sources, *, retrieval: bool = True) -> None:
-    """Make sure that the intent sets can be read, and that there is what their retrieval needs.
+    """Read the intent sets, and check the library of their retrieval.
 
-    :raises CorpusError: when they cannot.
-    :raises Dial2vecError: when bm25s is not installed.
+    :raises CorpusError: if a set cannot be read.
+    :raises Dial2vecError: if bm25s is not installed.
     """
     if retrieval:
         require_bm25()

@@ -1,4 +1,4 @@
-"""Tables of text whose columns are parted by tabs, as DialogueCSE gives them out."""
+"""Text tables with tabs between the columns, as DialogueCSE publishes them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dial2vec.errors import CorpusError
 
 
 def tab_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of each line that is not blank, from 1, and its cells, without blanks at their ends.
+    """Yield the number of each line that is not blank, from 1, and its stripped cells.
 
-    There are no quotes: a quotation mark is part of its sentence. A byte order mark is accepted.
+    Quotation marks are part of their sentence. A byte order mark is accepted.
 
-    :param columns: what the cells are; as many as a line must have.
-    :raises CorpusError: naming file and line, when the file cannot be read, is empty, or a line has other cells.
+    :param columns: names of the cells; every line must have as many.
+    :raises CorpusError: if the file cannot be read or is empty, or a line has too many or too few cells.
     """
     number = 0
     try:
-        # Only "\n" ends a line: other ends that Unicode knows occur within sentences.
+        # Only "\n" ends a line: other line ends of Unicode occur within sentences.
         with path.open(encoding="utf-8-sig", newline="\n") as handle:
             for line_number, line in enumerate(handle, start=1):
                 if not line.strip():
