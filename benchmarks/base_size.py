@@ -4,8 +4,8 @@
     .venv/bin/python benchmarks/base_size.py dse dialaug
 
 110 million parameters: 12 layers, width 768, the vocabulary of the packaged encoder. It shows that a method runs and
-stays finite at that size, on the GPU where there is one, and what a step costs; the weights have learnt nothing. Every
-row is a process of its own, whose peak memory is the row's.
+stays finite at that size, on a GPU if there is one, and what a step costs; the weights have learnt nothing. Every row
+runs in its own process, so that its peak memory is its own.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def begin() -> None:
 
 def peak_memory() -> int:
     """Return the most memory that this process has had, in bytes."""
-    # Not getrusage, whose peak begins with that of the process which started this one.
+    # Not getrusage: its peak starts at the peak of the parent process.
     [peak] = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line]
     return int(peak) * 1024
 

@@ -1,4 +1,4 @@
-"""Run the benchmarks and put their tables into docs/benchmarks.md, each between two marks, as soon as it is there.
+"""Run the benchmarks and put their tables into docs/benchmarks.md, each between two marks, as soon as it is ready.
 
 .venv/bin/python benchmarks/bench.py                  # all; an hour on two idle cores, 3 GB of disk
 .venv/bin/python benchmarks/bench.py speed scaling    # some
@@ -28,7 +28,7 @@ COMMANDS = {
 
 
 def main() -> None:
-    """Run what was asked for, one after the other."""
+    """Run the named benchmarks, one after the other."""
     root = find_root()
     for name in names_or_all(__doc__, COMMANDS):
         sys.stdout.write(f"{name}: benchmarks/{' '.join(COMMANDS[name])}\n")
@@ -40,9 +40,9 @@ def main() -> None:
 
 
 def printed(root: Path, command: list[str]) -> str:
-    """Run a benchmark in a process of its own, and return what it prints.
+    """Run a benchmark in its own process, and return its output.
 
-    :raises SystemExit: when it fails; it has said why.
+    :raises SystemExit: if it fails, after its own message.
     """
     script, *options = command
     done = subprocess.run(
@@ -56,16 +56,16 @@ def printed(root: Path, command: list[str]) -> str:
 
 
 def section(command: list[str], table: str, on: str) -> str:
-    """Return a table with what made it, where and when."""
+    """Return a table with its command, machine and date."""
     where = "" if on in table else f"{on}\n\n"
     today = datetime.datetime.now(datetime.UTC).date()
     return f"`benchmarks/{' '.join(command)}`, {today}:\n\n{where}{table.strip()}\n"
 
 
 def put(path: Path, name: str, text: str) -> None:
-    """Replace what stands between the marks of a benchmark.
+    """Replace the text between the marks of a benchmark.
 
-    :raises Dial2vecError: when they are not there.
+    :raises Dial2vecError: if a mark is missing.
     """
     begin, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
     before, found, rest = path.read_text(encoding="utf-8").partition(begin)

@@ -1,4 +1,4 @@
-"""A page in headless Chromium, over its devtools protocol: looked at, pointed at, typed into and downloaded from."""
+"""A page in headless Chromium, over its devtools protocol: pictures, mouse, keyboard and downloads."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ import psutil
 from websockets.sync.client import ClientConnection, connect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-# Drawing is done by the processor: a machine that runs tests has no graphics card to count on.
+# The processor draws, because test machines may have no graphics card.
 OPTIONS = (
     *("--headless", "--no-sandbox", "--hide-scrollbars", "--remote-debugging-port=0", "--remote-allow-origins=*"),
     *("--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--enable-precise-memory-info"),
     *("--no-first-run", "--disable-component-update", "--disable-background-networking", "--disable-dev-shm-usage"),
 )
 DESKTOP, PHONE = (1280, 800), (390, 844)
-# Where an element is, in pixels of the page.
+# A place in pixels of the page.
 PLACE = """(() => {
   const { x, y, width, height } = document.querySelector("%s").getBoundingClientRect();
   return { x: x + scrollX, y: y + scrollY, width, height, scale: 1 };
 })()"""
-# Key codes, which a page's handlers may look at.
+# Key codes that a page's handlers may read.
 KEYS = {
     "Enter": 13,
     "Escape": 27,
@@ -45,7 +45,7 @@ KEYS = {
 class Page:
     """One page.
 
-    Attributes `complaints`: errors on the console and uncaught exceptions; `requests`: every address that was asked.
+    Attributes `complaints`: errors on the console and uncaught exceptions; `requests`: every requested address.
     """
 
     def __init__(self, connection: ClientConnection, process: psutil.Process) -> None:
@@ -85,7 +85,7 @@ class Page:
         self.ask("Page.navigate", url=address)
 
     def value(self, script: str) -> Any:
-        """Return what an expression is in the page; a promise is waited for."""
+        """Return the value of an expression in the page, after its promise."""
         found = self.ask("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             details = found["exceptionDetails"]
@@ -93,7 +93,7 @@ class Page:
         return found["result"].get("value")
 
     def until(self, script: str, *, seconds: float = 30) -> Any:
-        """Wait until an expression is true, and return what it is."""
+        """Wait until an expression is true, and return its value."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(RuntimeError):
@@ -104,7 +104,7 @@ class Page:
             time.sleep(0.05)
 
     def middle(self, selector: str) -> tuple[float, float]:
-        """Return where the middle of an element is, scrolled into sight."""
+        """Scroll an element into sight, and return its centre."""
         script = f"""(() => {{ const e = document.querySelector({json.dumps(selector)});
             e.scrollIntoView({{block: "nearest"}}); const b = e.getBoundingClientRect();
             return [b.left + b.width / 2, b.top + b.height / 2]; }})()"""
@@ -150,7 +150,7 @@ class Page:
         self.ask("Input.dispatchKeyEvent", type="keyUp", **about)
 
     def write(self, text: str) -> None:
-        """Type into what has the focus."""
+        """Type into the focused element."""
         self.ask("Input.insertText", text=text)
 
     def look(self, size: tuple[int, int] = DESKTOP, *, phone: bool = False, dark: bool = False) -> None:
@@ -165,21 +165,21 @@ class Page:
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
 
     def picture(self, path: Path, *, of: str = "") -> None:
-        """Keep what is seen as a PNG: all of it, or the element of this selector."""
+        """Save a PNG of the visible page, or of the element of this selector."""
         clip = {"clip": self.value(PLACE % of)} if of else {}
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png", **clip)["data"]))
 
     def downloads_to(self, folder: Path) -> None:
-        """Keep what is downloaded in a folder."""
+        """Save downloads in a folder."""
         self.ask("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
 
     def heap_bytes(self) -> int:
-        """Return what the scripts of the page hold, after a collection of what they do not."""
+        """Return the memory of the page's scripts after a garbage collection."""
         self.ask("HeapProfiler.collectGarbage")
         return int(self.ask("Runtime.getHeapUsage")["usedSize"])
 
     def resident_bytes(self) -> int:
-        """Return the memory of all of the browser's processes; what they share counts for each."""
+        """Return the memory of all browser processes; shared memory counts for each."""
         family = [self._process, *self._process.children(recursive=True)]
         return sum(one.memory_info().rss for one in family if one.is_running())
 
@@ -188,7 +188,7 @@ class Page:
 def browser(profile: Path) -> Iterator[Page]:
     """Start Chromium with an empty page, and end it with the `with`.
 
-    :param profile: a new folder of its own.
+    :param profile: new folder for the browser profile.
     """
     assert CHROMIUM is not None, "no chromium here"
     command = [CHROMIUM, *OPTIONS, f"--user-data-dir={profile}", "about:blank"]
@@ -203,7 +203,7 @@ def browser(profile: Path) -> Iterator[Page]:
 
 
 def _address(profile: Path, process: subprocess.Popen[bytes]) -> str:
-    """Return where the empty page of a browser is spoken to."""
+    """Return the address of the protocol for a browser's empty page."""
     import urllib.request
 
     deadline = time.monotonic() + 60

@@ -1,12 +1,12 @@
-"""dial2vec's own loss beside neighbourhood learning: alone, added to it, and with neighbours and strangers as samples.
+"""dial2vec's own loss and neighbourhood learning: alone, added up, and with neighbours and strangers as samples.
 
     .venv/bin/python benchmarks/combined.py run sgd self_dialogue
     .venv/bin/python benchmarks/combined.py table
 
-Needs the splits of the corpora (`make run` with them in `corpora`). Every way trains on the same dialogues for equally
-many steps beneath centring, and is scored on 800 labelled dev dialogues: no choice, no map on top. In "strangers" each
-negative takes its other side from one dialogue far away instead of turn by turn from anywhere; in "neighbours as
-positives" a dialogue with its other side from one of its neighbours is a second positive.
+Needs the splits of the corpora (`make run` with them in `corpora`). Every way trains on the same dialogues for the same
+number of steps with centring as head, and is scored on 800 labelled dev dialogues, without choice or map. In
+"strangers" each negative takes its other side from one distant dialogue instead of turn by turn from anywhere. In
+"neighbours as positives" a dialogue with its other side from a neighbour is a second positive.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ Places = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How the two losses are put together.
+    """A combination of the two losses.
 
     :param pull: weight of the neighbourhood loss.
     :param guide: weight of the self-guided loss.
-    :param strangers: negatives take a whole side from one far dialogue.
-    :param positives: a side from a neighbour makes a second positive.
+    :param strangers: True if negatives take a whole side from one far dialogue.
+    :param positives: True if a side from a neighbour makes a second positive.
     :param rate: learning rate, as a multiple of the default.
     """
 
@@ -72,9 +72,9 @@ WAYS = {
 
 
 class BothLosses(SelfGuidedSet):
-    """Items of the self-guided task, each with the target that its dialogue is pulled to.
+    """Items of the self-guided task, each with the target of its dialogue.
 
-    :param targets: of `samples.dialogues`, unit rows [m, d] float32.
+    :param targets: targets of `samples.dialogues`, unit rows [m, d] float32.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class BothLosses(SelfGuidedSet):
             total = total + self.way.pull * neighbour_loss(vectors, extra["targets"])
         if self.way.guide:
             places = torch.arange(n, device=hidden.device)
-            # The second positive, if any, is sample 1: it stands against the same negatives.
+            # The second positive, if any, is sample 1; it has the same negatives.
             sets = [places[places != 1], places[1:]] if self.way.positives else [places]
             for among in sets:
                 rows = (torch.arange(0, len(hidden), n, device=hidden.device)[:, None] + among).flatten()
@@ -135,7 +135,7 @@ def measure(arguments: argparse.Namespace, root: Path, settings: Settings) -> No
 
 
 def measure_corpus(artifacts: Artifacts, settings: Settings) -> None:
-    """Train by every way that is not in the results yet, and add a line for each."""
+    """Train in every way that has no row yet, and add a row for each."""
     rng = np.random.default_rng(settings.seed)
     dialogues = drawn(list(read_dialogues(artifacts.split("train"))), TRAIN, rng)
     dev = drawn([one for one in read_dialogues(artifacts.split("dev")) if one.label is not None], DEV, rng)
@@ -186,7 +186,7 @@ def train_by(way: Way, encoder: DialogueEncoder, dialogues: list[Dialogue], sett
 
 
 def with_sides(samples: Samples, dialogues: list[Dialogue], fitted: Fitted, way: Way, *, seed: int) -> Samples:
-    """Return the samples with each replaced side from one dialogue: a far one, or for sample 1 perhaps a neighbour."""
+    """Return the samples with each replaced side from one distant dialogue, or for positives from a neighbour."""
     first = np.concatenate([[0], np.cumsum([len(one.turns) for one in dialogues])])
     roles = [np.array(one.roles) for one in dialogues]
     near = np.argsort(-fitted.targets @ fitted.targets.T, axis=1)
@@ -202,7 +202,7 @@ def with_sides(samples: Samples, dialogues: list[Dialogue], fitted: Fitted, way:
             keep = samples.kept[0, number, item]
             spoken = first[giver] + np.flatnonzero(roles[giver] != keep)
             replaced = roles[place] != keep
-            # Turn by turn in the giver's order, from its beginning again where it has fewer.
+            # Turn by turn in the giver's order, repeated if it has fewer turns.
             negatives[0, number, columns[replaced]] = np.resize(spoken, replaced.sum())
     return replace(samples, negatives=negatives)
 

@@ -1,15 +1,15 @@
-"""How often `dial2vec drift` raises an alarm: on halves of one corpus, and where some of the new dialogues are others.
+"""How often `dial2vec drift` raises an alarm: on halves of one corpus, and with a share of different dialogues.
 
     .venv/bin/python benchmarks/drift.py --corpus sgd --other self_dialogue
 
-Of the train split of each corpus `--dialogues` are drawn and encoded once by the starting encoder; their vectors are
-kept in `artifacts/drift/`. A trial draws 500 old and so many new dialogues, none of them twice, and judges them by the
-limits of `params.yaml`. The new ones are
+`--dialogues` of each train split are drawn and encoded once by the starting encoder; their vectors are kept in
+`artifacts/drift/`. A trial draws 500 old dialogues and a number of new ones, none twice, and judges them by the limits
+of `operation.yaml`. The new ones are
 
-- halves: from the same corpus, so that an alarm is a false one;
+- halves: from the same corpus, so that every alarm is false;
 - another corpus: a share of them from `--other`;
-- a new label: a share of them with a label that no other dialogue of the trial has; which one is drawn anew each time,
-  of those that enough dialogues have.
+- a new label: a share of them with a label that no other dialogue of the trial has, drawn for each trial among the
+  labels with enough dialogues.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from dial2vec.pipeline.artifacts import Artifacts, find_root
 
 OLD, NEW, SHARES = 500, (100, 300, 500), (0.05, 0.1, 0.2)
 Places = NDArray[np.int64]
-# Places of the old and of the new dialogues of a trial.
+# Indices of the old and the new dialogues of a trial.
 Draw = Callable[[np.random.Generator], tuple[Places, Places]]
 
 
 @dataclass(frozen=True)
 class Pool:
-    """What is drawn from.
+    """Dialogues to draw from.
 
-    :param between: distances of the corpus's dialogues and then the other's, [n + m, n + m].
-    :param labels: of the corpus's dialogues, [n].
+    :param between: distances between the dialogues of the corpus, then of the other one, [n + m, n + m].
+    :param labels: labels of the corpus's dialogues, [n].
     """
 
     between: Floats
@@ -55,8 +55,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", default="sgd")
     parser.add_argument("--other", default="self_dialogue")
-    parser.add_argument("--dialogues", type=int, default=1500, help="drawn from each corpus")
-    parser.add_argument("--trials", type=int, default=200, help="on halves; a quarter of it on mixtures")
+    parser.add_argument("--dialogues", type=int, default=1500, help="number of dialogues drawn from each corpus")
+    parser.add_argument("--trials", type=int, default=200, help="number of trials on halves; mixtures get a quarter")
     arguments = parser.parse_args()
     root = find_root()
     settings, options = load_settings(root / "params.yaml"), load_operation(root / "operation.yaml").drift
@@ -84,7 +84,7 @@ def some(root: Path, corpus: str, most: int) -> list[Dialogue]:
 
 
 def line(name: str, share: float, draws: list[Draw], pool: Pool, options: Drift, trials: int) -> str:
-    """Return a Markdown row: the alarms of each cell, and in brackets those of the test and of the far-away share."""
+    """Return a Markdown row: alarms, and in brackets alarms of the test and of the far-away share."""
     cells = []
     for draw in draws:
         alarms = np.array([alarm(pool, draw, options, trial) for trial in range(trials)]).sum(axis=0)

@@ -2,7 +2,7 @@
 
     .venv/bin/python benchmarks/explorer.py --pictures docs
 
-Makes a collection whose vectors lie in 60 clouds, and its map, which are kept in --work for the next time; then opens
+Makes a collection whose vectors lie in 60 clouds, and its map, and keeps them in --work; then opens
 the page and measures the time to the first picture, frames while the map is dragged, a search, a lasso, and memory.
 Nothing is drawn by a graphics card. With --pictures it looks at 1,000 dialogues of the demo corpus, as on a screen and
 on a telephone.
@@ -47,7 +47,7 @@ WebGL2RenderingContext.prototype.drawArrays = function (...what) {
 
 
 def main() -> None:
-    """Measure, and take pictures where they are wanted."""
+    """Measure, and take pictures if asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dialogues", type=int, default=100_000)
     parser.add_argument("--work", type=Path, default=Path("artifacts/explorer"), help="folder of the collections")
@@ -66,7 +66,7 @@ def main() -> None:
 
 
 def synthetic(folder: Path, count: int) -> str:
-    """Make a collection of made-up dialogues with vectors in clouds, and its map; return what the map took."""
+    """Make a collection of made-up dialogues with vectors in clouds, and return what its map cost."""
     if not (folder / "map" / "trained.npz").exists():
         shutil.rmtree(folder, ignore_errors=True)
         source = folder.with_suffix(".jsonl")
@@ -105,7 +105,7 @@ def made_up(number: int, cloud: int, random: np.random.Generator) -> Dialogue:
 
 
 def narrow(folder: Path) -> DialogueEncoder:
-    """Return an encoder of one layer and random weights: its vectors are thrown away."""
+    """Return an encoder of one layer with random weights, whose vectors are not used."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
     from dial2vec.encoder.backbone import resolve
@@ -131,9 +131,9 @@ def demo(folder: Path) -> Path:
 
 
 def placed(collection: Collection, *, seeds: int = 5) -> str:
-    """Place one half of the dialogues on a map of the other, and return whether they lie among their like.
+    """Place one half of the dialogues on a map of the other half, and return how well they lie.
 
-    Counted is the share, among the ten nearest on the map, of dialogues with the same label.
+    The measure is the share of dialogues with the same label among the 10 nearest on the map.
     """
     from openTSNE import TSNE
 
@@ -168,7 +168,7 @@ def like(points: np.ndarray, names: np.ndarray, among: np.ndarray, theirs: np.nd
 
 
 def fresh(folder: Path) -> Path:
-    """Return a folder that is not there."""
+    """Return a folder that does not exist."""
     shutil.rmtree(folder, ignore_errors=True)
     return folder
 
@@ -214,7 +214,7 @@ def frames(page: Page, doing: str) -> str:
 
 
 def seconds(page: Page, act: Callable[[], None], said: str) -> str:
-    """Return how long it took from the last thing that the user did until the page says something."""
+    """Return the seconds from the last action of the user until the page shows a text."""
     page.value(
         f"""void (() => {{
           for (const kind of ["input", "pointerup"]) {{

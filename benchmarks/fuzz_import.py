@@ -1,4 +1,4 @@
-"""Break exports of every format at random and import them: any error but ours is a fault of the importer.
+"""Break exports of every format at random and import them: any error that is not ours is a fault of the importer.
 
     PYTHONPATH=src .venv/bin/python benchmarks/fuzz_import.py --seconds 120 --seed 1
 
@@ -162,9 +162,9 @@ def damage(rng: random.Random, data: bytes) -> bytes:
 
 
 def run(path: Path, rng: random.Random) -> str:
-    """Import one file and return what came of it.
+    """Import one file, and return the outcome.
 
-    :raises AssertionError: when a dialogue is counted twice, or is not read back as it was written.
+    :raises AssertionError: if a dialogue is counted twice, or is not read back as it was written.
     """
     try:
         found = read_export(path, Options(header=rng.random() < 0.95))
@@ -190,11 +190,11 @@ def _refused(sentence: str) -> str:
 
 
 @click.command()
-@click.option("--seconds", default=60.0, show_default=True, help="Stop after so long.")
-@click.option("--cases", default=1_000_000, show_default=True, help="Stop after so many.")
-@click.option("--seed", default=1, show_default=True, help="The same seed breaks the same files.")
+@click.option("--seconds", default=60.0, show_default=True, help="Seconds after which to stop.")
+@click.option("--cases", default=1_000_000, show_default=True, help="Number of cases after which to stop.")
+@click.option("--seed", default=1, show_default=True, help="Random seed; the same seed breaks the same files.")
 def main(seconds: float, cases: int, seed: int) -> None:
-    """Run cases until time or number is up; status 1 when one of them failed."""
+    """Run cases until time or number is up; exit status 1 if a case failed."""
     outcomes: Counter[str] = Counter()
     ends = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:

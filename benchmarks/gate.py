@@ -1,10 +1,10 @@
-"""Does the gate let a better model in and keep a worse one out? Both verdicts, as people read them.
+"""Verdicts of the promotion gate on a better and on a worse model, as users read them.
 
     .venv/bin/python benchmarks/gate.py
 
-In a scratch project the demo corpus is trained as params.yaml says, and the candidate judged; then once more from
-dialogues whose words were shuffled among all of them, the last candidate taken whatever the criteria say, and judged
-against that champion. Prints what `dial2vec promote` and `dial2vec history` say; 15 minutes on two cores.
+In a scratch project the demo corpus is trained with params.yaml, and the candidate judged. Then the words are shuffled
+among all dialogues, a second model is trained, and its last candidate is judged against that champion whatever the
+criteria say. Prints the output of `dial2vec promote` and `dial2vec history`; 15 minutes on two cores.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BEFORE, AFTER = ("validate", "prepare"), ("sample", "train", "select", "evaluate
 
 
 def shuffled(dialogues: list[Dialogue], seed: int) -> list[Dialogue]:
-    """Return dialogues of the same shape whose words come from all of them at random: no dialogue is about anything."""
+    """Return dialogues of the same shape with words drawn from all dialogues, so that none has a topic."""
     words = [word for dialogue in dialogues for turn in dialogue.turns for word in turn.text.split()]
     left = iter(np.random.default_rng(seed).permutation(words).tolist())
     return [
@@ -70,7 +70,7 @@ def run(project: Path, *stages: str) -> None:
 
 
 def say(project: Path, *command: str) -> None:
-    """Print a command and what it says."""
+    """Print a command and its output."""
     sys.stdout.write(f"\n$ dial2vec {' '.join(command)}\n")
     sys.stdout.flush()
     subprocess.run([sys.executable, "-m", "dial2vec.cli", *command], cwd=project, env=os.environ, check=True)

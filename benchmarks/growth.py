@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/growth.py --sizes 10000 100000 1000000
 
 Writes made-up dialogues, one in ten a near copy of the one before it, into a scratch project and runs the stages there,
-each in a process of its own, as `make run` does. They are embedded, and evaluated on the three tasks, by an encoder of
-one layer of width 32 that reads 64 words, so that what is measured is everything but the encoder; evaluation compares
-all pairs of dialogues, and is left out above a hundred thousand. Prints seconds, microseconds per dialogue and peak
+each in its own process, like `make run`. An encoder of one layer of width 32 that reads 64 words embeds the dialogues
+and is evaluated on the three tasks, so that everything except the encoder is measured. Evaluation compares all pairs
+of dialogues, and is left out above 100,000. Prints seconds, microseconds per dialogue and peak
 resident memory of each, and the growth per dialogue from the smallest size to the largest. A million dialogues take 3
 GB of disk for a while.
 """
@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES, help="numbers of dialogues")
     parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="default: all, in this order")
-    parser.add_argument("--folder", type=Path, help="where the scratch project is made; default: the temporary folder")
+    parser.add_argument("--folder", type=Path, help="folder of the scratch project; default: the temporary folder")
     arguments = parser.parse_args()
     measured = {}
     sys.stdout.write("| dialogues | step | seconds | µs per dialogue | peak memory, MiB |\n|---|---|---|---|---|\n")
@@ -92,7 +92,7 @@ def scratch_project(folder: Path, n_dialogues: int) -> Path:
     with (data / "dialogues.jsonl").open("w") as out:
         for first in range(0, n_dialogues, BLOCK):
             out.write(made_up(first, min(BLOCK, n_dialogues - first)))
-    # In a process of its own: what this one holds would count for those that it starts.
+    # In its own process: memory of this one would count for the processes that it starts.
     subprocess.run([sys.executable, "-c", NARROW, str(WORDS)], cwd=folder, check=True)
     return folder
 

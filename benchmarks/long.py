@@ -1,12 +1,12 @@
-"""How should the windows of a long dialogue be pooled? Dialogues of SGD's test split, joined to long ones.
+"""Ways to pool the windows of a long dialogue, on dialogues of SGD's test split that are joined.
 
     .venv/bin/dial2vec fetch sgd
     .venv/bin/python benchmarks/long.py ways --output long.json   # the table of ways in docs/long.md
     .venv/bin/python benchmarks/long.py length                    # the table of lengths
 
-A long dialogue is six joined ones. Of "one topic" all six have its label, so that every part of it says what it is
-about; of "mixed" three have it and three are of other labels, in any order. Every dialogue is used once per seed as one
-of its label. What is pooled how is in `WAYS`, what is cut how in `CUTS`.
+A long dialogue is six joined ones. In "one topic" all six have its label, so that every part shows the topic. In
+"mixed" three have its label and three have others, in any order. Per seed, every dialogue is used once for its label.
+`WAYS` are the ways of pooling, `CUTS` the ways of cutting.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Vector = NDArray[np.float32]
 
 
 def main() -> None:
-    """Measure ways of pooling, or what length costs."""
+    """Measure ways of pooling, or the cost of length."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     ways = commands.add_parser("ways")
     ways.add_argument("--seeds", nargs="+", type=int, default=[1, 2])
-    ways.add_argument("--dialogues", type=int, default=200, help="long ones per seed, at most")
+    ways.add_argument("--dialogues", type=int, default=200, help="largest number of long dialogues per seed")
     ways.add_argument("--output", type=Path, required=True)
     commands.add_parser("length")
     arguments = parser.parse_args()
@@ -109,7 +109,7 @@ def measure_ways(encoder: DialogueEncoder, joined: Sequence[Dialogue]) -> list[d
 
 
 def apart(windows: Windows) -> list[Windows]:
-    """Return each window as if it were all of the dialogue."""
+    """Return each window as if it were a whole dialogue."""
     pairs = zip(windows.sequences, windows.turns, strict=True)
     return [Windows((sequence,), (turns,), windows.roles) for sequence, turns in pairs]
 
@@ -137,13 +137,13 @@ def mean_of_windows(parts: Sequence[ReadTurns]) -> Vector:
 
 
 def mean_of_unit_windows(parts: Sequence[ReadTurns]) -> Vector:
-    """The same, each brought to length 1 before."""
+    """Mean of the windows' role-pooled vectors at length 1."""
     vectors = [part.of_speakers().sum(0) for part in parts]
     return np.mean([vector / np.linalg.norm(vector) for vector in vectors], axis=0)
 
 
 def first_window(parts: Sequence[ReadTurns]) -> Vector:
-    """What a cut at the end leaves."""
+    """The first window alone, like a cut at the end."""
     return np.asarray(parts[0].of_speakers().sum(0))
 
 
@@ -201,7 +201,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def print_lengths(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> None:
-    """Print what a dialogue of so many words takes, longest last: memory is the highest of the process so far."""
+    """Print time and memory per number of words, longest last: memory is the peak of the process so far."""
     turns = [Turn(str(r), t.text) for one in dialogues for r, t in zip(one.roles, one.turns, strict=True)]
     words = np.cumsum([len(turn.text.split()) for turn in turns])
     encoder.encode(dialogues[0])

@@ -1,10 +1,11 @@
-"""Two versions on two ports behind nginx, which changes over under load: is a request lost?
+"""Two versions on two ports, with nginx in front: count requests lost when nginx changes over under load.
 
     apt-get install nginx
     .venv/bin/python benchmarks/proxy.py --changes 6
 
-As docs/serving.md says it: the next version is started on another port and waited for, nginx gets its port and
-reloads, and two seconds later the old one is ended. Half of the clients keep their connection, half connect anew.
+As docs/serving.md describes: the next version is started on another port; when it is ready, nginx gets its port and
+reloads; two seconds later the old version is ended. Half of the clients keep their connection, half connect again for
+each request.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ http {{
     proxy_temp_path {folder}/answers;
     server {{
         listen 127.0.0.1:{port};
-        location / {{ proxy_pass http://127.0.0.1:{behind}; proxy_read_timeout 60s; }}
+        location / {{ proxy_pass http://127.0.0.1:{upstream}; proxy_read_timeout 60s; }}
     }}
 }}
 """
@@ -45,7 +46,7 @@ http {{
 def main() -> None:
     """Print what the clients saw."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--changes", type=int, default=6, help="hand-overs; default: 6")
+    parser.add_argument("--changes", type=int, default=6, help="number of hand-overs; default: 6")
     changes = parser.parse_args().changes
     telemetry.switch_off()
     bodies = [body([dialogue]) for dialogue in dialogues(50)]
@@ -68,21 +69,21 @@ def main() -> None:
             old.close()
             old = new
         stop.set()
-        kept, anew = (one.result() for one in loads)
+        kept, again = (one.result() for one in loads)
     sys.stdout.write(
         "| clients | hand-overs | requests | p50 | p95 | p99, ms | dropped |\n|---|---|---|---|---|---|---|\n"
     )
-    for name, done in (("4 that keep their connection", kept), ("4 that connect anew", anew)):
+    for name, done in (("4 that keep their connection", kept), ("4 that connect again", again)):
         dropped = ", ".join(f"{done.errors.count(one)} {one}" for one in sorted(set(done.errors))) or "0"
         sys.stdout.write(f"| {name} | {changes} | {len(done.latencies)} | {done.tail()} | {dropped} |\n")
 
 
 @contextlib.contextmanager
-def nginx(folder: Path, behind: int) -> Iterator[Server]:
+def nginx(folder: Path, upstream: int) -> Iterator[Server]:
     """Run nginx in front of a port until the end of a `with`."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    configure(folder, port, behind)
+    configure(folder, port, upstream)
     with subprocess.Popen(["nginx", "-c", f"{folder}/nginx.conf"], stderr=subprocess.DEVNULL) as process:
         server = Server(process, port)
         for _ in range(100):
@@ -97,9 +98,9 @@ def nginx(folder: Path, behind: int) -> Iterator[Server]:
                 one.terminate()
 
 
-def configure(folder: Path, port: int, behind: int) -> None:
+def configure(folder: Path, port: int, upstream: int) -> None:
     """Write what nginx listens to and where it sends that."""
-    text = CONFIGURATION.format(folder=folder, port=port, behind=behind)
+    text = CONFIGURATION.format(folder=folder, port=port, upstream=upstream)
     part = folder / "nginx.part"
     part.write_text(text)
     part.rename(folder / "nginx.conf")

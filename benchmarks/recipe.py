@@ -1,13 +1,12 @@
-"""The search behind the default recipe: variants, corpus sizes and seeds, trained, chosen without labels, and scored.
+"""The search for the default recipe: variants, corpus sizes and seeds, trained, chosen without labels, and scored.
 
     .venv/bin/python benchmarks/recipe.py run sgd self_dialogue --sizes 200 500 2000 all --seeds 1 2 3
     .venv/bin/python benchmarks/recipe.py run sgd --variants paper map default --split dev
     .venv/bin/python benchmarks/recipe.py table
 
 Needs the splits of the corpora (`make run` with them in `corpora`). One line per cell goes to benchmarks/recipe.jsonl.
-A cell that stands there, made with today's params.yaml, is not run again, so a run that was killed goes on; delete the
-file to run all anew. A cell takes its own training dialogues (a seeded lot of the given size), runs the stages sample,
-train and select as the pipeline does, and scores the choice.
+A cell of today's params.yaml is not run again, so a killed run continues; delete the file to run all again. A cell
+draws training dialogues by its seed, runs the stages sample, train and select like the pipeline, and scores the choice.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from dial2vec.research.tables.systems import PAPER_TRAINING
 RESULTS = Path(__file__).with_suffix(".jsonl")
 PAPER = PAPER_TRAINING | {"checkpoint_steps": 20}
 AS_THE_PAPER_READS = {"input": "separators"}
-# name -> what differs from params.yaml in the blocks `encoder` and `train`, and how the choice is made.
+# name -> differences from params.yaml in the blocks `encoder` and `train`, and the choice.
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "default": ({}, {}, "label_free"),
     "default, last candidate": ({}, {}, "last"),
@@ -54,7 +53,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "all layers": ({}, {"frozen_share": 0.0}, "label_free"),
     "twice the steps": ({}, {"max_dialogues": 3840}, "label_free"),
 }
-# Encoders that nothing is trained on, and how they read.
+# Untrained encoders, and their differences from block `encoder`.
 STARTS: dict[str, dict[str, Any]] = {"start": {}, "start, with separators": AS_THE_PAPER_READS}
 
 
@@ -83,7 +82,7 @@ def measure_all(arguments: argparse.Namespace, root: Path, settings: Settings) -
 
 
 def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, seed: int, split: str) -> None:
-    """Run one cell unless it stands in the results."""
+    """Run one cell unless the results have it."""
     ours = settings_of(settings, variant, seed=seed)
     key = {"corpus": corpus, "variant": variant, "size": size, "seed": seed, "split": split, "settings": digest(ours)}
     if is_known(RESULTS, key):
@@ -97,7 +96,7 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
         encoder, chosen = trained(source, ours, size)
     seconds = time.perf_counter() - began
     options = settings.evaluate
-    # The same k-means seeds for all seeds of training: their noise is not the method's.
+    # The same k-means seed for all seeds of training: its noise is not the method's.
     with encoder.autocast("auto"):
         found = measure(encoder, scored, runs=options.kmeans_runs, seed=settings.seed, batch_size=8, progress=False)
     figures = {task: (found.scores or {}).get(task) for task in (*TASKS, "purity_sd", "spearman_ceiling")}
@@ -105,7 +104,7 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
 
 
 def trained(source: Artifacts, ours: Settings, size: str) -> tuple[DialogueEncoder, str]:
-    """Train on a seeded lot of the training split, choose, and return the encoder and what was chosen."""
+    """Train on a seeded draw of the train split, choose, and return the encoder and the name of the choice."""
     train = list(read_dialogues(source.split("train")))
     n = len(train) if size == "all" else int(size)
     lot = np.random.default_rng([ours.seed, 3]).permutation(len(train))[:n]
@@ -133,7 +132,7 @@ def settings_of(settings: Settings, variant: str, *, seed: int) -> Settings:
 
 
 def digest(settings: Settings) -> str:
-    """Identify what a cell depends on: rows of another recipe must not stand in for today's."""
+    """Return a hash of the settings of a cell: rows of another recipe must not replace today's."""
     blocks = [settings.sample, settings.encoder, settings.train, settings.select, settings.evaluate]
     return hashlib.sha256(json.dumps([asdict(block) for block in blocks]).encode()).hexdigest()[:8]
 

@@ -4,9 +4,8 @@
 
 Vectors of 384 dimensions around 40 centres are clustered 10 times and rank each other, each figure in a process of its
 own, and beside it a plain version: all cosines at once, sorted by index and ranked by scipy, k-means one run after the
-other. The plain version is left out from `--plain` dialogues on, for which it would need all the memory there is. Where
-both are run, their figures are compared. Seconds are medians of `--repeats` runs, and those of both
-take turns; from `--plain` on there is one run.
+other. The plain version is left out from `--plain` dialogues on, because it would need too much memory. If both run,
+their figures are compared. Seconds are medians of `--repeats` runs that take turns; from `--plain` on there is one run.
 """
 
 from __future__ import annotations
@@ -33,7 +32,9 @@ def main() -> None:
     """Measure every size, the smallest first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", nargs="+", type=int, default=[1_000, 10_000, 100_000], help="numbers of dialogues")
-    parser.add_argument("--plain", type=int, default=20_000, help="the plain version is run below so many")
+    parser.add_argument(
+        "--plain", type=int, default=20_000, help="number of dialogues below which the plain version runs"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     arguments = parser.parse_args()
     sys.stdout.write("| dialogues | figure | seconds | plain | ratio | peak, MiB |\n")
@@ -53,7 +54,7 @@ def main() -> None:
 def line(size: int, name: str, found: list[dict[str, Any]]) -> str:
     """Return a Markdown row of the runs of one figure.
 
-    :raises SystemExit: when the fast figures are not the plain ones.
+    :raises SystemExit: if the fast figures are not the plain ones.
     """
     fast, plain = ([one for one in found if one["plain"] is kind] for kind in (False, True))
     for one in found:
@@ -116,7 +117,7 @@ def fast_uniformity(vectors: Floats, labels: list[int]) -> Figures:
 
 
 def plain_purity(vectors: Floats, labels: list[int]) -> Figures:
-    """Return purity, a run of k-means after the other."""
+    """Return purity, with runs of k-means one after the other."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 

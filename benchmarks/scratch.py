@@ -1,4 +1,4 @@
-"""A scratch project for measurements: a checkout of its own, its commands, and its servers."""
+"""A scratch project for measurements: a new checkout, its commands and its servers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROOT = find_root(Path(__file__).parent)
 def make_project(folder: Path, corpus: str, *, train: dict[str, Any] | None = None) -> None:
     """Make a checkout without data, for one corpus.
 
-    :param train: what differs from its block of params.yaml.
+    :param train: differences from block `train` of params.yaml.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -48,7 +48,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def say(folder: Path, *command: str, **variables: str) -> None:
-    """Print a command and what it says."""
+    """Print a command and its output."""
     sys.stdout.write(f"\n$ {' '.join(command)}\n")
     sys.stdout.flush()
     run = [f".venv/bin/{command[0]}", *command[1:]]
@@ -57,7 +57,7 @@ def say(folder: Path, *command: str, **variables: str) -> None:
 
 @contextlib.contextmanager
 def at_work(folder: Path, address: str, *command: str) -> Iterator[None]:
-    """Keep a server going until the end of the `with`."""
+    """Run a server until the end of the `with`."""
     with (folder / "servers.log").open("ab") as log:
         run = [f".venv/bin/{command[0]}", *command[1:]]
         process = subprocess.Popen(run, cwd=folder, env=environment(folder), stdout=log, stderr=log)
@@ -76,7 +76,7 @@ def at_work(folder: Path, address: str, *command: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def serving(folder: Path, *command: str) -> Iterator[str]:
-    """Keep a command going that says where to open it, until the end of the `with`; yield the address."""
+    """Run a command until the end of the `with`, and yield the address that it prints."""
     run = [f".venv/bin/{command[0]}", *command[1:]]
     with subprocess.Popen(run, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

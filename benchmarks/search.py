@@ -1,4 +1,4 @@
-"""Searching many vectors: time, memory and recall of looking at all of them and of the index.
+"""Search in many vectors: time, memory and recall of exact search and of the index.
 
     .venv/bin/python benchmarks/search.py --sizes 10000 100000 1000000
 
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def make(folder: Path, n: int) -> None:
-    """Write a collection of n vectors, and queries beside it."""
+    """Write a collection of n vectors, and queries."""
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(max(1, n // CENTRE_OF), D)).astype(np.float32)
     shared = rng.normal(size=(SHARED, D)).astype(np.float32)
@@ -84,7 +84,7 @@ def measured(folder: Path, way: str) -> dict[str, float]:
 
 
 def exactly(collection: Collection) -> dict[str, float]:
-    """Look at every vector, and keep what was found for the other way."""
+    """Compare with every vector, and keep the answers for the other way."""
     queries = np.load(collection.folder / "queries.npy")
     seconds, found = asked(lambda query: nearest_rows(collection.vectors, query, K)[0], queries)
     np.save(collection.folder / "true.npy", np.array(found))

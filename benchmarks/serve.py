@@ -10,7 +10,7 @@ the server does little else than serve; speed with all-MiniLM-L6-v2 on dialogues
 
 - memory: requests of one dialogue by 8 clients; resident memory of the worker after the first hundred, a tenth and all.
   Meanwhile 20 clients send a byte a second and one breaks off in the middle of its body, again and again.
-- handover: the alias moves to and fro under load; half of the clients keep their connection, half connect anew.
+- handover: the alias moves to and fro under load; half of the clients keep their connection, half open new ones.
 - speed: every batch once, by one client and by four; plain as well by two threads at a time.
 """
 
@@ -50,7 +50,7 @@ SLOW_CLIENTS = 20
 
 @dataclass
 class Outcome:
-    """What the clients of a load saw: seconds of each answer, and what went wrong."""
+    """Results of the clients: seconds of each answer, and errors."""
 
     latencies: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -62,13 +62,13 @@ class Outcome:
 
 
 def main() -> None:
-    """Print the tables of what was asked for."""
+    """Print the tables asked for."""
     works = {"memory": memory, "handover": handover, "speed": speed}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(works)}; default: all")
-    parser.add_argument("--requests", type=int, default=10_000, help="of memory; default: 10000")
-    parser.add_argument("--changes", type=int, default=6, help="hand-overs; default: 6")
-    parser.add_argument("--repeats", type=int, default=3, help="of speed; default: 3")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(works)}; default: all")
+    parser.add_argument("--requests", type=int, default=10_000, help="requests of the memory test; default: 10000")
+    parser.add_argument("--changes", type=int, default=6, help="number of hand-overs; default: 6")
+    parser.add_argument("--repeats", type=int, default=3, help="runs of the speed test; default: 3")
     given = parser.parse_args()
     telemetry.switch_off()
     import mlflow
@@ -124,9 +124,9 @@ def handover(given: argparse.Namespace) -> str:
                 while server.version() != wanted:
                     time.sleep(0.2)
             stop.set()
-            kept, anew = (one.result() for one in loads)
+            kept, again = (one.result() for one in loads)
     rows = ["| clients | hand-overs | requests | p50 | p95 | p99, ms | dropped |", "|---|---|---|---|---|---|---|"]
-    for name, done in (("4 that keep their connection", kept), ("4 that connect anew", anew)):
+    for name, done in (("4 that keep their connection", kept), ("4 that connect again", again)):
         rows.append(
             f"| {name} | {given.changes} | {len(done.latencies)} | {done.tail()} | "
             f"{', '.join(sorted(set(done.errors))) or 0} |"
@@ -189,7 +189,7 @@ def body(batch: Sequence[Dialogue]) -> bytes:
 
 
 def tiny(folder: Path) -> str:
-    """Write an encoder that takes no time: the packaged tokenizer, two layers of width 16 and random weights."""
+    """Write an encoder that takes almost no time: the packaged tokenizer, two layers of width 16 and random weights."""
     from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
     from dial2vec.encoder.backbone import resolve
@@ -298,10 +298,10 @@ def load(
 ) -> Outcome:
     """Send requests from several threads, each after the answer to its last one.
 
-    :param requests: how many, all together; None is without end.
-    :param until: ends it as well.
-    :param keep: keep connections open.
-    :param into: where to add what is found.
+    :param requests: number of requests of all threads; None means no limit.
+    :param until: event that ends the load, too.
+    :param keep: True to keep connections open.
+    :param into: results to extend.
     """
     outcome = Outcome() if into is None else into
     numbers = iter(range(requests)) if requests is not None else iter(int, 1)

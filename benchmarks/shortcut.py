@@ -1,4 +1,4 @@
-"""A corpus built to hurt: the demo's dialogues with agents whose house style drowns the topic.
+"""A corpus with a shortcut: the demo's dialogues with agents whose house style drowns the topic.
 
     .venv/bin/python benchmarks/shortcut.py     # writes data/shortcut and versions it
     # put `corpora: [shortcut]` into params.yaml
@@ -6,7 +6,7 @@
 
 Every turn of the agent opens and closes with phrases of one of five house styles, drawn per dialogue and unrelated to
 its topic. To the starting encoder two dialogues of one style look alike, whatever they are about, so the neighbours
-that training pulls together share a style. The caller's side knows nothing of it: that is how the choice notices.
+that training pulls together share a style. The caller's side has no style: that is how the choice notices.
 """
 
 from __future__ import annotations

@@ -5,12 +5,12 @@
     PYTHONPATH=src python benchmarks/speed.py --device cuda --encoder FOLDER   # needs torch and transformers only
 
 Same text (the demo corpus), encoder and machine; what is compared takes turns, and medians are shown with the lowest
-and the highest run. In fp32, and in bf16 as well where the device has instructions for it. The peers:
+and the highest run. In fp32, and in bf16 as well if the device has instructions for it. The peers:
 
 - published: what Liu et al. 2022 describe, written here as described: every sample padded to 512 tokens, dropout
   everywhere, one n x n matching after the other; ten encodings of each dialogue that is evaluated.
-- library: `encode` of sentence-transformers on the joined turns, at its defaults but for 512 tokens, and at the best of
-  several batch sizes; left out where it is not installed.
+- library: `encode` of sentence-transformers on the joined turns, at its defaults except 512 tokens, and at the best of
+  several batch sizes; left out if it is not installed.
 - machine: the product of two matrices of 2,048 x 2,048. Fractions of it count useful operations: tokens that are no
   padding, layers that are not frozen.
 - kernels: other implementations of attention, beside the one that is used (`sdpa`).
@@ -60,10 +60,12 @@ Loss = Callable[[DialogueEncoder, Batch], Tensor]
 def main() -> None:
     """Measure and print a table; with --quick write the ratios as JSON, too."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer dialogues and runs, and docs/benchmarks.json")
-    parser.add_argument("--repeats", type=int, help="default: 3, with --quick 1")
+    parser.add_argument(
+        "--quick", action="store_true", help="use fewer dialogues and runs, and write docs/benchmarks.json"
+    )
+    parser.add_argument("--repeats", type=int, help="number of runs; default: 3, with --quick 1")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument("--encoder", default=ENCODER, help=f"a name or a folder; default: {ENCODER}")
+    parser.add_argument("--encoder", default=ENCODER, help=f"name or folder of the encoder; default: {ENCODER}")
     given = parser.parse_args()
     telemetry.switch_off()
     logging.disable(logging.WARNING)
@@ -88,7 +90,7 @@ def main() -> None:
 
 
 def kinds(device: str) -> dict[str, str]:
-    """Return what is computed with, each with what it is called in the names of works and figures."""
+    """Return precision -> suffix in the names of works and figures."""
     return {"fp32": ""} | ({"bf16": "_bf16"} if has_bf16(device) else {})
 
 
@@ -187,7 +189,7 @@ def our_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
 
 
 def recipe_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
-    """Return the loss of the default recipe, with one target for all: where they are makes no difference in time."""
+    """Return the loss of the default recipe, with one target for all, which does not change the time."""
     return neighbour_loss(encoder(batch), torch.ones(len(batch.ids), encoder.dimension, device=batch.ids.device))
 
 
@@ -249,7 +251,7 @@ def encoding(encoder: DialogueEncoder, name: str, dialogues: Sequence[Dialogue],
 
 
 def of_library(name: str, dialogues: Sequence[Dialogue], kind: str) -> Works:
-    """Return the works of sentence-transformers, none where it is not installed."""
+    """Return the works of sentence-transformers; none if it is not installed."""
     if importlib.util.find_spec("sentence_transformers") is None:
         return {}
     from sentence_transformers import SentenceTransformer
@@ -301,7 +303,7 @@ def kernels(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, repeats:
     for name in KERNELS:
         try:
             read(name)
-        except Exception as error:  # whatever a kernel that is not made for this machine raises
+        except Exception as error:  # Any error of a kernel that is not made for this machine.
             sys.stdout.write(f"{name} does not run here: {str(error).splitlines()[0][:120]}\n")
         else:
             works[name] = lambda name=name: read(name)

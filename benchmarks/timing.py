@@ -1,4 +1,4 @@
-"""What benchmarks that time have in common: works that take turns, medians with their spread, and the machine."""
+"""Shared by benchmarks that time: works that take turns, medians with their spread, and the machine."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def machine(device: str = "cpu") -> str:
 def times(works: Works, *, repeats: int, device: str = "cpu") -> Times:
     """Return the seconds of each run of each work; they take turns.
 
-    Before each run that counts stands one that does not: the first after another work asks the system for memory, of
-    which a training that goes on has its own.
+    Each counted run follows an uncounted one: the first run after another work requests memory from the system, which
+    a running training already has.
     """
     taken: Times = {name: [] for name in works}
     for _ in range(repeats):
@@ -70,17 +70,17 @@ def seconds(works: Works, *, repeats: int) -> dict[str, float]:
 
 
 def ratio(slow: Sequence[float], fast: Sequence[float], *, times: float = 1.0) -> Figure:
-    """Return how many times as long one takes as the other, turn by turn: a machine's speed changes, for both alike."""
+    """Return the ratio of two times, turn by turn, so that changes of the machine's speed affect both alike."""
     return Figure.of([times * one / other for one, other in zip(slow, fast, strict=True)])
 
 
 def rate(count: float, taken: Sequence[float]) -> Figure:
-    """Return how many of something are done in a second."""
+    """Return a number of units per second."""
     return Figure.of([count / one for one in taken])
 
 
 def products(device: str = "cpu", dtype: torch.dtype = torch.float32) -> Callable[[], None]:
-    """Return the work that others are measured by, ten products of two matrices of 2,048 x 2,048."""
+    """Return the work that is the yardstick of others, ten products of two matrices of 2,048 x 2,048."""
     one, other = torch.randn(2, SIZE, SIZE, device=device).to(dtype)
 
     def multiply() -> None:

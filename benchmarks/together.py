@@ -4,10 +4,10 @@
     .venv/bin/python benchmarks/together.py table
 
 Needs the splits of the corpora (`make run` with them in `corpora`). Every way ends with a training for dialogues, of
-the same dialogues in the same order: the default's neighbourhoods, or dial2vec as in the paper but for fewer dialogues.
-It is scored on 800 labelled dev dialogues as it ended: no choice, no map on top. What is damaged is damaged as token
-ids, anew at each step: "mixed" is ConMix with 30 % of another dialogue's tokens, pulled to the same target; "corrupted"
-has 30 % of its words replaced by random ones, and has to stay farther from the target than the dialogue.
+the same dialogues in the same order: the default's neighbourhoods, or dial2vec as in the paper with fewer dialogues.
+The last weights are scored on 800 labelled dev dialogues, without choice or map. Damage changes token ids, again at
+each step: "mixed" is ConMix with 30 % of another dialogue's tokens, pulled to the same target; "corrupted" has 30 % of
+its words replaced by random ones, and has to stay farther from the target than the dialogue.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ DEV, SHARPNESS = 800, 0.2
 class Way:
     """A chain of trainings.
 
-    :param methods: one after the other, each from where the last one ended.
-    :param damage: what the last one sees beside each dialogue: a name of `TOKEN_WAYS`, or nothing.
+    :param methods: methods in order, each starting from the weights of the one before.
+    :param damage: key of `TOKEN_WAYS` for a damaged copy of each dialogue in the last training; "" for none.
     """
 
     methods: tuple[str, ...]
@@ -74,7 +74,7 @@ WAYS = {
 class Damaged:
     """The items of neighbourhood learning, with the loss of a damaged copy of each dialogue added.
 
-    :param way: of `TOKEN_WAYS`: "conmix" makes a further positive, any other a negative.
+    :param way: key of `TOKEN_WAYS`: "conmix" makes a further positive, any other a negative.
     """
 
     auxiliary = None
@@ -94,7 +94,7 @@ class Damaged:
         return self.data.collate(items)
 
     def count_cut(self) -> int:
-        """Return how many dialogues are cut."""
+        """Return the number of dialogues that are cut."""
         return self.data.count_cut()
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
@@ -128,7 +128,7 @@ def measure_all(arguments: argparse.Namespace, root: Path, settings: Settings) -
 
 
 def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
-    """Train in a way that is not in the results yet, and add a line."""
+    """Train in a way that has no row yet, and add its row."""
     place = {"corpus": artifacts.corpus, "way": name, "seed": settings.seed, "made_by": made_by(artifacts, settings)}
     if is_known(RESULTS, place):
         return
@@ -145,7 +145,7 @@ def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
                 with atomic_path(kept / "encoder") as part:
                     encoder.save_pretrained(part)
             reading, encoder = encoder.own_reading, DialogueEncoder.from_pretrained(kept / "encoder")
-            # It was trained on single utterances, and would read dialogues turn by turn.
+            # Trained on single utterances, the encoder would read dialogues turn by turn.
             encoder.read_as(reading)
         trained(encoder, artifacts, settings, last, vectors=kept / last, damage=WAYS[name].damage)
     dev = [one for one in read_dialogues(artifacts.split("dev")) if one.label is not None]
@@ -160,7 +160,7 @@ def measure(artifacts: Artifacts, settings: Settings, name: str) -> None:
 
 
 def made_by(artifacts: Artifacts, settings: Settings) -> str:
-    """Identify what a row depends on beside its way: settings, splits and code."""
+    """Return a hash of everything except the way that a row depends on: settings, splits and code."""
     digest = hashlib.sha256(json.dumps(asdict(settings), sort_keys=True, default=str).encode())
     digest.update(code_hash().encode() + Path(__file__).read_bytes())
     for split in ("train", "dev"):

@@ -104,7 +104,7 @@ def measured(work: Path, sources: list[Path], script: str) -> str:
         page.drag(np.stack([500 + 120 * np.sin(turn), 350 + 90 * np.sin(2 * turn)], axis=1).tolist())
         time.sleep(1)
         between = np.diff(page.value("frames_"))
-        # What nothing was drawn in lasts the 17 ms of a screen.
+        # A frame in which nothing was drawn lasts 17 ms.
         drawn = between[between > 20] if (between > 20).any() else between
         makes_code = any("new Function(" in source.read_text(encoding="utf-8") for source in sources)
     size = sum(source.stat().st_size for source in sources) / 1e6

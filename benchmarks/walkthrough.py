@@ -1,11 +1,11 @@
-"""The quick start as it stands, on Self-dialogue as one CSV file, and pictures of what comes out.
+"""The commands of the quick start on Self-dialogue as one CSV file, and pictures of the results.
 
     .venv/bin/python benchmarks/walkthrough.py --dialogues 5000 --pictures docs
 
-Runs every command of docs/quickstart.md behind the install in a scratch project, in which the corpus was written as a
-table of turns, and prints each with what it says; then some of what the other pages tell: a search by a question, a
-dialogue explained. With --pictures the pages are opened in headless Chromium. 5,000 dialogues take half an hour on two
-cores. A run that was ended goes on with the commands that were not yet done.
+Runs every command of docs/quickstart.md after the install in a scratch project, with the corpus as a table, and
+prints each with its output; then commands of other pages: a search by a question, the explanation of a dialogue. With
+--pictures the pages are opened in headless Chromium. 5,000 dialogues take half an hour on two cores. A stopped run
+continues with the next command.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def main() -> None:
-    """Go all the way, and look back."""
+    """Run all commands, and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--work", type=Path, default=Path("artifacts/walkthrough"), help="folder of the project")
-    parser.add_argument("--dialogues", type=int, help="so many of the corpus, the first by id; default: all")
+    parser.add_argument("--dialogues", type=int, help="number of dialogues, the first by id; default: all")
     parser.add_argument("--pictures", type=Path, help="folder that gets the pictures")
     arguments = parser.parse_args()
     folder = arguments.work.resolve()
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def export(folder: Path, count: int | None) -> None:
-    """Write the corpus as people have theirs: a table with a line per turn."""
+    """Write the corpus as a table with a line per turn."""
     say(folder, "dial2vec", "fetch", "self_dialogue")
     corpus = get_corpus("self_dialogue", data=folder / "data", options=Read())
     dialogues = sorted(corpus.read(folder / "data" / "self_dialogue", quarantine=[]), key=lambda one: one.dialogue_id)
@@ -89,14 +89,14 @@ def quick_start(folder: Path) -> None:
 
 
 def commands() -> list[list[str]]:
-    """Return the commands of docs/quickstart.md behind the install."""
+    """Return the commands of docs/quickstart.md after the install."""
     page = (ROOT / "docs" / "quickstart.md").read_text(encoding="utf-8")
     lines = [line for block in BLOCK.findall(page) for line in block.splitlines()]
     return [shlex.split(line.removeprefix(".venv/bin/"), comments=True) for line in lines if line != "make install"]
 
 
 def longest(folder: Path) -> str:
-    """Write the dialogue of most words, the first of them by id, into a file of its own and return its name."""
+    """Write the dialogue with the most words, the first by id, into its own file, and return its name."""
     dialogues = read_dialogues(folder / CORPUS / "dialogues.jsonl")
     found = min(dialogues, key=lambda one: (-len(one.text.split()), one.dialogue_id))
     (folder / "one.json").write_text(json.dumps(found.to_record()), encoding="utf-8")
@@ -133,13 +133,13 @@ def take(folder: Path, pictures: Path) -> None:
 
 
 def shot(page: Page, address: str, path: Path) -> None:
-    """Keep what is seen of a page."""
+    """Save a picture of a page."""
     page.open(address)
     kept(page, path)
 
 
 def kept(page: Page, path: Path, *, of: str = "") -> None:
-    """Keep what is seen once it has come to rest."""
+    """Save a picture once the page is at rest."""
     time.sleep(2)
     page.picture(path, of=of)
 
