@@ -112,7 +112,7 @@ def test_a_grid_goes_on_from_the_file_of_another_machine(project, quiet, tmp_pat
     compute_tables(root, settings, seeds=[1, 2], say=said.append, **common)
     assert [line for line in said if "taken" in line] == [f"0 cells taken from {file}", f"1 cells taken from {file}"]
     assert "1 of 2 cells are there, 1 to compute" in said
-    assert [seed for _, _, seed in read_cells(file)] == [1, 2]
+    assert [place.seed for place in read_cells(file)] == [1, 2]
 
 
 def test_a_file_that_cannot_be_written_is_found_before_anything_is_computed(project, quiet, tmp_path, monkeypatch):

@@ -11,10 +11,8 @@ from dial2vec.config import Settings
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, write_json
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.research.tables.cells import Cell, cell_of, cell_path, known_cell, made_by
+from dial2vec.research.tables.cells import Cell, Place, cell_of, cell_path, known_cell, made_by
 from dial2vec.research.tables.systems import ALL
-
-Name = tuple[str, str, int]
 
 
 def take_cells(root: Path, path: Path, settings: Settings) -> int:
@@ -41,20 +39,20 @@ def take_cells(root: Path, path: Path, settings: Settings) -> int:
 
 
 def keep_cells(path: Path, cells: Iterable[Cell]) -> None:
-    """Add cells to a file, one per line, sorted; a cell replaces the one of the same name.
+    """Add cells to a file, one per line, sorted; a cell replaces the one of the same place.
 
     Cells that were left out are not kept.
 
     :raises ArtifactError: if an existing line is no cell.
     """
-    kept = read_cells(path) | {_name(cell): cell for cell in cells if not cell.left_out}
+    kept = read_cells(path) | {cell.place: cell for cell in cells if not cell.left_out}
     with atomic_path(path) as temporary:
-        lines = (json.dumps(asdict(kept[name])) for name in sorted(kept))
+        lines = (json.dumps(asdict(kept[place])) for place in sorted(kept))
         temporary.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def read_cells(path: Path) -> dict[Name, Cell]:
-    """Return the cells of a file by corpus, system and seed; none if the file does not exist.
+def read_cells(path: Path) -> dict[Place, Cell]:
+    """Return the cells of a file by place; none if the file does not exist.
 
     :raises ArtifactError: if a line is no cell, or the file cannot be read.
     """
@@ -64,7 +62,7 @@ def read_cells(path: Path) -> dict[Name, Cell]:
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
             cell = _cell_of_line(line, path, number)
-            cells[_name(cell)] = cell
+            cells[cell.place] = cell
     except (OSError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{path} cannot be read: {error}. Give a file of cells, or a new one.") from error
     return cells
@@ -85,7 +83,3 @@ def _is_of_today(root: Path, cell: Cell, settings: Settings) -> bool:
     if cell.system not in ALL or cell.corpus not in settings.corpora or not artifacts.split("test").is_file():
         return False
     return cell.made_by == made_by(artifacts, cell.system, settings, seed=cell.seed)
-
-
-def _name(cell: Cell) -> Name:
-    return cell.corpus, cell.system, cell.seed

@@ -29,7 +29,7 @@ SCORES_VERSION = 1
 CHOICE_FIELDS = ("by_labels", "label_free", "label_free_name")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Place:
     """A place in the grid of cells.
 

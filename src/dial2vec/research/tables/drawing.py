@@ -11,6 +11,7 @@ from dial2vec.evaluation.report.pictures import COLOURS
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.paper_tables import write_texts
 from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
 
 WIDTH, HEIGHT, DPI = 4.2, 3.2, 130
@@ -31,7 +32,7 @@ def write_drawings(cells: Sequence[Cell], folder: Path) -> list[Path]:
         "course.png": (recipes, draw_courses),
         "ablations.png": (courses if changed else [], draw_ablations),
         "curves.html": (courses, write_curves),
-        "curves.json": (courses, write_curve_data),
+        "curves.json": (courses, write_curves),
     }
     for name, (shown, draw) in files.items():
         if shown:
@@ -118,17 +119,11 @@ def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:
         )
 
 
-def write_curve_data(cells: Sequence[Cell], path: Path) -> None:
-    """Write what `render_curves` shows as JSON, a line per course."""
-    lines = ",\n".join(json.dumps(course, allow_nan=False) for course in curve_data(cells))
-    with atomic_path(path) as temporary:
-        temporary.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-
-
 def write_curves(cells: Sequence[Cell], path: Path) -> None:
-    """Write the interactive page."""
-    with atomic_path(path) as temporary:
-        temporary.write_text(render_curves(curve_data(cells)), encoding="utf-8")
+    """Write the interactive page, or for a .json file its data, a line per course."""
+    courses = curve_data(cells)
+    lines = ",\n".join(json.dumps(course, allow_nan=False) for course in courses)
+    write_texts(path.parent, {path.name: f"[\n{lines}\n]\n" if path.suffix == ".json" else render_curves(courses)})
 
 
 def curve_data(cells: Sequence[Cell]) -> list[dict[str, Any]]:
