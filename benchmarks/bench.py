@@ -16,8 +16,7 @@ from study import names_or_all
 from timing import machine
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import atomic_path
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import atomic_path, find_root
 
 COMMANDS = {
     "speed": ["speed.py", "--repeats", "3"],

@@ -35,8 +35,9 @@ from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
 from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
 from dial2vec.evaluation.selection.criteria import Views
+from dial2vec.files import find_root
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.select import views
 from dial2vec.training.loop import train
 from dial2vec.training.methods import METHODS

@@ -27,10 +27,11 @@ from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
+from dial2vec.files import find_root
 from dial2vec.operation.drift.comparison import find_drift
 from dial2vec.operation.drift.two_samples import Floats, distances
 from dial2vec.params import load_operation, load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 
 OLD, NEW, SHARES = 500, (100, 300, 500), (0.05, 0.1, 0.2)
 Places = NDArray[np.int64]

@@ -21,7 +21,8 @@ import yaml
 
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.files import find_root
+from dial2vec.pipeline.artifacts import Artifacts
 
 CORPUS = "demo"
 BEFORE, AFTER = ("validate", "prepare"), ("sample", "train", "select", "evaluate", "register")

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root
 
 CORPUS = "made_up"
 READ = f"""

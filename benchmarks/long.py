@@ -29,7 +29,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.turns import ReadTurns
 from dial2vec.encoder.windows import Windows, windows_of
 from dial2vec.evaluation.scores import score
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root
 
 JOINED, OTHERS, OVERLAP, RUNS, AT_ONCE = 6, 3, 4, 10, 16
 LENGTHS = (300, 1_000, 5_000, 20_000)

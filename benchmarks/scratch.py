@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root
 
 ROOT = find_root(Path(__file__).parent)
 

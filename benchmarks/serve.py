@@ -40,7 +40,7 @@ from timing import machine, rate, ratio
 from dial2vec import telemetry
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root
 
 CORPUS, MODEL = "demo", "dial2vec-demo"
 TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}

@@ -19,8 +19,7 @@ import sys
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.dialogue import Dialogue, Quarantined
-from dial2vec.files import atomic_path
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import atomic_path, find_root
 from dial2vec.pipeline.dvc import add_data
 
 STYLES = {

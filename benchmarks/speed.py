@@ -40,8 +40,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers, resolve
 from dial2vec.encoder.network import has_bf16
 from dial2vec.encoder.tokens import Batch
-from dial2vec.files import write_json
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root, write_json
 from dial2vec.research.tables.systems import PAPER_SAMPLES
 from dial2vec.training.data import training_order
 from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss

@@ -14,8 +14,8 @@ from typing import Any
 from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.evaluation import TASKS
+from dial2vec.files import find_root
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import find_root
 
 Row = dict[str, Any]
 

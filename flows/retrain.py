@@ -10,7 +10,7 @@ from pathlib import Path
 from dial2vec import telemetry
 from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
-from dial2vec.files import checkout_lock
+from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.pages import use_prefect
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
@@ -19,7 +19,6 @@ from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.params import load_operation, load_settings
-from dial2vec.pipeline.artifacts import find_root
 from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
 from dial2vec.pipeline.dvc import push as push_versions
 from dial2vec.pipeline.promotion import promote_candidate

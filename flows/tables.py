@@ -10,10 +10,9 @@ from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation import TASKS
-from dial2vec.files import checkout_lock
+from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import find_root
 from dial2vec.research.tables.cells import Cell, Place
 from dial2vec.research.tables.grid import bring_splits, places, run_cells, write_all
 from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS

@@ -16,8 +16,9 @@ from conftest import make_dialogue
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
+from dial2vec.files import find_root
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 

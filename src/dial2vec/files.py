@@ -28,6 +28,18 @@ REFUSED_WRITES = {
 }
 
 
+def find_root(start: Path | None = None) -> Path:
+    """Return the nearest folder at or above `start` (default: here) that holds `params.yaml` and `dvc.yaml`.
+
+    :raises Dial2vecError: when there is none.
+    """
+    here = (start or Path.cwd()).resolve()
+    for folder in (here, *here.parents):
+        if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
+            return folder
+    raise Dial2vecError(f"no project at or above {here}: expected params.yaml and dvc.yaml. Change into the checkout.")
+
+
 @contextlib.contextmanager
 def atomic_path(path: Path, *, within: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path beside `path` (to be made a file or a folder) and rename it into place on success.

@@ -19,10 +19,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.measure import measure
-from dial2vec.files import checkout_lock, read_json
+from dial2vec.files import checkout_lock, find_root, read_json
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.pipeline import run_stage as stage
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.register import data_hash, git_commit

@@ -24,8 +24,7 @@ def fetch(corpus: str) -> None:
     """
     from dial2vec.data.corpora.fetch import MIRROR
     from dial2vec.data.corpora.fetch import fetch as fetch_corpus
-    from dial2vec.files import checkout_lock
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.files import checkout_lock, find_root
     from dial2vec.pipeline.dvc import add_data, restore_data
 
     root = find_root()
@@ -51,9 +50,9 @@ def add(corpus: str) -> None:
     from dial2vec.data.progress import counted
     from dial2vec.data.validation import Checker
     from dial2vec.dialogue import Quarantined
-    from dial2vec.files import checkout_lock
+    from dial2vec.files import checkout_lock, find_root
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.artifacts import Artifacts
     from dial2vec.pipeline.dvc import add_data, restore_data
 
     root = find_root()
@@ -117,7 +116,7 @@ def import_(
     """
     from dial2vec.data.importing.options import Options
     from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.files import find_root
     from dial2vec.pipeline.import_export import Masks, import_export
 
     wanted = redact or names or countries
@@ -143,8 +142,8 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
     Dialogues, turns, words and labels, beside published figures where there are some.
     """
     from dial2vec.data.stats import corpus_table, count_corpus
+    from dial2vec.files import find_root
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")

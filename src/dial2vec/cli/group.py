@@ -69,7 +69,7 @@ def _in_words(error: Exception) -> str:
 
 def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Offer the corpora that are in data/, for the shell."""
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.files import find_root
 
     try:
         folders = sorted(path.name for path in (find_root() / "data").iterdir() if path.is_dir())

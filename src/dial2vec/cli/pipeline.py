@@ -13,7 +13,7 @@ import click
 
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root
 
 # What `dial2vec embed` writes into a folder.
 PART = re.compile(r"part-\d{8}\.parquet")
@@ -30,8 +30,9 @@ def run() -> None:
     """
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc import dvc, ensure_data, results_table, targets
+    from dial2vec.pipeline.dvc import dvc, ensure_data, targets
     from dial2vec.pipeline.dvc_records import note_data
+    from dial2vec.pipeline.results import results_table
     from dial2vec.registry.receipts import reconcile
 
     root = find_root()
@@ -51,10 +52,10 @@ def run() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for a script.")
 def results(as_json: bool) -> None:
     """Show the results of the last run."""
-    from dial2vec.files import read_json
+    from dial2vec.files import find_root, read_json
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import Artifacts, find_root
-    from dial2vec.pipeline.dvc import require_runs, results_table
+    from dial2vec.pipeline.artifacts import Artifacts
+    from dial2vec.pipeline.results import require_runs, results_table
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -127,8 +128,8 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     few to judge, 3 on drift, 1 on an error.
     """
     from dial2vec.dialogue import Quarantined
+    from dial2vec.files import find_root
     from dial2vec.params import load_operation, load_settings
-    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
@@ -156,8 +157,8 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 )
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
+    from dial2vec.files import find_root
     from dial2vec.operation.pages import LOGIN, page_command
-    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     command, environment = page_command(which, root, port or PAGES[which])

@@ -18,9 +18,8 @@ def promote(corpus: str, as_json: bool) -> None:
 
     Better on dev than its start and the present champion, by more than chance (docs/champion.md).
     """
-    from dial2vec.files import checkout_lock
+    from dial2vec.files import checkout_lock, find_root
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import find_root
     from dial2vec.pipeline.promotion import promote_candidate
     from dial2vec.registry.promotion import summary
 
@@ -45,7 +44,7 @@ def promote(corpus: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
 def versions(corpus: str, as_json: bool) -> None:
     """List the registered versions of a corpus."""
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.files import find_root
     from dial2vec.registry.tracking import versions as registered
 
     found = registered(find_root(), corpus)
@@ -65,7 +64,7 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 
     The present one is not promoted again by itself.
     """
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.files import find_root
     from dial2vec.registry.champions import rollback as roll_back
 
     done = roll_back(find_root(), corpus, to=to, because=because)
@@ -78,7 +77,7 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
 def history(corpus: str, as_json: bool) -> None:
     """List who was champion when, and why."""
-    from dial2vec.pipeline.artifacts import find_root
+    from dial2vec.files import find_root
     from dial2vec.registry.champions import history as decided
 
     found = decided(find_root(), corpus)

@@ -39,8 +39,8 @@ def tables(
     Runs every SYSTEM on every CORPUS with every seed. Kept cells are not computed again, so a killed run continues.
     Each cell is a run of MLflow's experiment dial2vec-benchmark.
     """
+    from dial2vec.files import find_root
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import find_root
     from dial2vec.research.tables.grid import compute_tables
     from dial2vec.research.tables.systems import ABLATIONS, ablated
     from dial2vec.research.tables.utterances import TaskData
@@ -163,8 +163,9 @@ def evaluate(
             f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, to whose train split it is "
             "fitted. Give --corpus once."
         )
+    from dial2vec.files import find_root
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.artifacts import Artifacts, find_root
+    from dial2vec.pipeline.artifacts import Artifacts
     from dial2vec.research.tasks.evaluate_encoder import evaluate_baseline, evaluate_model
     from dial2vec.research.tasks.sources import Sources
 

@@ -20,11 +20,11 @@ def schedule(port: int, now: bool) -> None:
     The time is `schedule.cron` in operation.yaml. Starts Prefect's server on this machine and a worker, and starts them
     again if they end. If PREFECT_API_URL names a server, that server is used.
     """
+    from dial2vec.files import find_root
     from dial2vec.operation.pages import PREFECT_SERVER
     from dial2vec.operation.schedule.deployment import write_deployment
     from dial2vec.operation.schedule.supervisor import supervise
     from dial2vec.params import load_operation
-    from dial2vec.pipeline.artifacts import find_root
 
     root = find_root()
     options = load_operation(root / "operation.yaml").schedule

@@ -21,10 +21,11 @@ def serve(model: str, host: str, port: int | None) -> None:
     A new champion is gone over to without a lost request. MODEL is a corpus, whose champion is served, or an address
     such as models:/dial2vec-calls/3 (docs/serving.md).
     """
+    from dial2vec.addresses import listen, warning
+    from dial2vec.files import find_root
     from dial2vec.operation.serving.address import Address
-    from dial2vec.operation.serving.keeper import Keeper, listen, warning
+    from dial2vec.operation.serving.keeper import Keeper
     from dial2vec.params import load_operation
-    from dial2vec.pipeline.artifacts import find_root
     from dial2vec.registry.store import model_name
 
     root = find_root()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dial2vec.errors import Dial2vecError
+from dial2vec.errors import CorpusError
+from dial2vec.registry import receipt_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +144,21 @@ class Artifacts:
 
     @property
     def registration(self) -> Path:
-        """Version and run in MLflow, beside its store: without the store there is no registration (stage register)."""
-        return self.root / "mlruns" / "registrations" / f"{self.corpus}.json"
+        """Version and run in MLflow (stage register); lies beside MLflow's store, so that both are deleted together."""
+        return receipt_path(self.root, self.corpus)
 
     def seconds(self, stage: str) -> Path:
         """Seconds that a stage took when it last ran; not an output."""
         return self._of("seconds") / f"{stage}.json"
 
 
-def find_root(start: Path | None = None) -> Path:
-    """Return the nearest folder at or above `start` (default: here) that holds `params.yaml` and `dvc.yaml`.
+def require_split(corpus: str, path: Path) -> None:
+    """Make sure that a split of a corpus exists.
 
-    :raises Dial2vecError: when there is none.
+    :raises CorpusError: if it does not.
     """
-    here = (start or Path.cwd()).resolve()
-    for folder in (here, *here.parents):
-        if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
-            return folder
-    raise Dial2vecError(f"no project at or above {here}: expected params.yaml and dvc.yaml. Change into the checkout.")
+    if not path.is_file():
+        raise CorpusError(
+            f"the corpus {corpus!r} has no splits yet: {path} does not exist. Run `make run` (or `dial2vec run`) with "
+            "it in `corpora` of params.yaml first."
+        )

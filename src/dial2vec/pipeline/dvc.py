@@ -10,11 +10,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from dial2vec.config import Settings
 from dial2vec.data.corpora.demo import write_demo
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, VersioningError
-from dial2vec.evaluation import NOTHING_TO_SCORE
-from dial2vec.files import ending_with, read_json
+from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
+from dial2vec.files import ending_with
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
 
@@ -220,53 +218,3 @@ def _quiet_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:
     """Return DVC's names of the stages of some corpora, corpus by corpus."""
     return [f"{stage}@{corpus}" for corpus in corpora for stage in stages]
-
-
-def require_runs(root: Path, corpora: Sequence[str]) -> None:
-    """Make sure that there is a whole run of each corpus.
-
-    :raises ArtifactError: when the last run of one did not end.
-    """
-    for name in corpora:
-        artifacts = Artifacts(root, name)
-        needed = (artifacts.model, artifacts.selection, artifacts.metrics, artifacts.registration)
-        if not all(path.exists() for path in needed):
-            raise ArtifactError(f"there is no whole run of '{name}': it never ended, or is at work. Run `make run`.")
-
-
-def results_table(root: Path, settings: Settings) -> str:
-    """Return the closing table: start against trained per corpus, seconds per stage, and where things are.
-
-    :raises ArtifactError: when the last run of a corpus did not end.
-    """
-    require_runs(root, settings.corpora)
-    lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
-    for name in settings.corpora:
-        metrics = read_json(Artifacts(root, name).metrics)
-        for which in ("start", "trained"):
-            lines.append(_row(name, which, metrics[which]))
-    lines.append("")
-    for name in settings.corpora:
-        artifacts = Artifacts(root, name)
-        registration = read_json(artifacts.registration)
-        seconds = {stage: artifacts.seconds(stage) for stage in STAGES}
-        spent = ", ".join(f"{stage} {read_json(path):.0f}" for stage, path in seconds.items() if path.is_file())
-        lines += [
-            f"{name}: seconds when last run: {spent}",
-            f"  choice   {read_json(artifacts.selection)['sentence']}",
-            f"  report   {artifacts.report.relative_to(root)}",
-            f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
-            f"{registration['version']}",
-            f"  next     .venv/bin/dial2vec promote {name}    (champion, if better on dev)",
-        ]
-    return "\n".join(lines)
-
-
-def _row(corpus: str, which: str, scores: dict[str, float] | None) -> str:
-    if scores is None:
-        return f"{corpus:<14} {which:<8} no figures on test: {NOTHING_TO_SCORE}"
-    purity = f"{scores['purity']:.1f} ± {scores['purity_sd']:.1f}"
-    return (
-        f"{corpus:<14} {which:<8} {purity:>14} {scores['spearman']:>9.2f} "
-        f"{scores['spearman_ceiling']:>8.2f} {scores['map']:>7.2f}"
-    )

@@ -14,9 +14,9 @@ from pathlib import Path
 from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import checkout_lock, ending_with, write_json
+from dial2vec.files import checkout_lock, ending_with, find_root, write_json
 from dial2vec.params import load_settings
-from dial2vec.pipeline.artifacts import Artifacts, find_root
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import mend
 
 Stage = Callable[[Artifacts, Settings], str]

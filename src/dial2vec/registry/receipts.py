@@ -9,7 +9,7 @@ from mlflow import MlflowClient
 
 from dial2vec.errors import ArtifactError, ModelError
 from dial2vec.files import read_json
-from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.registry import receipt_path
 from dial2vec.registry.decisions import notice, notice_removed, settle
 from dial2vec.registry.records import CANDIDATE, CHAMPION
 from dial2vec.registry.store import (
@@ -34,7 +34,7 @@ def reconcile(root: Path, corpora: Sequence[str]) -> list[str]:
     """
     notes = []
     for corpus in corpora:
-        path, name = Artifacts(root, corpus).registration, model_name(corpus)
+        path, name = receipt_path(root, corpus), model_name(corpus)
         if not path.is_file():
             continue
         client = open_store(root)
@@ -57,7 +57,7 @@ def standing_champion(root: Path, corpus: str) -> str:
 
     :raises ModelError: if the store cannot be used.
     """
-    path, name = Artifacts(root, corpus).registration, model_name(corpus)
+    path, name = receipt_path(root, corpus), model_name(corpus)
     if not path.is_file():
         return ""
     client = open_store(root)

@@ -15,8 +15,7 @@ from pathlib import Path
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.saving import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
-from dial2vec.files import write_json
-from dial2vec.pipeline.artifacts import find_root
+from dial2vec.files import find_root, write_json
 from dial2vec.registry import decisions
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord

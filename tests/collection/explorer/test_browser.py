@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import uvicorn
 
+from dial2vec.addresses import address_of, listen
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
 from dial2vec.dialogue import read_dialogues
-from dial2vec.operation.serving.keeper import address_of, listen
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 

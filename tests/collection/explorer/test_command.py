@@ -49,7 +49,7 @@ def test_errors_are_one_sentence(grow, tmp_path, monkeypatch, arguments, said):
 
 
 def test_taken_port_is_named(grow, tmp_path):
-    from dial2vec.operation.serving.keeper import listen
+    from dial2vec.addresses import listen
 
     grow(tmp_path / "c", dialogues_of(range(4)))
     with listen("127.0.0.1", 0) as other:

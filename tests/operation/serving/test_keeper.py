@@ -15,10 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from dial2vec.addresses import listen
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.operation.serving import keeper
-from dial2vec.operation.serving.keeper import Keeper, address_of, listen, warning
+from dial2vec.operation.serving.keeper import Keeper
 
 PATIENCE = 30.0
 
@@ -209,24 +210,3 @@ def test_a_request_under_way_is_answered_before_the_end(during):
 
     during(scenario)
     assert answers == [1]
-
-
-def test_a_taken_port_is_named_with_the_way_to_another():
-    with listen("127.0.0.1", 0) as taken:
-        port = taken.getsockname()[1]
-        with pytest.raises(Dial2vecError, match=rf"port {port} is taken.*--port {port + 1}"):
-            listen("127.0.0.1", port)
-
-
-def test_an_address_of_another_machine_is_refused():
-    with pytest.raises(Dial2vecError, match=r"cannot listen at 192.0.2.1, port 5601: .*Give an address"):
-        listen("192.0.2.1", 5601)
-
-
-def test_only_what_others_reach_brings_a_warning():
-    for host in ("127.0.0.1", "localhost"):
-        with listen(host, 0) as listening:
-            assert warning(listening) == ""
-    with listen("0.0.0.0", 0) as listening:
-        assert "no password and no encryption" in warning(listening)
-        assert address_of(listening).startswith("http://127.0.0.1:")

@@ -10,9 +10,9 @@ import time
 
 import pytest
 
+from dial2vec.addresses import listen
 from dial2vec.config import Serve
 from dial2vec.operation.serving.gate import Gate
-from dial2vec.operation.serving.keeper import listen
 from dial2vec.operation.serving.server import serve
 from operation.serving.stub_worker import app
 

@@ -21,6 +21,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from dial2vec.addresses import address_of, listen
 from dial2vec.collection import Collection
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_json
 from dial2vec.collection.explorer.explorer_page import render_explorer
@@ -30,7 +31,6 @@ from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.operation.serving.keeper import address_of, listen
 
 # With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]

@@ -12,8 +12,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.operation.drift.comparison import Comparison, compare
 from dial2vec.operation.drift.shape import Quartiles, Shape
-from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.research.tasks.sources import require_split
+from dial2vec.pipeline.artifacts import Artifacts, require_split
 
 # Number of languages named in the table; the others are added up.
 LANGUAGES = 4

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
-import ipaddress
 import json
 import os
 import queue
@@ -17,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dial2vec.addresses import address_of
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.job import EXAMPLE, Job
@@ -229,39 +228,3 @@ class Keeper:
             f"{self._name(worker)}{alias} answers at {url}; Ctrl-C ends it. Try:\n"
             f"curl {url}/invocations -H 'Content-Type: application/json' -d '{request}'"
         )
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens at an address of this machine.
-
-    :raises Dial2vecError: when the port is taken, or the address is not this machine's.
-    """
-    try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family, backlog=2048)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise Dial2vecError(f"port {port} is taken. Choose another: --port {port + 1}") from error
-        raise Dial2vecError(
-            f"cannot listen at {host}, port {port}: {error.strerror}. Give an address of this machine, and a port that "
-            "you may use."
-        ) from error
-
-
-def address_of(listening: socket.socket) -> str:
-    """Return the URL at which this machine reaches a listening socket."""
-    host, port = listening.getsockname()[:2]
-    if ipaddress.ip_address(host).is_unspecified:
-        host = "127.0.0.1"
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def warning(listening: socket.socket) -> str:
-    """Return what to know about a socket that others reach; an empty string for one of this machine alone."""
-    host, port = listening.getsockname()[:2]
-    if ipaddress.ip_address(host).is_loopback:
-        return ""
-    return (
-        f"Warning: whoever reaches port {port} of this machine can use it and overload it: there is no password and no "
-        "encryption. Put a proxy with both in front, and bind to 127.0.0.1 (docs/serving.md)."
-    )

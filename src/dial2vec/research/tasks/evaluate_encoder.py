@@ -9,11 +9,12 @@ from pathlib import Path
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_errors
+from dial2vec.pipeline.artifacts import require_split
 from dial2vec.research.baselines import check_baseline, fit_baseline
 from dial2vec.research.tasks.encoding import Reader, Similarity, reader_of_baseline, reader_of_encoder
 from dial2vec.research.tasks.records import TaskResult, kind_of
 from dial2vec.research.tasks.run import check_tasks, run_tasks
-from dial2vec.research.tasks.sources import Sources, require_split
+from dial2vec.research.tasks.sources import Sources
 
 PER_LINE = 4
 

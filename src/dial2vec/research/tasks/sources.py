@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dial2vec.dialogue import read_dialogues
-from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
+from dial2vec.errors import Dial2vecError, did_you_mean
+from dial2vec.pipeline.artifacts import require_split
 from dial2vec.research.tasks.bm25 import require_bm25
 from dial2vec.research.tasks.intents import INTENT_SETS, IntentSet, read_intents
 from dial2vec.research.tasks.response_selection import draw_queries
@@ -119,15 +120,3 @@ def check_intents(sources: Sources, *, retrieval: bool = True) -> None:
         require_bm25()
     for _ in sources.intent_sets():
         pass
-
-
-def require_split(corpus: str, path: Path) -> None:
-    """Make sure that a split of a corpus has been cut.
-
-    :raises CorpusError: naming the way to it.
-    """
-    if not path.is_file():
-        raise CorpusError(
-            f"the corpus {corpus!r} has no splits yet: {path} does not exist. Run `make run` (or `dial2vec run`) with "
-            "it in `corpora` of params.yaml first."
-        )
