@@ -108,7 +108,7 @@ def test_embed_reports_what_was_read_in_windows_and_what_is_in_quarantine(run, t
     done = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "v.parquet")
     assert done.exit_code == 0, done.output
     assert "v.parquet: 1 vectors of length 16" in done.output
-    assert "Longer than 64 tokens, so read in windows: 1" in done.output
+    assert "1 dialogues are longer than 64 tokens and were read in windows" in done.output
     assert "1 records could not be used" in done.output
 
 
@@ -142,7 +142,7 @@ def test_add_says_where_a_run_would_stop(run, tmp_path, monkeypatch):
     (tmp_path / "data" / "few" / "few.jsonl").write_text("\n".join(map(json.dumps, lines)))
     done = run("add", "few")
     assert "3 dialogues can be used, 0 records cannot." in done.output
-    assert "A run would stop here: expected at least 10 dialogues; found 3" in done.output
+    assert "This would stop a run: expected at least 10 dialogues; found 3" in done.output
 
 
 def test_stats_count_corpus_after_corpus(run, tmp_path):

@@ -339,7 +339,7 @@ def test_training_by_two_processes_leaves_what_training_by_one_does(project):
 
 
 def test_a_process_that_fails_ends_the_others_and_the_stage_with_a_sentence(capfd):
-    with pytest.raises(Dial2vecError, match="one of 2 processes failed, as said above"):
+    with pytest.raises(Dial2vecError, match="one of 2 processes failed; its reason is above"):
         stage._launch("dial2vec.there_is_no_such_stage", "calls", 2)
     said = capfd.readouterr().err
     assert "No module named dial2vec.there_is_no_such_stage" in said

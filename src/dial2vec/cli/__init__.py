@@ -1,4 +1,4 @@
-"""The command `dial2vec`: thin, a module per group of commands; what they do lies in the modules that they call."""
+"""The command `dial2vec`: one thin module per group of commands; the work is done elsewhere in the package."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(package_name="dial2vec")
 def main(debug: bool) -> None:
-    """Train, judge, register and use a dialogue encoder on your own conversations."""
+    """Train, evaluate, register and use a dialogue encoder on your own conversations."""
     telemetry.switch_off()
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(message)s")
 

@@ -1,4 +1,4 @@
-"""The command that teaches a shell to complete the others."""
+"""The command that prints a shell's completion script."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dial2vec.cli.group import examples
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
-    """Print what makes a shell complete commands, options and corpora."""
+    """Print the completion script of a shell: commands, options and corpora."""
     from click.shell_completion import get_completion_class
 
     root = click.get_current_context().find_root()
-    way = get_completion_class(shell)
-    assert way is not None
-    click.echo(way(root.command, {}, "dial2vec", "_DIAL2VEC_COMPLETE").source())
+    complete = get_completion_class(shell)
+    assert complete is not None
+    click.echo(complete(root.command, {}, "dial2vec", "_DIAL2VEC_COMPLETE").source())

@@ -1,4 +1,4 @@
-"""Commands that bring dialogues in and count them."""
+"""Commands that import dialogues and count them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,10 +16,10 @@ from dial2vec.data.importing import FORMATS
 @click.command(epilog=examples("dial2vec fetch sgd"))
 @click.argument("corpus", shell_complete=complete_public)
 def fetch(corpus: str) -> None:
-    """Bring a public CORPUS into data/ and version it.
+    """Download a public CORPUS into data/ and version it.
 
-    Downloads it, or takes it from the mirror that the variable DIAL2VEC_MIRROR names, a folder or a URL: one folder
-    per corpus, with the upstream archive in it. Its SHA-256 is recorded beside it, and compared from then on.
+    The environment variable DIAL2VEC_MIRROR names a mirror to use instead of the internet: a folder or a URL, with one
+    folder per corpus that holds the upstream archive. The archive's SHA-256 is recorded and checked by later downloads.
     """
     from dial2vec.data.corpora.fetch import MIRROR
     from dial2vec.data.corpora.fetch import fetch as fetch_corpus
@@ -44,7 +43,7 @@ def fetch(corpus: str) -> None:
 def add(corpus: str) -> None:
     """Version the transcripts that you put into data/CORPUS.
 
-    They are JSON Lines, and looked at first: how many can be used, and where a run would stop.
+    The transcripts are JSON Lines. Prints how many dialogues can be used, and which expectation would stop a run.
     """
     from dial2vec.data.corpora import get_corpus
     from dial2vec.data.progress import counted
@@ -70,7 +69,7 @@ def add(corpus: str) -> None:
     for record in quarantine[:5]:
         click.echo(f"  {record}", err=True)
     for result in failed:
-        click.echo(f"A run would stop here: expected {result.expectation}; found {result.found}", err=True)
+        click.echo(f"This would stop a run: expected {result.expectation}; found {result.found}", err=True)
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
 
 
@@ -80,52 +79,74 @@ def add(corpus: str) -> None:
 )
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option("--name", required=True, help="Corpus to import into: data/NAME.")
-@click.option("--format", type=click.Choice(list(FORMATS)), help="Default: by ending and content.")
-@click.option("--id", "dialogue_id", metavar="COLUMN", help="Column that tells the dialogues apart.")
-@click.option("--speaker", metavar="COLUMN", help="Column of the speaker.")
-@click.option("--text", metavar="COLUMN", help="Column of what was said.")
-@click.option("--label", "labels", metavar="COLUMN", multiple=True, help="Column of a label; may be repeated.")
-@click.option("--time", metavar="COLUMN", help="Column that puts the turns of a dialogue in order.")
-@click.option("--turns", metavar="COLUMN", help="Column that holds a whole dialogue.")
-@click.option("--delimiter", help="Between the cells of a table, such as ';' or 'tab'.")
-@click.option("--encoding", help="Such as utf-8, cp1252 or utf-16.")
-@click.option("--header/--no-header", default=True, help="Without one, columns are called 1, 2, ...")
 @click.option(
-    "--merge-turns/--keep-turns", default=False, help="Make turns that follow in one voice one; default keep."
+    "--format", "file_format", type=click.Choice(list(FORMATS)), help="Default: guessed from name and content."
 )
+@click.option("--id", "dialogue_id", metavar="COLUMN", help="Column of the dialogue's id.")
+@click.option("--speaker", metavar="COLUMN", help="Column of the speaker.")
+@click.option("--text", metavar="COLUMN", help="Column of the turn's text.")
+@click.option("--label", "labels", metavar="COLUMN", multiple=True, help="Column of a label; may be repeated.")
+@click.option("--time", metavar="COLUMN", help="Column that the turns of a dialogue are sorted by.")
+@click.option("--turns", metavar="COLUMN", help="Column that holds a whole dialogue.")
+@click.option("--delimiter", help="Character between the cells of a table, such as ';' or 'tab'.")
+@click.option("--encoding", help="Encoding of the text, such as utf-8, cp1252 or utf-16.")
+@click.option("--header/--no-header", default=True, help="Without a header row, columns are named 1, 2, ...")
+@click.option("--merge-turns/--keep-turns", help="Join consecutive turns of one speaker; default: keep them.")
 @click.option("--redact", is_flag=True, help="Mask e-mail addresses, phone and card numbers and speakers' names.")
 @click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
-@click.option("--phone-country", "countries", metavar="CC", multiple=True, help="Of national numbers; default US, GB.")
+@click.option(
+    "--phone-country", "countries", metavar="CC", multiple=True, help="Mask its phone numbers; default US, GB."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
-@click.option("--replace", is_flag=True, help="Replace a file of this name that this export's import did not write.")
+@click.option("--replace", is_flag=True, help="Replace an existing file even if this export did not write it.")
 def import_(
     source: Path,
     name: str,
+    file_format: str | None,
+    dialogue_id: str | None,
+    speaker: str | None,
+    text: str | None,
+    labels: tuple[str, ...],
+    time: str | None,
+    turns: str | None,
+    delimiter: str | None,
+    encoding: str | None,
+    header: bool,
     merge_turns: bool,
     redact: bool,
     names: tuple[str, ...],
     countries: tuple[str, ...],
     dry_run: bool,
     replace: bool,
-    **described: Any,
 ) -> None:
-    """Make an export of your own a corpus: a file, or a folder of files.
+    """Import an export of your own as a corpus.
 
-    CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT and SRT, the text formats also packed by gzip.
-    What the columns mean is guessed and shown; docs/import.md tells how.
+    SOURCE is a file or a folder of files: CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT or SRT.
+    Text formats may be gzipped. The meaning of the columns is guessed and shown (docs/import.md).
     """
     from dial2vec.data.importing.options import Options
     from dial2vec.data.importing.redaction import COUNTRIES
     from dial2vec.files import find_root
     from dial2vec.pipeline.import_export import Masks, import_export
 
-    wanted = redact or names or countries
+    masks = Masks(names=names, countries=countries or COUNTRIES) if redact or names or countries else None
     import_export(
         find_root(),
         source,
         corpus=name,
-        options=Options(**described),
-        masks=Masks(names=names, countries=countries or COUNTRIES) if wanted else None,
+        options=Options(
+            format=file_format,
+            encoding=encoding,
+            delimiter=delimiter,
+            header=header,
+            dialogue_id=dialogue_id,
+            speaker=speaker,
+            text=text,
+            labels=labels,
+            time=time,
+            turns=turns,
+        ),
+        masks=masks,
         merge_turns=merge_turns,
         dry_run=dry_run,
         replace=replace,
@@ -135,11 +156,11 @@ def import_(
 
 @click.command(epilog=examples("dial2vec stats calls"))
 @click.argument("corpora", nargs=-1, required=True, metavar="CORPUS...", shell_complete=complete_corpus)
-@click.option("--json", "as_json", is_flag=True, help="Print a record per corpus, one a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per corpus, each on a line.")
 def stats(corpora: tuple[str, ...], as_json: bool) -> None:
-    """Count what a corpus has, split by split.
+    """Count dialogues, turns, words and labels of a corpus, per split.
 
-    Dialogues, turns, words and labels, beside published figures where there are some.
+    Published figures are shown beside the counts if there are any.
     """
     from dial2vec.data.stats import corpus_table, count_corpus
     from dial2vec.files import find_root
@@ -148,5 +169,5 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
     root = find_root()
     settings = load_settings(root / "params.yaml")
     for name in corpora:
-        found = count_corpus(name, data=root / "data", settings=settings)
-        click.echo(json.dumps(dataclasses.asdict(found)) if as_json else f"{corpus_table(found)}\n")
+        counts = count_corpus(name, data=root / "data", settings=settings)
+        click.echo(json.dumps(dataclasses.asdict(counts)) if as_json else f"{corpus_table(counts)}\n")

@@ -13,15 +13,21 @@ from dial2vec.cli.group import examples
     epilog=examples("dial2vec explore calls", "dial2vec explore calls --start all-MiniLM-L6-v2 --static map.html")
 )
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("--port", default=8050, show_default=True, type=click.IntRange(0, 65535), help="0 is any free one.")
-@click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page as one file instead.")
-@click.option("--start", metavar="NAME", help="Encoder to compare with, such as the one that was trained from.")
-@click.option("--anew", is_flag=True, help="Make a new map: everything may lie elsewhere than on the last one.")
+@click.option(
+    "--port",
+    default=8050,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port of the page; 0 takes any free one.",
+)
+@click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page to this file instead.")
+@click.option("--start", metavar="NAME", help="Encoder to compare with, such as the starting encoder.")
+@click.option("--anew", is_flag=True, help="Make a new map; dialogues may then change place.")
 def explore(folder: Path, port: int, static: Path | None, start: str | None, anew: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
-    To search, select, read and download (docs/explorer.md). New dialogues are placed on the map that is there. Nobody
-    but this machine is answered.
+    The page can search, select, read and download (docs/explorer.md). New dialogues are placed on the existing map.
+    Only this machine can open the page.
     """
     from dial2vec.collection import Collection
     from dial2vec.collection.explorer.maps import maps_of
@@ -32,8 +38,8 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
     collection = Collection(folder)
     maps = maps_of(collection, start=start, anew=anew)
     if 2 * len(maps.trained.fitted) < len(collection) and len(maps.trained.fitted) < 50_000:
-        known = f"The map was made of {len(maps.trained.fitted)} of the {len(collection)} dialogues"
-        click.echo(f"{known}; `dial2vec explore {folder} --anew` makes one of all", err=True)
+        fitted = f"The map was made from {len(maps.trained.fitted)} of the {len(collection)} dialogues"
+        click.echo(f"{fitted}; `dial2vec explore {folder} --anew` makes one from all", err=True)
     if static is None:
         from dial2vec.collection.explorer.server import serve
 
@@ -44,5 +50,5 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
     done = write_page(static, collection, maps)
     click.echo(f"{static}: {done.dialogues} dialogues, {done.bytes / 1e6:.1f} MB")
     if done.left_out:
-        click.echo(f"{done.left_out} more would make it too large, and were left out by lot", err=True)
-    click.echo("The dialogues are in it as they are: give it to nobody who may not read them.")
+        click.echo(f"{done.left_out} others, drawn at random, were left out: the file would be too large", err=True)
+    click.echo("The file holds the dialogues themselves: give it only to people who may read them.")

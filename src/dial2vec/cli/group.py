@@ -1,4 +1,4 @@
-"""What all commands have in common: sections of the help, examples, completion of names, errors in one sentence."""
+"""Shared by all commands: sections of the help, examples, completion of names, errors in one sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from dial2vec.errors import Dial2vecError
 
-# What a shell reports of a program that Ctrl-C ended.
+# Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
 START_HERE = """Start here:
   dial2vec import calls.csv --name calls     your export becomes a corpus
@@ -19,22 +19,22 @@ START_HERE = """Start here:
 
 
 def examples(*lines: str) -> str:
-    """Return what stands at the end of a command's help, to be copied."""
+    """Return the examples at the end of a command's help."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 class Sections(click.Group):
-    """A group whose help has its commands in sections, and whose errors are one line; `--debug` shows the traceback.
+    """A group with its commands in sections; an error is one line, with its traceback only by `--debug`.
 
-    :param sections: title -> commands, in the order of the help.
+    :param sections: mapping from title to commands, in the order of the help.
     """
 
     def __init__(self, *, sections: dict[str, tuple[click.Command, ...]], **options: Any) -> None:
-        super().__init__(commands=[one for commands in sections.values() for one in commands], **options)
+        super().__init__(commands=[command for commands in sections.values() for command in commands], **options)
         self.sections = sections
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write what the command is, and where to begin."""
+        """Write what the command does, and how to start."""
         super().format_help_text(ctx, formatter)
         formatter.write_paragraph()
         for line in START_HERE.splitlines():
@@ -44,14 +44,14 @@ class Sections(click.Group):
         """Write the sections."""
         for title, commands in self.sections.items():
             with formatter.section(title):
-                formatter.write_dl([(str(one.name), one.get_short_help_str(limit=200)) for one in commands])
+                formatter.write_dl([(str(command.name), command.get_short_help_str(limit=200)) for command in commands])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command: 1 is an error that it tells, 2 a wrong option, 130 an end by Ctrl-C."""
+        """Run the command; exits with 1 after an error, 2 after a wrong option, 130 after Ctrl-C."""
         try:
             return super().invoke(ctx)
         except (Dial2vecError, OSError) as error:
-            # A reader that has gone, such as `head`, is no error; click ends quietly.
+            # A reader that stops early, such as `head`, is no error; click then ends quietly.
             if ctx.params.get("debug") or getattr(error, "errno", None) == errno.EPIPE:
                 raise
             click.echo(f"Error: {_in_words(error)}", err=True)
@@ -68,7 +68,7 @@ def _in_words(error: Exception) -> str:
 
 
 def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Offer the corpora that are in data/, for the shell."""
+    """Return the corpora in data/ that start with `begun`, for the shell."""
     from dial2vec.files import find_root
 
     try:
@@ -79,7 +79,7 @@ def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[s
 
 
 def complete_public(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Offer the public corpora, for the shell."""
+    """Return the public corpora that start with `begun`, for the shell."""
     from dial2vec.data.corpora import CORPORA
 
     return [name for name in sorted(CORPORA.keys() - {"demo"}) if name.startswith(begun)]

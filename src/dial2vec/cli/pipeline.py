@@ -1,4 +1,4 @@
-"""Commands around the pipeline and its models: run it, use what it trained, look at pages."""
+"""Commands on the pipeline and its models: run, results, embed, drift, and the pages of MLflow and Prefect."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
-# What `dial2vec embed` writes into a folder.
+# File names that `dial2vec embed` writes into a folder.
 PART = re.compile(r"part-\d{8}\.parquet")
 # Exit status of `dial2vec drift`: 1 is an error, 2 a wrong option.
 DRIFT = 3
@@ -26,7 +26,8 @@ PAGES = {"mlflow": 5000, "prefect": 4200}
 def run() -> None:
     """Train, evaluate and register, and show the results.
 
-    The corpora are those of params.yaml. What has not changed is not run again; a run that was stopped goes on.
+    The corpora are those of params.yaml. A stage runs only if its inputs, settings or code have changed. A stopped run
+    continues if it is started again.
     """
     from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
@@ -42,14 +43,14 @@ def run() -> None:
         for note in reconcile(root, settings.corpora):
             click.echo(note)
         dvc(root, "repro", *targets(settings.corpora))
-        # DVC has versioned data/ on its way.
+        # `dvc repro` has also versioned data/.
         note_data(root)
     click.echo(f"\n{results_table(root, settings)}\n")
     click.echo("MLflow page: make mlflow    Prefect page: make prefect")
 
 
 @click.command(epilog=examples("dial2vec results --json"))
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON, for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON, for a script.")
 def results(as_json: bool) -> None:
     """Show the results of the last run."""
     from dial2vec.files import find_root, read_json
@@ -71,36 +72,34 @@ def results(as_json: bool) -> None:
 )
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option(
-    "--model", required=True, help="Such as models:/dial2vec-calls@champion, a folder, or a Hugging Face name."
+    "--model", required=True, help="Registry address, such as models:/dial2vec-calls@champion; folder; or name."
 )
-@click.option(
-    "--output", required=True, type=click.Path(path_type=Path), help="A .parquet file, or a folder that gets many."
-)
-@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
-@click.option("--workers", type=click.IntRange(min=1), help="Embed by so many processes of a Ray cluster.")
-@click.option("--cluster", metavar="ADDRESS", help="Of that cluster; without it, processes of this machine.")
-@click.option("--gpus", default=0.0, type=click.FloatRange(min=0), help="GPUs that each worker takes, such as 1.")
+@click.option("--output", required=True, type=click.Path(path_type=Path), help="A .parquet file, or a folder for many.")
+@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of Ray workers that embed; default: no Ray.")
+@click.option("--cluster", metavar="ADDRESS", help="Address of the Ray cluster; default: this machine.")
+@click.option("--gpus", default=0.0, type=click.FloatRange(min=0), help="GPUs per worker, such as 1.")
 def embed(
     transcripts: Path, model: str, output: Path, batch_size: int, workers: int | None, cluster: str | None, gpus: float
 ) -> None:
     """Write one vector per dialogue to Parquet.
 
-    The columns are dialogue_id and embedding. TRANSCRIPTS is a JSON Lines file, or a folder of them. A run that was
-    stopped goes on where it was.
+    The columns are dialogue_id and embedding. TRANSCRIPTS is a JSON Lines file, or a folder of them. A stopped run
+    continues if it is started again.
     """
     if output.suffix != ".parquet" and (output.suffix or output.is_file()):
-        raise Dial2vecError(f"{output} does not end in .parquet, and Parquet is what is written. Name it so.")
+        raise Dial2vecError(f"{output} does not end in .parquet; expected a Parquet file. Rename it.")
     if output.is_dir() and not all(PART.fullmatch(path.name) for path in output.iterdir()):
-        raise Dial2vecError(f"{output} holds what embedding did not write, and would be replaced. Name another folder.")
+        raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
     if workers is None and (cluster or gpus):
-        raise Dial2vecError("--cluster and --gpus are for several workers. Say how many: --workers N.")
+        raise Dial2vecError("--cluster and --gpus need --workers. Add --workers N.")
     from dial2vec.collection.embedding.shards import look_at, passed_over
 
-    # A wrong path is found before the model is loaded.
+    # Before the model is loaded, which takes seconds.
     look_at(transcripts)
     if others := passed_over(transcripts):
-        more = f"{len(others)} files that are no JSON Lines were passed over, such as {others[0]}"
-        click.echo(f"{more}; `dial2vec import` makes some of an export", err=True)
+        skipped = f"{len(others)} files are not JSON Lines and were skipped, such as {others[0]}"
+        click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
     from dial2vec.collection.embedding.embed import embed_file, here
     from dial2vec.collection.embedding.on_ray import LOCAL, RayWorkers
     from dial2vec.encoder import DialogueEncoder
@@ -110,22 +109,22 @@ def embed(
     done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=by)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if done.long:
-        read = "read in windows" if done.in_windows else "their end was left out"
-        click.echo(f"Longer than {done.max_length} tokens, so {read}: {done.long}", err=True)
+        read = "were read in windows" if done.in_windows else "lost their end"
+        click.echo(f"{done.long} dialogues are longer than {done.max_length} tokens and {read}", err=True)
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
 
 
 @click.command(epilog=examples("dial2vec drift new.jsonl --corpus calls"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
-@click.option("--corpus", help="Whose training data they are compared with; default: the one of params.yaml.")
-@click.option("--model", help="Encoder that both are read by; default: the starting encoder.")
-@click.option("--json", "as_json", is_flag=True, help="Print a record instead of a table.")
+@click.option("--corpus", help="Corpus to compare with; default: the only one of params.yaml.")
+@click.option("--model", help="Encoder of both sides; default: the starting encoder.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
-    """Tell whether new dialogues are still like the training data.
+    """Test whether new dialogues differ from the training data.
 
-    TRANSCRIPTS is a JSON Lines file, or a folder of them. Ends with status 0 where nothing has changed or there are too
-    few to judge, 3 on drift, 1 on an error.
+    TRANSCRIPTS is a JSON Lines file, or a folder of them. Exit status: 0 without drift or with too few dialogues to
+    judge, 3 on drift, 1 on an error.
     """
     from dial2vec.dialogue import Quarantined
     from dial2vec.files import find_root
@@ -134,8 +133,8 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     root = find_root()
     settings = load_settings(root / "params.yaml")
     if corpus is None and len(settings.corpora) > 1:
-        found = f"params.yaml names {len(settings.corpora)} corpora ({', '.join(settings.corpora)})"
-        raise Dial2vecError(f"{found}; expected one to compare with. Say which: --corpus {settings.corpora[0]}.")
+        several = f"params.yaml names {len(settings.corpora)} corpora ({', '.join(settings.corpora)})"
+        raise Dial2vecError(f"{several}; expected one to compare with. Choose one: --corpus {settings.corpora[0]}.")
     from dial2vec.operation.drift.compare_files import compare_files, comparison_text
 
     name, quarantine = corpus or settings.corpora[0], list[Quarantined]()
@@ -152,9 +151,7 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 
 @click.command(epilog=examples("dial2vec page mlflow"))
 @click.argument("which", type=click.Choice(sorted(PAGES)))
-@click.option(
-    "--port", type=click.IntRange(1, 65535), help="Port on this machine; default 5000 (mlflow), 4200 (prefect)."
-)
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of the page; default: 5000 (mlflow), 4200 (prefect).")
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
     from dial2vec.files import find_root

@@ -1,22 +1,27 @@
-"""Commands around the registry: who is champion, who was, and why."""
+"""Commands on the registry: who is champion, who was before, and why."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from dial2vec.cli.group import complete_corpus, examples
+
+if TYPE_CHECKING:
+    from dial2vec.registry.records import Decision, RegisteredVersion
 
 
 @click.command(epilog=examples("dial2vec promote calls"))
 @click.argument("corpus", shell_complete=complete_corpus)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON, for a script.")
 def promote(corpus: str, as_json: bool) -> None:
-    """Make the candidate champion, if it is better.
+    """Make the candidate champion if it is better.
 
-    Better on dev than its start and the present champion, by more than chance (docs/champion.md).
+    Better means: on dev, than both its start and the present champion, by more than chance (docs/champion.md).
     """
     from dial2vec.files import checkout_lock, find_root
     from dial2vec.params import load_settings
@@ -36,33 +41,30 @@ def promote(corpus: str, as_json: bool) -> None:
     for line in verdict.reasons or [summary(verdict)]:
         click.echo(f"  {line}")
     if verdict.promoted:
-        click.echo(f"  To take it back: dial2vec rollback {corpus}")
+        click.echo(f"  To undo this: dial2vec rollback {corpus}")
 
 
 @click.command(epilog=examples("dial2vec versions calls"))
 @click.argument("corpus", shell_complete=complete_corpus)
-@click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the versions as JSON, for a script.")
 def versions(corpus: str, as_json: bool) -> None:
     """List the registered versions of a corpus."""
     from dial2vec.files import find_root
     from dial2vec.registry.tracking import versions as registered
 
-    found = registered(find_root(), corpus)
-    if as_json:
-        click.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=2))
-        return
-    for version in found:
-        click.echo(str(version))
+    _print(registered(find_root(), corpus), as_json)
 
 
 @click.command(epilog=examples('dial2vec rollback calls --because "worse on refunds"'))
 @click.argument("corpus", shell_complete=complete_corpus)
-@click.option("--to", metavar="VERSION", help="Any registered version; without it, the champion before this one.")
-@click.option("--because", default="", metavar="REASON", help="Why, for those who read the history.")
+@click.option(
+    "--to", metavar="VERSION", help="Registered version to go back to; default: the champion before this one."
+)
+@click.option("--because", default="", metavar="REASON", help="Reason, for the history.")
 def rollback(corpus: str, to: str | None, because: str) -> None:
     """Make an earlier version champion again.
 
-    The present one is not promoted again by itself.
+    The version that is replaced is not promoted again automatically.
     """
     from dial2vec.files import find_root
     from dial2vec.registry.champions import rollback as roll_back
@@ -74,15 +76,18 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 
 @click.command(epilog=examples("dial2vec history calls"))
 @click.argument("corpus", shell_complete=complete_corpus)
-@click.option("--json", "as_json", is_flag=True, help="As JSON, for a script.")
+@click.option("--json", "as_json", is_flag=True, help="Print the decisions as JSON, for a script.")
 def history(corpus: str, as_json: bool) -> None:
     """List who was champion when, and why."""
     from dial2vec.files import find_root
-    from dial2vec.registry.champions import history as decided
+    from dial2vec.registry.champions import history as decisions
 
-    found = decided(find_root(), corpus)
+    _print(decisions(find_root(), corpus), as_json)
+
+
+def _print(records: Sequence[RegisteredVersion] | Sequence[Decision], as_json: bool) -> None:
     if as_json:
-        click.echo(json.dumps([dataclasses.asdict(one) for one in found], indent=2))
+        click.echo(json.dumps([dataclasses.asdict(record) for record in records], indent=2))
         return
-    for decision in found:
-        click.echo(str(decision))
+    for record in records:
+        click.echo(str(record))

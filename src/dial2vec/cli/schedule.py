@@ -1,4 +1,4 @@
-"""The command that keeps retraining going."""
+"""The command that retrains on a schedule."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from dial2vec.cli.group import examples
 @click.option(
     "--port", default=4200, show_default=True, type=click.IntRange(1, 65535), help="Port of the Prefect page."
 )
-@click.option("--now", is_flag=True, help="Retrain at once, too, not only when the time has come.")
+@click.option("--now", is_flag=True, help="Retrain now as well as at the scheduled time.")
 def schedule(port: int, now: bool) -> None:
     """Retrain every night; Ctrl-C ends it.
 
-    The time is `schedule.cron` in operation.yaml. Starts Prefect's server on this machine and a worker, and starts them
-    again if they end. If PREFECT_API_URL names a server, that server is used.
+    The time is `schedule.cron` in operation.yaml. Starts Prefect's server and a worker, and restarts them if they end.
+    If PREFECT_API_URL names a server, that server is used.
     """
     from dial2vec.files import find_root
     from dial2vec.operation.pages import PREFECT_SERVER
@@ -29,6 +29,6 @@ def schedule(port: int, now: bool) -> None:
     root = find_root()
     options = load_operation(root / "operation.yaml").schedule
     write_deployment(root, options, shared=bool(os.environ.get(PREFECT_SERVER)))
-    click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting the server and a worker, a minute or so")
+    click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting server and worker, about a minute")
     supervise(root, port, now=now, say=click.echo)
-    click.echo("Stopped: nothing is retrained until `make schedule` is run again.")
+    click.echo("Stopped: nothing is retrained until you run `make schedule` again.")

@@ -1,4 +1,4 @@
-"""Commands on a collection of dialogues: make it, and search in it."""
+"""Commands that index dialogues into a collection, and search it."""
 
 from __future__ import annotations
 
@@ -18,24 +18,21 @@ if TYPE_CHECKING:
     from dial2vec.collection.search import Filters, Search
     from dial2vec.dialogue import Dialogue
 
-# What comes with the install.
+# Comes with the install.
 UNTRAINED = "all-MiniLM-L6-v2"
 
 
 @click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the collection.")
-@click.option(
-    "--model",
-    help="Such as models:/dial2vec-calls@champion; default: the collection's own, for a new one all-MiniLM-L6-v2.",
-)
-@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues at a time.")
-@click.option("--approximate", is_flag=True, help="Make an index for fast search also below 100,000 dialogues.")
+@click.option("--model", help="Encoder; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
+@click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
+@click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
 def index(transcripts: Path, output: Path, model: str | None, batch_size: int, approximate: bool) -> None:
     """Make a collection to search, cluster and explore, or add to one.
 
-    TRANSCRIPTS is a JSON Lines file, or a folder of them. Dialogues that are there already are passed over. A run that
-    was stopped goes on where it was.
+    TRANSCRIPTS is a JSON Lines file, or a folder of them. Dialogues already in the collection are skipped. A stopped
+    run continues if it is started again.
     """
     from dial2vec.collection import Collection, add
     from dial2vec.collection.collection import MANIFEST
@@ -49,29 +46,29 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
     collection = Collection(output)
     dates = collection.rows["date"]
-    click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} that were there already")
+    click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} already there")
     click.echo(f"{len(dates) - dates.null_count} of them have a date")
     if model is None and own == UNTRAINED:
-        click.echo(f"Their vectors are those of {UNTRAINED}, which has learnt nothing from them; --model names another")
+        click.echo(f"Their vectors come from {UNTRAINED}, which was not trained on them; --model names another")
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
     _update(collection, approximate)
     click.echo(f'Next: dial2vec search {output} "what somebody said"')
 
 
-def _update(collection: Collection, asked: bool) -> None:
+def _update(collection: Collection, approximate: bool) -> None:
     from tqdm.auto import tqdm
 
     from dial2vec.collection.search.approximate import FAISS, FROM, has_faiss, update_index
 
-    if not asked and len(collection) < FROM:
+    if not approximate and len(collection) < FROM:
         return
     if not has_faiss():
-        click.echo(f"No index was made, so every vector is looked at: {FAISS}", err=True)
+        click.echo(f"No index was made, so a search compares every vector: {FAISS}", err=True)
         return
     with tqdm(total=len(collection), unit="vector", disable=None, desc="index") as bar:
         measured = update_index(collection, done=bar.update)
-    click.echo(f"Index of {measured.lists} lists; {measured.probes} are looked into, which finds ", nl=False)
+    click.echo(f"Index of {measured.lists} lists; a search reads {measured.probes} of them and finds ", nl=False)
     click.echo(f"{measured.recall:.1%} of the 10 nearest (--exact finds all)")
 
 
@@ -83,14 +80,14 @@ def _update(collection: Collection, asked: bool) -> None:
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("query", required=False)
-@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Dialogues to find.")
-@click.option("--like", metavar="ID", help="Find what is like this dialogue of the collection.")
-@click.option("--label", "labels", multiple=True, help="Only with this label; may be repeated.")
-@click.option("--speaker", "speakers", multiple=True, help="Only with this speaker; may be repeated.")
-@click.option("--after", metavar="DATE", help="Only what began then or later, such as 2026-03-04.")
-@click.option("--before", metavar="DATE", help="Only what began before.")
-@click.option("--exact", is_flag=True, help="Look at every vector, also where there is an index.")
-@click.option("--json", "as_json", is_flag=True, help="Print a record per dialogue, one a line.")
+@click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Number of dialogues to find.")
+@click.option("--like", metavar="ID", help="Find dialogues similar to this one of the collection.")
+@click.option("--label", "labels", multiple=True, help="Find only dialogues with this label; may be repeated.")
+@click.option("--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated.")
+@click.option("--after", metavar="DATE", help="Find only dialogues that began on this day or later.")
+@click.option("--before", metavar="DATE", help="Find only dialogues that began before this day.")
+@click.option("--exact", is_flag=True, help="Compare every vector even if there is an index.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue, each on a line.")
 def search(
     folder: Path,
     query: str | None,
@@ -103,10 +100,10 @@ def search(
     exact: bool,
     as_json: bool,
 ) -> None:
-    """Find the dialogues of a collection that are most like a query.
+    """Find the dialogues of a collection that are most similar to a query.
 
-    Each with the turns that speak for it. QUERY is a text; or a file with a dialogue, `file.json`, `file.jsonl` or
-    `file.jsonl:ID`. Without it, queries are read line by line, which loads the encoder only once.
+    Each is shown with its most similar turns. QUERY is a text, or a file with a dialogue: `file.json`, `file.jsonl` or
+    `file.jsonl:ID`. Without QUERY, queries are read from standard input line by line; the encoder is loaded only once.
     """
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
@@ -115,20 +112,20 @@ def search(
 
     collection = Collection(folder)
     filters = Filters(labels, speakers, after, before)
-    # Wrong options are found before the encoder is loaded.
+    # Before the encoder is loaded, which takes seconds.
     filters.rows(collection)
-    asked = next(collection.dialogues([collection.row(like)])) if like is not None else _asked(query)
-    found = Search(collection)
-    if asked is not None:
-        _answer(found, asked, k, filters, exact=exact, as_json=as_json)
+    wanted = next(collection.dialogues([collection.row(like)])) if like is not None else _parse_query(query)
+    engine = Search(collection)
+    if wanted is not None:
+        _answer(engine, wanted, k, filters, exact=exact, as_json=as_json)
         return
     for line in sys.stdin:
         if line.strip():
-            _answer(found, line.strip(), k, filters, exact=exact, as_json=as_json)
+            _answer(engine, line.strip(), k, filters, exact=exact, as_json=as_json)
 
 
-def _asked(query: str | None) -> str | Dialogue | None:
-    """Return the dialogue of a file where the query names one, else the query."""
+def _parse_query(query: str | None) -> str | Dialogue | None:
+    """Return the dialogue of the file that the query names; if it names no file, the query itself."""
     if query is None:
         return None
     from dial2vec.data.one_dialogue import find_dialogue
@@ -140,15 +137,15 @@ def _asked(query: str | None) -> str | Dialogue | None:
     return query
 
 
-def _answer(found: Search, asked: str | Dialogue, k: int, filters: Filters, *, exact: bool, as_json: bool) -> None:
+def _answer(engine: Search, query: str | Dialogue, k: int, filters: Filters, *, exact: bool, as_json: bool) -> None:
     from dial2vec.collection.search.showing import hit_as_record, hits_as_text
 
     begun = time.perf_counter()
-    hits = found.find(asked, k, filters=filters, exact=exact)
+    hits = engine.find(query, k, filters=filters, exact=exact)
     seconds = time.perf_counter() - begun
     if as_json:
         for hit in hits:
             click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
         return
     click.echo(hits_as_text(hits, bold=sys.stdout.isatty()))
-    click.echo(f"{len(hits)} of {len(found.collection)} dialogues in {seconds:.2f} s", err=True)
+    click.echo(f"{len(hits)} of {len(engine.collection)} dialogues in {seconds:.2f} s", err=True)

@@ -1,4 +1,4 @@
-"""What every stage's command line has in common: one corpus, one lock, one line per error, its seconds."""
+"""The command line of every stage: one corpus, one lock, one line per error; notes its seconds."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ RANK = os.environ.get("RANK")
 
 
 def main(stage: Stage, *, by_processes: bool = False) -> None:
-    """Run `python -m dial2vec.pipeline.<stage> <corpus>`: the stage's last line says what it did.
+    """Run `python -m dial2vec.pipeline.<stage> <corpus>`: its last line of output is the stage's summary.
 
-    :param by_processes: whether the stage shares its work among `processes` of params.yaml, or among those that
-        `torchrun -m dial2vec.pipeline.<stage> <corpus>` started. Only the first of them holds the checkout and writes.
+    :param by_processes: True if several processes share the stage's work: `processes` of params.yaml, or those started
+        by `torchrun -m dial2vec.pipeline.<stage> <corpus>`. Only the first one locks the checkout and writes files.
     """
     name = Path(sys.argv[0]).stem
     parser = argparse.ArgumentParser(prog=f"dial2vec.pipeline.{name}", description=stage.__doc__)
@@ -41,7 +41,7 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
     for chatty in ("httpx", "great_expectations", "alembic", "mlflow", "matplotlib", "fontTools"):
         logging.getLogger(chatty).setLevel(logging.ERROR)
     if RANK is not None:
-        # Whoever launched this process may be killed, and the checkout is free then.
+        # If the launcher is killed, the checkout is unlocked, so this process must end.
         ending_with(os.getppid())()
     elif "DVC_STAGE" in os.environ:
         _end_with_dvc()
@@ -50,13 +50,13 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
         artifacts = Artifacts(root, arguments.corpus)
         settings = load_settings(root / "params.yaml")
         if first:
-            # What the stages before this one have left is safe, also where somebody runs DVC by hand.
+            # Here too, because somebody may run DVC by hand: the records of earlier stages are then backed up.
             mend(root)
         with checkout_lock(root, f"stage {name} of {arguments.corpus}") if first else nullcontext():
             if by_processes and settings.processes > 1 and RANK is None:
                 _launch(f"dial2vec.pipeline.{name}", arguments.corpus, settings.processes)
             elif first:
-                run(stage, name, artifacts)
+                _run(stage, name, artifacts, settings)
             else:
                 stage(artifacts, settings)
     except Dial2vecError as error:
@@ -67,20 +67,19 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
         sys.exit(f"{name} of {arguments.corpus}: stopped by you; `make run` goes on from here.")
 
 
-def run(stage: Stage, name: str, artifacts: Artifacts) -> None:
-    """Run a stage and note its seconds."""
+def _run(stage: Stage, name: str, artifacts: Artifacts, settings: Settings) -> None:
     began = time.perf_counter()
-    said = stage(artifacts, load_settings(artifacts.root / "params.yaml"))
+    summary = stage(artifacts, settings)
     seconds = time.perf_counter() - began
     write_json(artifacts.seconds(name), round(seconds, 1))
-    logging.getLogger(__name__).info("%s of %s: %s (%.0f s)", name, artifacts.corpus, said, seconds)
+    logging.getLogger(__name__).info("%s of %s: %s (%.0f s)", name, artifacts.corpus, summary, seconds)
 
 
 def _launch(module: str, corpus: str, n: int) -> None:
-    """Run a stage by n processes, as `torchrun` does, and wait for them.
+    """Run a stage in n processes, as `torchrun` does, and wait for them.
 
-    :raises Dial2vecError: when one of them fails; it has said why.
-    :raises KeyboardInterrupt: when this process is told to stop, by Ctrl-C or otherwise.
+    :raises Dial2vecError: if one of them fails; it has printed why.
+    :raises KeyboardInterrupt: if this process receives a signal to stop, such as Ctrl-C.
     """
     import torch
     from torch.distributed.elastic.multiprocessing.api import SignalException
@@ -88,8 +87,8 @@ def _launch(module: str, corpus: str, n: int) -> None:
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     if torch.cuda.is_available() and n > torch.cuda.device_count():
-        found = torch.cuda.device_count()
-        raise Dial2vecError(f"`processes` is {n}, and this machine has {found} GPUs. Set it to {found} at most.")
+        gpus = torch.cuda.device_count()
+        raise Dial2vecError(f"`processes` is {n}, but this machine has {gpus} GPUs. Set it to at most {gpus}.")
     logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
     config = LaunchConfig(
         min_nodes=1,
@@ -97,22 +96,24 @@ def _launch(module: str, corpus: str, n: int) -> None:
         nproc_per_node=n,
         run_id=str(os.getpid()),
         rdzv_backend="c10d",
-        # Any free port: another training may have taken the usual one.
+        # Any free port: another training may use the default one.
         rdzv_endpoint="localhost:0",
         max_restarts=0,
     )
     try:
         elastic_launch(config, sys.executable)("-m", module, corpus)
     except ChildFailedError as error:
-        raise Dial2vecError(f"one of {n} processes failed, as said above. `processes: 1` does without.") from error
+        raise Dial2vecError(
+            f"one of {n} processes failed; its reason is above. `processes: 1` trains in a single process."
+        ) from error
     except SignalException as error:
         raise KeyboardInterrupt from error
 
 
 def _end_with_dvc() -> None:
-    """End when the `dvc repro` that started this stage is killed, also while its libraries were still imported."""
+    """End this stage if the `dvc repro` that started it is killed, or was killed while libraries were imported."""
     parent = os.getppid()
-    # An orphan belongs to process 1, unless DVC is process 1 itself, as in a container that runs nothing else.
+    # The parent of an orphan is process 1. In a container that runs only DVC, process 1 is DVC itself.
     if parent == 1 and b"dvc" not in Path("/proc/1/cmdline").read_bytes():
-        sys.exit("the `dvc repro` that started this stage is gone, so it ends as well")
+        sys.exit("the `dvc repro` that started this stage was killed, so the stage ends as well")
     ending_with(parent)()

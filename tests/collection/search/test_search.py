@@ -184,7 +184,7 @@ def test_a_new_collection_is_read_by_the_encoder_of_the_install_where_none_is_na
     write_dialogues(tmp_path / "a.jsonl", [dialogue("x", "a: hello", "b: goodbye")])
     done = call("index", tmp_path / "a.jsonl", "--output", tmp_path / "c")
     assert "1 dialogues, 1 new" in done.stdout
-    assert "those of all-MiniLM-L6-v2, which has learnt nothing from them; --model names another" in done.stdout
+    assert "come from all-MiniLM-L6-v2, which was not trained on them; --model names another" in done.stdout
 
 
 def test_another_dialogue_of_the_same_id_is_a_hit(folder):
