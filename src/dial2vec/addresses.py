@@ -1,4 +1,4 @@
-"""Servers of others: whether one answers, and how its address is shown."""
+"""Addresses of servers: test if one answers, show it without password, listen at one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
 
 
 def silence(address: str, *, seconds: float) -> str | None:
-    """Return why a server does not answer; None when it does, if only to ask for a password.
+    """Return why a server does not answer; None if it answers, even if only to ask for a password.
 
-    MLflow and Prefect send the credentials that their own variables name, and say what is wrong with them.
+    No credentials are sent: MLflow and Prefect send their own, and report what is wrong with them.
     """
     try:
         with urllib.request.urlopen(CREDENTIALS.sub("", address), timeout=seconds):
@@ -30,14 +30,14 @@ def silence(address: str, *, seconds: float) -> str | None:
 
 
 def shown(address: str) -> str:
-    """Return an address, or what holds one, without user and password."""
+    """Return an address, or a text that contains one, without user and password."""
     return CREDENTIALS.sub("", address)
 
 
 def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address of this machine.
 
-    :raises Dial2vecError: when the port is taken, or the address is not this machine's.
+    :raises Dial2vecError: if the port is taken, or the address is not this machine's.
     """
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
@@ -60,11 +60,11 @@ def address_of(listening: socket.socket) -> str:
 
 
 def warning(listening: socket.socket) -> str:
-    """Return what to know about a socket that others reach; an empty string for one of this machine alone."""
+    """Return a warning if other machines can reach the socket, otherwise ""."""
     host, port = listening.getsockname()[:2]
     if ipaddress.ip_address(host).is_loopback:
         return ""
     return (
-        f"Warning: whoever reaches port {port} of this machine can use it and overload it: there is no password and no "
+        f"Warning: whoever reaches port {port} of this machine can use and overload it: there is no password and no "
         "encryption. Put a proxy with both in front, and bind to 127.0.0.1 (docs/serving.md)."
     )

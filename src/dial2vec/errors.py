@@ -1,4 +1,4 @@
-"""The few errors that users meet. Each message says what was found, where, what was expected and what to do."""
+"""The errors that users see. Each message says what was found, where, what was expected and what to do next."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Iterable
 
 
 class Dial2vecError(Exception):
-    """Base of every error that the shell command prints as one line, without a traceback."""
+    """Base of all errors that the shell command prints as one line, without a traceback."""
 
 
 class SettingsError(Dial2vecError):
-    """`params.yaml` holds an unknown key or a wrong value."""
+    """`params.yaml` or `operation.yaml` has an unknown key or a wrong value."""
 
 
 class CorpusError(Dial2vecError):
-    """A corpus does not exist, its files are missing or damaged, or nothing in it can be used."""
+    """A corpus does not exist, its files are missing or damaged, or it has no usable dialogue."""
 
 
 class VersioningError(CorpusError):
-    """DVC cannot version the data, or cannot tell what it has versioned."""
+    """DVC cannot version the data, or cannot list what it has versioned."""
 
 
 class ValidationError(Dial2vecError):
@@ -27,7 +27,7 @@ class ValidationError(Dial2vecError):
 
 
 class ArtifactError(Dial2vecError):
-    """A file that an earlier stage writes is missing, half-written or from other settings."""
+    """A file that an earlier stage writes is missing, incomplete or from other settings."""
 
 
 class ModelError(Dial2vecError):
@@ -35,11 +35,11 @@ class ModelError(Dial2vecError):
 
 
 class BusyError(Dial2vecError):
-    """Another retraining or stage is at work in this checkout."""
+    """Another process works in this checkout or folder."""
 
 
 def did_you_mean(name: str, valid: Iterable[str]) -> str:
-    """Return `" Did you mean 'x'?"` for the closest valid name, or an empty string.
+    """Return `" Did you mean 'x'?"` for the closest valid name, or "" if none is close.
 
     >>> did_you_mean("learning_rat", ["learning_rate", "epochs"])
     " Did you mean 'learning_rate'?"

@@ -1,4 +1,4 @@
-"""Writing files so that no reader ever sees half of one, and holding a checkout for one retraining at a time."""
+"""Atomic writes, the project's root, and locks on folders and on the checkout."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ REFUSED_WRITES = {
 
 
 def find_root(start: Path | None = None) -> Path:
-    """Return the nearest folder at or above `start` (default: here) that holds `params.yaml` and `dvc.yaml`.
+    """Return the nearest folder at or above `start` (default: here) with `params.yaml` and `dvc.yaml`.
 
-    :raises Dial2vecError: when there is none.
+    :raises Dial2vecError: if no folder has both.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
@@ -42,14 +42,14 @@ def find_root(start: Path | None = None) -> Path:
 
 @contextlib.contextmanager
 def atomic_path(path: Path, *, within: Path | None = None) -> Iterator[Path]:
-    """Yield a temporary path beside `path` (to be made a file or a folder) and rename it into place on success.
+    """Yield a temporary path beside `path` for a new file or folder, and rename it to `path` on success.
 
-    On an error nothing is left behind and the old content stays. A process that is killed leaves the temporary path.
+    After an error the temporary path is removed and the old content stays. A killed process leaves its temporary path.
 
-    :param within: folder of the temporary path, on the same file system; None is that of `path`.
-    :raises Dial2vecError: when the folder cannot be written to.
+    :param within: folder of the temporary path, on the same file system; None means the folder of `path`.
+    :raises Dial2vecError: if the folder cannot be written to.
     """
-    # Several machines may write to one folder, and process numbers come twice among them.
+    # Several machines may write to one folder, and their process ids may be equal.
     own = f"{os.getpid()}-{secrets.token_hex(4)}"
     temporary, old = ((within or path.parent) / f".{path.name}.{own}.{end}" for end in ("tmp", "old"))
     try:
@@ -76,7 +76,7 @@ def write_errors(path: Path) -> Iterator[None]:
         if error.errno not in REFUSED_WRITES:
             raise
         raise Dial2vecError(
-            f"cannot write {path}: {error.strerror}. Choose another path, or see to its permissions and the free space."
+            f"cannot write {path}: {error.strerror}. Choose another path, or check permissions and free space."
         ) from error
 
 
@@ -89,18 +89,18 @@ def write_json(path: Path, value: object) -> None:
 def read_json(path: Path) -> Any:
     """Read a JSON file that an earlier stage wrote.
 
-    :raises ArtifactError: when it is missing or half-written.
+    :raises ArtifactError: if it is missing or incomplete.
     """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ArtifactError(f"{path} does not exist; an earlier stage writes it. Run `make run`.") from error
     except ValueError as error:
-        raise ArtifactError(f"{path} is not whole JSON ({error}). Delete it and run `make run`.") from error
+        raise ArtifactError(f"{path} is not complete JSON ({error}). Delete it and run `make run`.") from error
 
 
 def claim(folder: Path, fingerprint: str) -> bool:
-    """Take a folder for what has this fingerprint, and return whether it was its own already; else it is emptied."""
+    """Return whether a folder has this fingerprint already; if not, empty it and note the fingerprint."""
     owner = folder / "fingerprint.json"
     with contextlib.suppress(ArtifactError):
         if read_json(owner) == fingerprint:
@@ -111,7 +111,7 @@ def claim(folder: Path, fingerprint: str) -> bool:
 
 
 def code_hash() -> str:
-    """Identify the code of this package: what was computed by other code must not be taken up again."""
+    """Return a hash of this package's code; results of other code must not be reused."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
@@ -121,29 +121,29 @@ def code_hash() -> str:
 
 @contextlib.contextmanager
 def folder_lock(folder: Path, doing: str) -> Iterator[None]:
-    """Make a folder and hold it against other processes that would write there; a killed one lets go at once.
+    """Make a folder and lock it against other writing processes; the lock of a killed process is free at once.
 
-    :param doing: what the others are told that somebody does with the folder, such as "adds dialogues to".
-    :raises BusyError: when another process holds it.
+    :param doing: words for the error of other processes, such as "adds dialogues to".
+    :raises BusyError: if another process holds the lock.
     """
     with write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         handle = (folder / ".lock").open("a")
     with handle:
         if not _try(handle):
-            raise BusyError(f"another process {doing} {folder}. Wait until it ends, or stop it, and try again.")
+            raise BusyError(f"another process {doing} {folder}. Wait until it ends, or stop it; then try again.")
         yield
 
 
 @contextlib.contextmanager
 def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator[None]:
-    """Hold the checkout at `root`: one retraining or stage at a time, also across processes.
+    """Lock the checkout at `root`: only one retraining or stage runs at a time, across processes.
 
-    A stage that was started *by* the holder passes freely (the holder's pid travels in the environment).
-    A lock left by a killed process is free at once, because the kernel drops it with the process.
+    A stage started *by* the holder passes, because the holder's pid is in the environment. The lock of a killed process
+    is free at once, because the kernel drops it with the process.
 
-    :param doing: what the others are told, such as "train of demo".
-    :param patience: seconds to wait for a holder to end; by default, for one that is just ending.
+    :param doing: words for the error of other processes, such as "train of demo".
+    :param patience: seconds to wait for the holder; the default suffices for a holder that is about to end.
     :raises BusyError: naming the holder, its pid and what it does.
     """
     path = root / "artifacts" / ".lock"
@@ -151,7 +151,7 @@ def checkout_lock(root: Path, doing: str, *, patience: float = 10.0) -> Iterator
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = path.open("a+")
     with handle:
-        # The lock is tried first: one that is free has no holder, even where the environment still names one.
+        # The lock is tried first: a free lock has no holder, even if the environment still names one.
         if _try(handle) or not _is_our_holder(handle):
             _take(handle, root, patience)
             handle.truncate(0)
@@ -184,7 +184,7 @@ def _take(handle: Any, root: Path, patience: float) -> None:
     holder = _holder(handle)
     raise BusyError(
         f"another process is at work in {root}: {holder.get('doing', 'something')} (pid {holder.get('pid', '?')}, "
-        f"since {holder.get('since', '?')}). Wait until it ends, or stop it, and try again."
+        f"since {holder.get('since', '?')}). Wait until it ends, or stop it; then try again."
     )
 
 
@@ -204,13 +204,13 @@ def _holder(handle: Any) -> dict[str, Any]:
 
 
 def ending_with(parent: int) -> Callable[[], None]:
-    """Return a function that makes the process that calls it end when its parent is killed; for `preexec_fn`.
+    """Return a function for `preexec_fn` that ends the calling process if its parent is killed.
 
-    Otherwise a killed `dvc repro` leaves its stage at work, and the next one meets it. Does nothing but on Linux.
+    Otherwise a killed `dvc repro` leaves its stage running, and the next one collides with it. Works only on Linux.
 
-    :param parent: pid of the parent; a process that has another one by then has lost it already, and ends at once.
+    :param parent: pid of the parent; if the caller's parent is another process by then, the caller ends at once.
     """
-    # Loaded here: between fork and exec, where the function may run, another thread's lock could be held for ever.
+    # Loaded here: the function may run between fork and exec, where a lock held by another thread is never freed.
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
 
     def end_with_parent() -> None:

@@ -1,10 +1,10 @@
-"""Nothing is reported to anybody, and nothing asks for updates, unless the user's own environment says otherwise."""
+"""Switches that turn off telemetry and update checks of libraries; the user's own environment wins."""
 
 from __future__ import annotations
 
 import os
 
-# Each library reads its own spelling, most of them once, while they are imported.
+# Each library reads its own variable, usually once, while it is imported.
 SWITCHES = {
     # mlflow compares with the word "true"; prefect and huggingface_hub accept it as well.
     "DO_NOT_TRACK": "true",
@@ -29,8 +29,8 @@ SWITCHES = {
 def switch_off() -> None:
     """Turn off telemetry, update checks and progress bars.
 
-    Call it before mlflow, prefect, dvc, great_expectations or huggingface_hub is imported. What the user has set
-    already stays, and child processes inherit all of it.
+    Call it before mlflow, prefect, dvc, great_expectations or huggingface_hub is imported. Variables that the user has
+    set stay. Child processes inherit all of them.
     """
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)

@@ -164,7 +164,7 @@ def test_a_missing_or_half_written_list_is_one_sentence(tmp_path):
     with pytest.raises(ArtifactError, match=r"candidates\.json does not exist"):
         read_candidates(tmp_path)
     (tmp_path / "candidates.json").write_text('[{"na')
-    with pytest.raises(ArtifactError, match=r"candidates\.json is not whole JSON"):
+    with pytest.raises(ArtifactError, match=r"candidates\.json is not complete JSON"):
         read_candidates(tmp_path)
 
 

@@ -17,7 +17,7 @@ from dial2vec.cli.group import examples
 )
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
-    """Print the completion script of a shell: commands, options and corpora."""
+    """Print the script that completes commands in a shell."""
     from click.shell_completion import get_completion_class
 
     root = click.get_current_context().find_root()

@@ -100,7 +100,7 @@ def search(
     exact: bool,
     as_json: bool,
 ) -> None:
-    """Find the dialogues of a collection that are most similar to a query.
+    """Find the dialogues of a collection that are like a query.
 
     Each is shown with its most similar turns. QUERY is a text, or a file with a dialogue: `file.json`, `file.jsonl` or
     `file.jsonl:ID`. Without QUERY, queries are read from standard input line by line; the encoder is loaded only once.

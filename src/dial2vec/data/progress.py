@@ -1,4 +1,4 @@
-"""Telling that something is still going on."""
+"""Progress bars."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TypeVar
 from tqdm.auto import tqdm
 
 T = TypeVar("T")
-# What is over sooner needs no bar.
+# Seconds of work before the bar appears.
 DELAY = 2.0
 
 
 def counted(items: Iterable[T], unit: str) -> Iterable[T]:
-    """Pass items on, counting them on a terminal from the third second on; nothing is left of it at the end."""
+    """Yield the items; on a terminal, show their count from the third second on and remove it at the end."""
     passed_on: Iterable[T] = tqdm(items, unit=f" {unit}", disable=None, leave=False, delay=DELAY)
     return passed_on

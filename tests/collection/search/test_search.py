@@ -172,7 +172,7 @@ def test_index_makes_a_collection_and_adds_to_it_by_its_own_encoder(tmp_path, ti
     path, output = tmp_path / "a.jsonl", tmp_path / "c"
     write_dialogues(path, [dialogue("x", "a: w1", "b: w2")])
     done = call("index", path, "--output", output, "--model", tiny_folder)
-    assert "1 dialogues, 1 new, 0 that were there" in done.stdout
+    assert "1 dialogues, 1 new, 0 already there" in done.stdout
     write_dialogues(path, [dialogue("x", "a: w1", "b: w2"), dialogue("y", "a: w3")])
     done = call("index", path, "--output", output, "--approximate")
     assert "2 dialogues, 1 new, 1 that were there" in done.stdout
