@@ -77,7 +77,7 @@ def test_a_full_disk_stops_a_run_with_a_sentence(project):
     with mounted(artifacts, "-t", "tmpfs", "-o", "size=1500k", "tmpfs"):
         (artifacts / "ballast").write_bytes(b"x" * 1_400_000)
         said = refused(project, "dial2vec", "run")
-    assert "MB left, which may be why: make room, and run again" in said
+    assert "MB left, which may be why: free some space and run again" in said
     shutil.rmtree(aside)
     recovers(project)
 
@@ -150,7 +150,7 @@ def test_a_record_of_dvc_that_was_cut_costs_no_training(project, name, copies):
     done = call(project, "dial2vec", "run")
     assert done.returncode == 0, done.stdout + done.stderr
     assert not any(f"Running stage '{stage}@" in done.stdout for stage in ("train", "select", "evaluate"))
-    assert "was cut" in done.stderr
+    assert "was truncated" in done.stderr
     drop(project, f"cut-{name}-{copies}.jsonl", dialogues(6, first=30_000 + 20 * (name == "data.dvc") + 10 * copies))
     done = call(project, "python", "flows/retrain.py")
     assert done.returncode == 0, done.stdout + done.stderr

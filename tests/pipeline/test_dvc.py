@@ -265,7 +265,7 @@ def test_records_of_dvc_that_a_kill_left_empty_are_brought_back(project):
         (project / name).write_text("")
     done = call(project, "dial2vec", "add", "calls")
     assert done.returncode == 0, done.stderr
-    assert f"{project / 'dvc.lock'} was cut" in done.stderr
+    assert f"{project / 'dvc.lock'} was truncated" in done.stderr
     assert {name: (project / name).read_text() for name in before} == before
     assert changed(project) == set()
 
@@ -285,7 +285,7 @@ def test_missing_data_says_how_to_bring_it(tmp_path):
 def test_a_full_disk_is_named_whatever_dvc_says(tmp_path, monkeypatch):
     (tmp_path / "artifacts").mkdir()
     monkeypatch.setattr("dial2vec.pipeline.dvc.shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
-    with pytest.raises(Dial2vecError, match="artifacts has 2 MB left, which may be why: make room, and run again"):
+    with pytest.raises(Dial2vecError, match="artifacts has 2 MB left, which may be why: free some space and run again"):
         dvc(tmp_path, "status", "--no-such-option")
 
 

@@ -53,7 +53,7 @@ def test_a_cut_lock_is_brought_back(project, left, caplog):
     assert (project / "dvc.lock").read_text() == TEXT
     assert (project / ".dvc" / "tmp" / "dvc.lock.cut").read_text() == left
     assert caplog.messages == [
-        f"{project / 'dvc.lock'} was cut, by a kill or for lack of room; its last whole state is back."
+        f"{project / 'dvc.lock'} was truncated by a kill or a full disk; its last complete state is restored."
     ]
     mend(project)
     assert len(caplog.messages) == 1
@@ -69,7 +69,7 @@ def test_whatever_is_left_of_a_lock_dvc_can_read_it_afterwards(tmp_path_factory,
     path.write_text(TEXT[:at])
     dvc_files.MOMENT = 0.0
     mend(folder)
-    assert dvc_files._whole_record(path)
+    assert dvc_files._complete_record(path)
 
 
 def test_the_copy_follows_what_is_whole(project):
@@ -87,7 +87,7 @@ def test_without_a_copy_a_cut_record_is_taken_away_and_kept_aside(tmp_path, capl
     mend(tmp_path)
     assert not (tmp_path / "dvc.lock").exists()
     assert (tmp_path / ".dvc" / "tmp" / "dvc.lock.cut").read_text() == "schema:"
-    assert "is made anew" in caplog.text
+    assert "will be rebuilt" in caplog.text
 
 
 def test_a_conflict_of_git_is_left_to_people(project):
@@ -106,7 +106,7 @@ def test_a_record_that_is_being_written_is_left_alone(project, monkeypatch):
     assert path.read_text() == newer
 
 
-def test_a_cut_list_of_busy_files_is_begun_anew(project, caplog):
+def test_a_cut_list_of_busy_files_is_started_again(project, caplog):
     busy = project / ".dvc" / "tmp" / "rwlock"
     busy.write_text('{"read": {}, "write": {}}')
     mend(project)
@@ -114,7 +114,7 @@ def test_a_cut_list_of_busy_files_is_begun_anew(project, caplog):
     busy.write_text('{"read": {"a')
     mend(project)
     assert not busy.exists()
-    assert "begun anew" in caplog.text
+    assert "starts a new one" in caplog.text
 
 
 def test_outside_a_project_of_dvc_nothing_happens(tmp_path):

@@ -1,4 +1,4 @@
-"""Where each stage's files lie: `artifacts/<corpus>/`, one attribute per file."""
+"""Paths of the stages' files, in `artifacts/<corpus>/`: one attribute per file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dial2vec.registry import receipt_path
 
 @dataclass(frozen=True, slots=True)
 class Artifacts:
-    """Paths of one corpus below a project's root.
+    """Paths of one corpus in a project.
 
     :param root: folder with `params.yaml` and `dvc.yaml`.
     :param corpus: name of the corpus.
@@ -35,12 +35,12 @@ class Artifacts:
 
     @property
     def quarantine(self) -> Path:
-        """Records that were not used, with reasons (stage validate)."""
+        """Records that cannot be used, with reasons (stage validate)."""
         return self._of("quarantine.jsonl")
 
     @property
     def validation(self) -> Path:
-        """Outcome of every expectation (stage validate)."""
+        """Result of every expectation (stage validate)."""
         return self._of("validation.json")
 
     @property
@@ -50,7 +50,7 @@ class Artifacts:
 
     @property
     def profile(self) -> Path:
-        """Shape of this version of the data and of the one before it (stage validate); kept between runs."""
+        """Profiles of this version of the data and of the previous one (stage validate); kept between runs."""
         return self._of("profile.json")
 
     def split(self, name: str) -> Path:
@@ -64,7 +64,7 @@ class Artifacts:
 
     @property
     def split_report(self) -> Path:
-        """Sizes, labels and left-out dialogues of the splits (stage prepare)."""
+        """Sizes, labels and excluded dialogues of the splits (stage prepare)."""
         return self._of("splits.json")
 
     @property
@@ -74,17 +74,17 @@ class Artifacts:
 
     @property
     def vectors(self) -> Path:
-        """Vectors of training dialogues by the start, kept between runs (stage train); not an output."""
+        """Vectors of training dialogues by the starting encoder (stage train); kept between runs, not an output."""
         return self._of("vectors")
 
     @property
     def candidates(self) -> Path:
-        """Weights and heads that may be chosen (stage train)."""
+        """Weights and heads of the candidates (stage train)."""
         return self._of("candidates")
 
     @property
     def selection(self) -> Path:
-        """Every candidate, its criteria and the choice (stage select)."""
+        """All candidates with their criteria, and the choice (stage select)."""
         return self._of("selection.json")
 
     @property
@@ -104,37 +104,37 @@ class Artifacts:
 
     @property
     def checkpoints(self) -> Path:
-        """Checkpoints of a training run that is under way; not an output."""
+        """Checkpoints of an unfinished training run; not an output."""
         return self._of("checkpoints")
 
     @property
     def adaptation(self) -> Path:
-        """Checkpoints of what trains before the method does (dialoguecse), kept until both end; not an output."""
+        """Checkpoints of dialoguecse's masked-word training, kept until training ends; not an output."""
         return self._of("adaptation")
 
     @property
     def metrics(self) -> Path:
-        """Start and trained on the test split (stage evaluate)."""
+        """Scores of start and trained on the test split (stage evaluate)."""
         return self._of("metrics.json")
 
     @property
     def dev_metrics(self) -> Path:
-        """Start and trained on the dev split, for the promotion gate (stage evaluate)."""
+        """Scores of start and trained on the dev split, for the promotion gate (stage evaluate)."""
         return self._of("dev_metrics.json")
 
     @property
     def intervals(self) -> Path:
-        """How far the figures of dev and test may be trusted (stage evaluate)."""
+        """Confidence intervals of the scores on dev and test (stage evaluate)."""
         return self._of("intervals.json")
 
     @property
     def on_dev(self) -> Path:
-        """What each dialogue of dev adds to the figures of an encoder, kept for the promotion gate; not an output."""
+        """Contribution of each dev dialogue to an encoder's scores, for the promotion gate; not an output."""
         return self._of("on_dev")
 
     @property
     def comparison(self) -> Path:
-        """The three tasks as a table for plots (stage evaluate)."""
+        """Table of the three tasks, for plots (stage evaluate)."""
         return self._of("comparison.csv")
 
     @property
@@ -148,7 +148,7 @@ class Artifacts:
         return receipt_path(self.root, self.corpus)
 
     def seconds(self, stage: str) -> Path:
-        """Seconds that a stage took when it last ran; not an output."""
+        """Seconds of a stage's last run; not an output."""
         return self._of("seconds") / f"{stage}.json"
 
 

@@ -1,4 +1,4 @@
-"""Running DVC over the stages: data at hand, `dvc repro`, results as a table. For the shell command and the flow."""
+"""Calls of DVC by the shell command and the flow: bring data, version data, run stages, push."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
-# Less than one checkpoint takes.
-LITTLE_ROOM = 100_000_000
+# Bytes; one checkpoint takes more.
+LITTLE_SPACE = 100_000_000
 
 
 def dvc(root: Path, *arguments: str) -> None:
-    """Run a DVC command in the project, its output going to the terminal.
+    """Run a DVC command in the project; its output goes to the terminal.
 
-    :raises Dial2vecError: when it fails; DVC and the stage have said why by then.
+    :raises Dial2vecError: if it fails; DVC or the stage has printed why.
     """
     mend(root)
     command = [sys.executable, "-m", "dvc", *arguments]
     with_us = ending_with(os.getpid())
     done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=with_us, check=False)
     if done.returncode:
-        raise Dial2vecError(_ending(root, arguments[0], done.returncode, "the reason stands above"))
+        raise Dial2vecError(_failure(root, arguments[0], done.returncode, "the reason is above"))
 
 
 def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
     """Run a DVC command and yield its output line by line.
 
-    :raises Dial2vecError: when it fails, with its last line.
+    :raises Dial2vecError: if it fails, with its last line of output.
     """
     mend(root)
     command = [sys.executable, "-m", "dvc", *arguments]
@@ -52,39 +52,39 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
     ) as process:
         last = ""
         for line in process.stdout or ():
-            # A progress bar rewrites its line: only its last state is a line of the log.
+            # A progress bar rewrites its line; only its last state belongs in the log.
             line = line.rstrip().rsplit("\r", 1)[-1]
             if line:
                 last = last if line.startswith("ERROR: failed to reproduce") else line
                 yield line
     if process.returncode:
-        raise Dial2vecError(_ending(root, arguments[0], process.returncode, last))
+        raise Dial2vecError(_failure(root, arguments[0], process.returncode, last))
 
 
-def _ending(root: Path, command: str, status: int, reason: str) -> str:
+def _failure(root: Path, command: str, status: int, reason: str) -> str:
     if status < 0:
-        reason = f"killed by signal {-status}, perhaps for lack of memory; `make run` goes on from there"
-    return f"`dvc {command}` stopped with status {status}: {reason}.{_full(root)}"
+        reason = f"killed by signal {-status}, perhaps because memory ran out; `make run` continues from there"
+    return f"`dvc {command}` stopped with status {status}: {reason}.{_disk_hint(root)}"
 
 
-def _full(root: Path) -> str:
-    """Name a folder without room, which is told in many ways, or in none."""
+def _disk_hint(root: Path) -> str:
+    """Return a hint if a project folder's disk is full; DVC often does not say so."""
     for name in ("artifacts", ".dvc", "mlruns", "data"):
         folder = root / name
-        if folder.is_dir() and (free := shutil.disk_usage(folder).free) < LITTLE_ROOM:
-            return f" {folder} has {free / 1e6:.0f} MB left, which may be why: make room, and run again."
+        if folder.is_dir() and (free := shutil.disk_usage(folder).free) < LITTLE_SPACE:
+            return f" {folder} has {free / 1e6:.0f} MB left, which may be why: free some space and run again."
     return ""
 
 
 def stage_environment() -> dict[str, str]:
-    """Return the environment for DVC: this Python's folder first in PATH, whether or not it is activated."""
+    """Return the environment for DVC: this Python's folder first in PATH, whether or not .venv is activated."""
     return os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
 def ensure_data(root: Path, corpora: Sequence[str]) -> None:
-    """Make the raw data of the corpora present: from DVC's storage, or, for `demo`, by generating it.
+    """Bring missing raw data of the corpora from DVC's storage, or generate it for `demo`.
 
-    :raises CorpusError: for a corpus whose data is nowhere, with the command that brings it.
+    :raises CorpusError: if a corpus has no data, with the commands that bring it.
     """
     absent = [name for name in corpora if not Artifacts(root, name).data.is_dir()]
     if absent:
@@ -95,16 +95,16 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
             continue
         if name != "demo":
             raise CorpusError(
-                f"there is no data of corpus '{name}' in {folder}. Run `dial2vec fetch {name}`, or `dial2vec import "
-                f"FILE --name {name}` for an export of your own, or put "
-                f"transcripts there as JSON Lines and run `dial2vec add {name}`."
+                f"there is no data of corpus '{name}' in {folder}. Run `dial2vec fetch {name}` for a public corpus, "
+                f"`dial2vec import FILE --name {name}` for your own export, or put JSON Lines there and run "
+                f"`dial2vec add {name}`."
             )
         write_demo(folder)
         add_data(root)
 
 
 def restore_data(root: Path) -> None:
-    """Bring back each corpus that data.dvc lists and `data/` lacks; one that is there is never touched."""
+    """Restore each corpus that data.dvc lists and `data/` lacks; existing folders are never touched."""
     recorded = sorted(_recorded(root))
     absent = [name for name in recorded if not Artifacts(root, name).data.is_dir()]
     for name in absent:
@@ -114,78 +114,77 @@ def restore_data(root: Path) -> None:
 
 
 def add_data(root: Path) -> None:
-    """Version `data/` by DVC: its hash goes to data.dvc.
+    """Version `data/` with DVC, which writes its hash to data.dvc.
 
-    :raises VersioningError: when data.dvc lists a corpus that is not there: adding would drop it without a word; or
-        when DVC fails, with its last line.
+    :raises VersioningError: if data.dvc lists a corpus that is missing, because adding would drop it silently; or if
+        DVC fails, with its last line.
     """
     lost = [name for name in sorted(_recorded(root)) if not Artifacts(root, name).data.is_dir()]
     if lost:
         raise VersioningError(
             f"{root / 'data.dvc'} lists data ({', '.join(lost)}) that is neither in data/ nor in DVC's storage; "
-            "versioning data/ now would drop it. Fetch it again, or delete data.dvc to begin anew."
+            "versioning data/ now would drop it. Fetch it again, or delete data.dvc to start over."
         )
     with adding(root):
         added = _quiet_dvc(root, "add", "data")
         if added.returncode:
-            raise VersioningError(_ending(root, "add", added.returncode, _last_words(added)))
+            raise VersioningError(_failure(root, "add", added.returncode, _reason(added)))
     note_data(root)
 
 
 def pull_data(root: Path) -> str:
-    """Bring the version of `data/` that data.dvc names from DVC's storage, and return why not, "" for nothing.
+    """Pull the version of `data/` that data.dvc names; return why that failed, "" if it did not.
 
-    Somebody else may have versioned new data, and data.dvc came by git. A data.dvc that this checkout wrote itself is
-    not pulled: what differs from it was added or taken out here, and is to stay so. Files that no version holds are
-    never removed: then nothing is pulled.
+    Pulls only if data.dvc came by git from somebody else. If this checkout wrote data.dvc, differences in `data/` are
+    changes made here, and they stay. If `data/` has files that are in no version, nothing is pulled or removed.
     """
     mend(root)
     if add_was_cut(root):
-        # What is in data/ is in DVC's storage by now, perhaps, and pulling the older version would take it away.
+        # data/ is newer than data.dvc; pulling the older version would remove the new files.
         add_data(root)
     if not data_is_from_elsewhere(root):
         return ""
     done = _quiet_dvc(root, "pull", "data.dvc")
     if done.returncode:
-        return f"nothing was pulled: {_last_words(done)}"
+        return f"nothing was pulled: {_reason(done)}"
     note_data(root)
     return ""
 
 
-def push(root: Path, what: Sequence[str]) -> str:
-    """Bring versions to DVC's storage, and return why not, "" for nothing.
+def push(root: Path, outputs: Sequence[str]) -> str:
+    """Push versions to DVC's remote; return why that failed, "" if it did not.
 
-    :param what: targets of DVC, such as data.dvc; none is everything.
+    :param outputs: DVC targets, such as data.dvc; empty means everything.
     """
-    done = _quiet_dvc(root, "push", *what)
-    return "" if done.returncode == 0 else f"nothing was pushed: {_last_words(done)}"
+    done = _quiet_dvc(root, "push", *outputs)
+    return "" if done.returncode == 0 else f"nothing was pushed: {_reason(done)}"
 
 
 def dvc_status(root: Path, stages: Sequence[str]) -> set[str]:
-    """Return what has changed, of inputs, outputs and settings of some stages, since they ran.
+    """Return the inputs, outputs and settings of some stages that have changed since the stages ran.
 
-    :raises Dial2vecError: when DVC fails.
+    :raises Dial2vecError: if DVC fails.
     """
     done = _quiet_dvc(root, "status", "--json", *stages)
     if done.returncode:
-        raise Dial2vecError(_ending(root, "status", done.returncode, _last_words(done)))
-    found: set[str] = set()
+        raise Dial2vecError(_failure(root, "status", done.returncode, _reason(done)))
+    changed: set[str] = set()
     for changes in json.loads(done.stdout or "{}").values():
         for change in changes:
             if not isinstance(change, dict):
                 # Such as "changed command".
-                found.add(str(change))
+                changed.add(str(change))
                 continue
             for entries in change.values():
                 for path, state in entries.items():
-                    found |= set(state) if isinstance(state, dict) else {path}
-    return found
+                    changed |= set(state) if isinstance(state, dict) else {path}
+    return changed
 
 
-def _last_words(done: subprocess.CompletedProcess[str]) -> str:
-    said = done.stderr.partition("Having any troubles?")[0]
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    # An error may be of several lines: what went wrong, then what to do.
+def _reason(done: subprocess.CompletedProcess[str]) -> str:
+    output = done.stderr.partition("Having any troubles?")[0]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    # An error may have several lines: what went wrong, then what to do.
     last = max((at for at, line in enumerate(lines) if line.startswith("ERROR: ")), default=len(lines) - 1)
     return " ".join(lines[last:]).removeprefix("ERROR: ").rstrip(".") or "it gave no reason"
 
@@ -193,15 +192,15 @@ def _last_words(done: subprocess.CompletedProcess[str]) -> str:
 def _recorded(root: Path) -> set[str]:
     """Return the names of the corpora that data.dvc lists.
 
-    :raises VersioningError: when DVC has lost the listing, with its reason.
+    :raises VersioningError: if DVC has lost the listing, with its reason.
     """
     if not (root / "data.dvc").is_file():
         return set()
     listing = _quiet_dvc(root, "list", ".", "data", "--dvc-only")
     if listing.returncode:
         raise VersioningError(
-            f"DVC cannot tell what {root / 'data.dvc'} lists: {_last_words(listing)}. Versioning data/ now would drop "
-            "what is not in it. Bring DVC's storage back, or delete data.dvc to begin anew."
+            f"DVC cannot tell what {root / 'data.dvc'} lists: {_reason(listing)}. Versioning data/ now could drop "
+            "corpora. Restore DVC's storage, or delete data.dvc to start over."
         )
     return set(listing.stdout.split())
 
@@ -216,5 +215,5 @@ def _quiet_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:
-    """Return DVC's names of the stages of some corpora, corpus by corpus."""
+    """Return DVC's names of the stages, corpus by corpus."""
     return [f"{stage}@{corpus}" for corpus in corpora for stage in stages]

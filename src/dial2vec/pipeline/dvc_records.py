@@ -1,7 +1,7 @@
-"""DVC's own files, copied while they are whole and brought back when a kill or a full disk has cut them.
+"""Backups of DVC's own files, restored after a kill or a full disk has truncated them.
 
-DVC writes `dvc.lock`, `data.dvc` and its list of busy files in place. Who is killed in the middle leaves an empty file,
-and from then on every command of DVC fails.
+DVC writes `dvc.lock`, `data.dvc` and its list of busy files in place. A kill while DVC writes leaves an empty file, and
+every later DVC command fails.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ log = logging.getLogger(__name__)
 
 DATA = "data.dvc"
 RECORDS = ("dvc.lock", DATA)
-# DVC writes for a moment; a file that is not whole after it was left so.
+# Seconds; a file that is incomplete for longer is not being written any more.
 MOMENT = 1.0
-# Git writes it into a file that two people have changed: they have to choose, and DVC says so.
+# Git's conflict mark in a file that two people have changed; DVC tells them to resolve it.
 CONFLICT = b"<<<<<<<"
 
 
 def mend(root: Path) -> None:
-    """Copy DVC's records of a project to `.dvc/tmp` while they are whole, and bring back those that were cut.
+    """Copy complete DVC records of a project to `.dvc/tmp`, and restore truncated ones.
 
-    One without a copy is taken away: DVC's run cache knows what dvc.lock said. What there was of it stays in
-    `.dvc/tmp`. Nothing happens outside a project of DVC.
+    A truncated record without a copy is moved to `.dvc/tmp`; DVC's run cache knows the content of dvc.lock. Does
+    nothing outside a DVC project.
     """
     own = root / ".dvc" / "tmp"
     if not own.parent.is_dir():
@@ -40,21 +40,21 @@ def mend(root: Path) -> None:
         path, kept = root / name, own / f"{name}.whole"
         if not path.is_file() or CONFLICT in path.read_bytes() or _same(path, kept):
             continue
-        if _left_cut(path, _whole_record):
-            _bring_back(path, kept)
+        if _truncated(path, _complete_record):
+            _restore(path, kept)
         else:
-            # Without room or permission there is no copy, and the run goes on as far as it can.
+            # The copy may fail for lack of space or permission; the run continues without it.
             with contextlib.suppress(Dial2vecError):
                 _copy(path, kept)
     busy = own / "rwlock"
-    if busy.is_file() and _left_cut(busy, _whole_json):
-        log.warning("%s was cut, by a kill or for lack of room; it is begun anew.", busy)
+    if busy.is_file() and _truncated(busy, _complete_json):
+        log.warning("%s was truncated by a kill or a full disk; DVC starts a new one.", busy)
         busy.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def adding(root: Path) -> Iterator[None]:
-    """Note that `data/` is newer than data.dvc until the work within has succeeded."""
+    """Mark `data/` as newer than data.dvc until the block succeeds."""
     note = _adding(root)
     if note.parent.parent.is_dir():
         with write_errors(note):
@@ -65,7 +65,7 @@ def adding(root: Path) -> Iterator[None]:
 
 
 def add_was_cut(root: Path) -> bool:
-    """Return whether versioning of `data/` began and did not end: then data.dvc names an older version."""
+    """Return whether versioning of `data/` was interrupted; data.dvc then names an older version."""
     return _adding(root).is_file()
 
 
@@ -74,16 +74,16 @@ def _adding(root: Path) -> Path:
 
 
 def note_data(root: Path) -> None:
-    """Note that `data/` is at least as new here as data.dvc says: whatever differs was changed in this checkout."""
+    """Note that `data/` is at least as new as data.dvc; later differences are changes of this checkout."""
     path = root / DATA
     if path.is_file():
-        # Without room there is no note, and data is pulled once more than need be.
+        # If the disk is full, the note is missing and data is pulled once too often.
         with contextlib.suppress(Dial2vecError):
             _copy(path, _here(root))
 
 
 def data_is_from_elsewhere(root: Path) -> bool:
-    """Return whether data.dvc is another one than this checkout last made, pulled or restored: it came by git."""
+    """Return whether data.dvc came by git: this checkout has not written, pulled or restored it."""
     path = root / DATA
     return path.is_file() and not _same(path, _here(root))
 
@@ -96,16 +96,16 @@ def _same(path: Path, copy: Path) -> bool:
     return copy.is_file() and copy.read_bytes() == path.read_bytes()
 
 
-def _left_cut(path: Path, whole: Callable[[Path], bool]) -> bool:
+def _truncated(path: Path, whole: Callable[[Path], bool]) -> bool:
     if whole(path):
         return False
     time.sleep(MOMENT)
     return path.is_file() and not whole(path)
 
 
-def _whole_record(path: Path) -> bool:
-    """Return whether DVC can work with its record."""
-    # Loaded here: a third of a second, and only where a record has changed.
+def _complete_record(path: Path) -> bool:
+    """Return whether DVC can read its record."""
+    # Loaded here: takes a third of a second, and is needed only if a record has changed.
     from dvc.dvcfile import Lockfile, SingleStageFile
     from dvc.exceptions import DvcException
     from dvc.utils.strictyaml import load
@@ -113,14 +113,14 @@ def _whole_record(path: Path) -> bool:
     if not path.read_bytes().endswith(b"\n"):
         return False
     try:
-        said, _ = load(str(path), SingleStageFile.SCHEMA if path.name == DATA else Lockfile.SCHEMA)
+        record, _ = load(str(path), SingleStageFile.SCHEMA if path.name == DATA else Lockfile.SCHEMA)
     except DvcException:
         return False
-    # Half of data.dvc passes, and DVC then fails for lack of what should be there.
-    return path.name != DATA or all(out.keys() >= {"md5", "path"} for out in said.get("outs", [{}]))
+    # The schema accepts half of data.dvc, but DVC then fails because keys are missing.
+    return path.name != DATA or all(out.keys() >= {"md5", "path"} for out in record.get("outs", [{}]))
 
 
-def _whole_json(path: Path) -> bool:
+def _complete_json(path: Path) -> bool:
     try:
         json.loads(path.read_bytes())
     except ValueError:
@@ -133,15 +133,15 @@ def _copy(path: Path, to: Path) -> None:
         shutil.copyfile(path, temporary)
 
 
-def _bring_back(path: Path, kept: Path) -> None:
+def _restore(path: Path, kept: Path) -> None:
     cut = kept.with_suffix(".cut")
     _copy(path, cut)
     if path.name == DATA:
-        # Only versioning data/ writes it: what is in data/ is newer than the copy.
+        # Only versioning data/ writes data.dvc, so data/ is newer than the copy.
         _adding(path.parent).touch()
     if kept.is_file():
         _copy(kept, path)
-        log.warning("%s was cut, by a kill or for lack of room; its last whole state is back.", path)
+        log.warning("%s was truncated by a kill or a full disk; its last complete state is restored.", path)
     else:
         path.unlink()
-        log.warning("%s was cut, by a kill or for lack of room, and is made anew; the rest of it is %s.", path, cut)
+        log.warning("%s was truncated by a kill or a full disk and will be rebuilt; its remains are in %s.", path, cut)

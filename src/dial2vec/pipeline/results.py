@@ -14,28 +14,30 @@ from dial2vec.pipeline.dvc import STAGES
 
 
 def require_runs(root: Path, corpora: Sequence[str]) -> None:
-    """Make sure that there is a whole run of each corpus.
+    """Raise if a corpus has no complete run.
 
-    :raises ArtifactError: when the last run of one did not end.
+    :raises ArtifactError: if the last run of a corpus did not end.
     """
     for name in corpora:
         artifacts = Artifacts(root, name)
         needed = (artifacts.model, artifacts.selection, artifacts.metrics, artifacts.registration)
         if not all(path.exists() for path in needed):
-            raise ArtifactError(f"there is no whole run of '{name}': it never ended, or is at work. Run `make run`.")
+            raise ArtifactError(
+                f"there is no complete run of '{name}': it never ended or is still running. Run `make run`."
+            )
 
 
 def results_table(root: Path, settings: Settings) -> str:
-    """Return the closing table: start against trained per corpus, seconds per stage, and where things are.
+    """Return a table: scores of start and trained per corpus, seconds per stage, paths of the outputs.
 
-    :raises ArtifactError: when the last run of a corpus did not end.
+    :raises ArtifactError: if the last run of a corpus did not end.
     """
     require_runs(root, settings.corpora)
     lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
     for name in settings.corpora:
         metrics = read_json(Artifacts(root, name).metrics)
-        for which in ("start", "trained"):
-            lines.append(_row(name, which, metrics[which]))
+        for encoder in ("start", "trained"):
+            lines.append(_row(name, encoder, metrics[encoder]))
     lines.append("")
     for name in settings.corpora:
         artifacts = Artifacts(root, name)
@@ -43,7 +45,7 @@ def results_table(root: Path, settings: Settings) -> str:
         seconds = {stage: artifacts.seconds(stage) for stage in STAGES}
         spent = ", ".join(f"{stage} {read_json(path):.0f}" for stage, path in seconds.items() if path.is_file())
         lines += [
-            f"{name}: seconds when last run: {spent}",
+            f"{name}: seconds of the last run: {spent}",
             f"  choice   {read_json(artifacts.selection)['sentence']}",
             f"  report   {artifacts.report.relative_to(root)}",
             f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
@@ -53,11 +55,11 @@ def results_table(root: Path, settings: Settings) -> str:
     return "\n".join(lines)
 
 
-def _row(corpus: str, which: str, scores: dict[str, float] | None) -> str:
+def _row(corpus: str, encoder: str, scores: dict[str, float] | None) -> str:
     if scores is None:
-        return f"{corpus:<14} {which:<8} no figures on test: {NOTHING_TO_SCORE}"
+        return f"{corpus:<14} {encoder:<8} no figures on test: {NOTHING_TO_SCORE}"
     purity = f"{scores['purity']:.1f} ± {scores['purity_sd']:.1f}"
     return (
-        f"{corpus:<14} {which:<8} {purity:>14} {scores['spearman']:>9.2f} "
+        f"{corpus:<14} {encoder:<8} {purity:>14} {scores['spearman']:>9.2f} "
         f"{scores['spearman_ceiling']:>8.2f} {scores['map']:>7.2f}"
     )
