@@ -27,7 +27,7 @@ from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.register import data_hash, git_commit
 from dial2vec.pipeline.sample import sample
-from dial2vec.pipeline.select import select, some
+from dial2vec.pipeline.select import draw_dialogues, select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.candidates import become, read_candidates
@@ -199,11 +199,11 @@ def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(project)
 def test_the_criteria_look_at_a_lot_of_the_dev_dialogues_with_two_sides(dialogue):
     dev = [dialogue(f"d{i}", "a: w1", "b: w2") for i in range(60)] + [dialogue("alone", "a: w1")]
     settings = settings_from_dict({"select": {"max_dialogues": 40}})
-    drawn = [one.dialogue_id for one in some(dev, settings)]
+    drawn = [one.dialogue_id for one in draw_dialogues(dev, settings)]
     assert len(drawn) == 40
     assert drawn == sorted(drawn, key=lambda name: int(name[1:]))
-    assert drawn == [one.dialogue_id for one in some(dev, settings)]
-    assert [one.dialogue_id for one in some(dev, settings_from_dict({}))] == [f"d{i}" for i in range(60)]
+    assert drawn == [one.dialogue_id for one in draw_dialogues(dev, settings)]
+    assert [one.dialogue_id for one in draw_dialogues(dev, settings_from_dict({}))] == [f"d{i}" for i in range(60)]
 
 
 def test_a_second_training_of_the_same_data_ends_with_the_same_candidates(larger):

@@ -104,7 +104,7 @@ def test_whoever_trains_for_utterances_is_told_how_to_keep_what_was_trained(proj
     change(project, "dse", max_pairs=8, batch_size=4, min_words=1, learning_rate=1e-2)
     change(project, "select", selection="label_free")
     _, said = run(project, *READY, train_encoder, select)
-    advice = " It was trained for utterances, and this choice looks at dialogues: to keep what was trained, set "
+    advice = " Training was for utterances, but this choice compares dialogues. To keep the trained encoder, set "
     assert said[-1].startswith("The start was kept: ")
     assert said[-1].endswith(f"{advice}select.selection to last.")
     change(project, "select", selection="last")

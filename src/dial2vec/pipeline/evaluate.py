@@ -1,4 +1,4 @@
-"""Stage evaluate: the starting encoder and the trained one on the same dialogues, as figures and as a page."""
+"""Stage evaluate: scores of the starting and the trained encoder on the same dialogues, and the report."""
 
 from __future__ import annotations
 
@@ -76,19 +76,22 @@ def _keep_for_the_gate(
 
 
 def _spreads(measured: dict[str, Measured], seed: int) -> dict[str, Any]:
-    """Return the intervals of start and trained, and of the gain; empty where there are no figures."""
+    """Return the intervals of start, trained and gain; empty without figures."""
     start, trained = measured["start"].contributions, measured["trained"].contributions
     if start is None or trained is None:
         return {}
-    found = {"start": intervals(start, seed=seed), "trained": intervals(trained, seed=seed)}
-    return {**found, "gain": {name: asdict(gain) for name, gain in gains(trained, start, seed=seed).items()}}
+    return {
+        "start": intervals(start, seed=seed),
+        "trained": intervals(trained, seed=seed),
+        "gain": {name: asdict(gain) for name, gain in gains(trained, start, seed=seed).items()},
+    }
 
 
 def _write_comparison(artifacts: Artifacts, scores: dict[str, dict[str, float] | None]) -> None:
     with atomic_path(artifacts.comparison) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle)
         writer.writerow(["encoder", "task", "points"])
-        writer.writerows([name, task, found[task]] for name, found in scores.items() if found for task in TASKS)
+        writer.writerows([name, task, points[task]] for name, points in scores.items() if points for task in TASKS)
 
 
 def _report(
@@ -110,7 +113,7 @@ def _report(
         settings=flat(settings),
         loss=[(int(entry["step"]), entry["loss"]) for entry in history],
         learning_rate=[(int(entry["step"]), entry["learning_rate"]) for entry in history],
-        # The dialogues whose vectors were measured: none of them when their labels leave nothing to score.
+        # The dialogues whose vectors were scored; none if no label can be scored.
         dialogues=[dialogue for dialogue in test if dialogue.label is not None] if labels else [],
         start_vectors=on_test["start"].vectors,
         trained_vectors=on_test["trained"].vectors,

@@ -1,4 +1,4 @@
-"""Promotion: the candidate of a corpus against its start and the present champion, on today's dev split."""
+"""Promotion: compare a corpus's candidate with its start and the champion, on today's dev split."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from dial2vec.evaluation.kept import keep, kept
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.select import some, views
+from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry.champions import promote
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import Figures
 
 
 def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
-    """Judge the candidate and move the alias `champion` if it wins; otherwise note what fell short.
+    """Judge the candidate and move the alias `champion` if it wins; otherwise note why it lost.
 
-    Every contender is measured on today's dev split, unless that was done before. Where dev has no labels, the
-    label-free criteria of stage `select` judge the candidate against the start and the champion.
+    Every contender is measured on today's dev split, unless its figures are known. If dev has no labels, the label-free
+    criteria of stage `select` compare the candidate with the start and the champion.
     """
     artifacts = Artifacts(root, corpus)
     path = artifacts.split("dev")
@@ -35,25 +35,19 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
         if known := kept(artifacts.on_dev, digest, today):
             return Figures(*known)
         encoder = DialogueEncoder.from_pretrained(model)
-        found = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
-        keep(artifacts.on_dev, digest, today, found)
-        return Figures(found.scores, found.contributions)
+        measured = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
+        keep(artifacts.on_dev, digest, today, measured)
+        return Figures(measured.scores, measured.contributions)
 
     def compare(rival: Path, model: Path) -> str | None:
-        rivals = [DialogueEncoder.from_pretrained(folder) for folder in (rival, model)]
-        lot = some(dev, settings)
-        judged = [Candidate(name, 0, views(one, lot)) for name, one in zip(("rival", "candidate"), rivals, strict=True)]
-        choice = choose_label_free(judged, bootstraps=settings.select.bootstraps, seed=settings.seed)
+        folders, drawn = {"rival": rival, "candidate": model}, draw_dialogues(dev, settings)
+        pair = [
+            Candidate(name, 0, views(DialogueEncoder.from_pretrained(folder), drawn))
+            for name, folder in folders.items()
+        ]
+        choice = choose_label_free(pair, bootstraps=settings.select.bootstraps, seed=settings.seed)
         return None if choice.chosen == 1 else choice.judged[1].verdict.replace("the start", "it")
 
     if not dev:
         return promote(root, corpus, settings.promote, seed=settings.seed)
-    return promote(
-        root,
-        corpus,
-        settings.promote,
-        rescore=rescore,
-        compare=compare,
-        dev_hash=today,
-        seed=settings.seed,
-    )
+    return promote(root, corpus, settings.promote, rescore=rescore, compare=compare, dev_hash=today, seed=settings.seed)

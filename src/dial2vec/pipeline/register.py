@@ -52,8 +52,8 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: 
         history=read_json(artifacts.training)["history"],
         scores={name: metrics[name] for name in ("start", "trained")},
         dev_scores={name: dev[name] for name in ("start", "trained")},
-        intervals={split: {name: found[name] for name in found if name != "gain"} for split, found in spreads.items()},
-        gains={split: _gains(found) for split, found in spreads.items()},
+        intervals={split: {name: kind[name] for name in kind if name != "gain"} for split, kind in spreads.items()},
+        gains={split: _gains(kind) for split, kind in spreads.items()},
         dev_hash=dev["dev_hash"],
         split_sizes=metrics["split_sizes"],
         model=artifacts.model,
@@ -76,7 +76,7 @@ def _gains(spreads: dict[str, Any]) -> dict[str, Gain]:
 
 
 def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
-    """Identify this training: the weights that came out, and the settings and dev split they were judged by."""
+    """Identify this training by its weights, settings and dev split."""
     left_out = ("corpora", "processes", "promote")
     made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in left_out}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
@@ -88,7 +88,7 @@ def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
 
 
 def data_hash(root: Path) -> str:
-    """Return the DVC hash of `data/`, or "unversioned" where there is no data.dvc."""
+    """Return the DVC hash of `data/`, or "unversioned" without data.dvc."""
     path = root / "data.dvc"
     if not path.is_file():
         return "unversioned"

@@ -1,4 +1,4 @@
-"""Stage select: the start and the candidates of training to one encoder, chosen without labels on dev."""
+"""Stage select: choose one encoder among the start and the candidates, on dev without labels."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ Scores = dict[str, float]
 
 
 def select(artifacts: Artifacts, settings: Settings) -> str:
-    """Encode dev by every candidate, choose one by `select.selection`, and save it as the model.
+    """Encode dev with every candidate, choose one by `select.selection`, and save it as the model.
 
-    The labels of dev, where there are any, are measured and shown; only `dev_purity` looks at them for the choice.
+    Scores on dev's labels are only shown; `dev_purity` alone uses them for the choice.
     """
     entries = read_candidates(artifacts.candidates)
-    dev = some(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
+    dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
     labels = [dialogue.label for dialogue in dev]
     candidates, figures = [], []
     unmapped: dict[tuple[str | None, Reading | None], Views] = {}
@@ -56,20 +56,20 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
 
 
 def _advice(entries: Sequence[Entry], choice: Choice) -> str:
-    """Return what to do where the start was kept against a training for something else than dialogues, else nothing."""
+    """Return advice if the start was kept after a training for utterances, otherwise ""."""
     if choice.chosen or not any(entry.reading for entry in entries):
         return ""
     return (
-        " It was trained for utterances, and this choice looks at dialogues: to keep what was trained, set "
+        " Training was for utterances, but this choice compares dialogues. To keep the trained encoder, set "
         "select.selection to last."
     )
 
 
-def some(dev: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
-    """Return the dialogues of dev that the criteria look at: of those with two sides a seeded lot, in their order."""
+def draw_dialogues(dev: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
+    """Draw dialogues for the criteria among those with two sides, at most `select.max_dialogues`; keeps their order."""
     sided = [dialogue for dialogue in dev if dialogue.n_speakers > 1]
-    lot = np.random.default_rng([settings.seed, 2]).permutation(len(sided))[: settings.select.max_dialogues]
-    return [sided[place] for place in np.sort(lot)]
+    drawn = np.random.default_rng([settings.seed, 2]).permutation(len(sided))[: settings.select.max_dialogues]
+    return [sided[place] for place in np.sort(drawn)]
 
 
 def _load(artifacts: Artifacts, settings: Settings, entry: Entry) -> DialogueEncoder:
@@ -77,9 +77,9 @@ def _load(artifacts: Artifacts, settings: Settings, entry: Entry) -> DialogueEnc
 
 
 def views(encoder: DialogueEncoder, dev: Sequence[Dialogue], *, mapped: bool = True) -> Views:
-    """Encode the dialogues whole, and their two sides apart.
+    """Encode whole dialogues, and each of their two sides.
 
-    :param mapped: False leaves the encoder's head out: encoders that differ in it alone need to encode only once.
+    :param mapped: False skips the encoder's head; encoders that differ only in the head then share one encoding.
     """
     batch_size = BATCH.get(encoder.device.type, 32)
     with nullcontext() if mapped else encoder.without_head(), encoder.autocast("auto"):
@@ -94,11 +94,11 @@ def _mapped(unmapped: Views, encoder: DialogueEncoder) -> Views:
 
 
 def _choose(candidates: list[Candidate], figures: list[Scores | None], settings: Settings) -> Choice:
-    names, steps = [one.name for one in candidates], [one.step for one in candidates]
+    names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
         return choose_last(names, steps)
     if settings.select.selection == "dev_purity":
-        purities = [None if found is None else found["purity"] for found in figures]
+        purities = [None if scores is None else scores["purity"] for scores in figures]
         return choose_by_scores(names, steps, purities, what="purity on dev")
     return choose_label_free(candidates, bootstraps=settings.select.bootstraps, seed=settings.seed)
 

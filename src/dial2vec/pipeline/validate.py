@@ -1,4 +1,4 @@
-"""Stage validate: raw files to usable dialogues; what cannot be used is quarantined, and the suites must hold."""
+"""Stage validate: read raw files, quarantine unusable dialogues, and check the expectations."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from dial2vec.pipeline.artifacts import Artifacts
 
 
 def validate(artifacts: Artifacts, settings: Settings) -> str:
-    """Read the raw corpus, quarantine what breaks an expectation, and stop where the whole is not as expected."""
+    """Read the raw corpus, quarantine bad dialogues, and stop if the corpus as a whole breaks an expectation."""
     quarantine: list[Quarantined] = []
     corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent, options=settings.read)
-    found = counted(corpus.read(artifacts.data, quarantine=quarantine), "dialogues")
+    dialogues = counted(corpus.read(artifacts.data, quarantine=quarantine), "dialogues")
     if settings.read.merge_turns:
-        found = (dialogue.merged() for dialogue in found)
+        dialogues = (dialogue.merged() for dialogue in dialogues)
     checker = Checker(settings.validate, quarantine=quarantine)
-    # The dialogues take their place when the block ends: a refused version is none that later stages could read.
+    # The file appears only if the block succeeds: later stages never read a refused version.
     with dialogue_writer(artifacts.dialogues) as write:
         try:
-            for dialogue in checker.passing(found):
+            for dialogue in checker.passing(dialogues):
                 write(dialogue)
         finally:
-            quarantine[:] = [replace(one, origin=one.origin.below(artifacts.root)) for one in quarantine]
+            quarantine[:] = [replace(entry, origin=entry.origin.below(artifacts.root)) for entry in quarantine]
             write_quarantine(artifacts.quarantine, quarantine)
         profile = checker.profile()
         earlier = _earlier(artifacts, profile)
         results = checker.results(profile, earlier=earlier)
         _write_verdict(artifacts, profile, results, quarantine, earlier)
         require(results, corpus=artifacts.corpus)
-    # After the verdict, too: the next version is not compared with a refused one.
+    # After the verdict: the next version must not be compared with a refused one.
     records = {"this": profile.to_record(), "earlier": earlier.to_record() if earlier else None}
     write_json(artifacts.profile, records)
     where = artifacts.quarantine.relative_to(artifacts.root)
-    aside = f", {len(quarantine)} quarantined (see {where})" if quarantine else ""
-    return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(results)} expectations checked{aside}"
+    quarantined = f", {len(quarantine)} quarantined (see {where})" if quarantine else ""
+    return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(results)} expectations checked{quarantined}"
 
 
 def _write_verdict(
@@ -59,7 +59,7 @@ def _write_verdict(
 
 
 def _earlier(artifacts: Artifacts, profile: Profile) -> Profile | None:
-    """Return the profile of the last version of the corpus that was another one, as far as it is known."""
+    """Return the profile of the last different version of the corpus; None if unknown."""
     if not artifacts.profile.is_file():
         return None
     known = read_json(artifacts.profile)
@@ -70,8 +70,8 @@ def _earlier(artifacts: Artifacts, profile: Profile) -> Profile | None:
         return Profile.from_record(known["earlier"]) if known["earlier"] else None
     except (KeyError, TypeError, ValueError) as error:
         raise ArtifactError(
-            f"{artifacts.profile} is no profile as this version of dial2vec writes it ({error}). Restore it by git, or "
-            "delete it, and run again."
+            f"{artifacts.profile} is not a profile of this version of dial2vec ({error}). Restore it by git or delete "
+            "it, then run again."
         ) from error
 
 
