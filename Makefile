@@ -1,8 +1,8 @@
-# `make help` lists the targets. Everything is installed into .venv; nothing has to be activated.
+# `make help` lists the targets. Everything is installed into .venv, which need not be activated.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-# A test gives it our encoder and scikit-learn's clustering; its own needs numba, and is not used.
+# A test uses BERTopic with our encoder and scikit-learn's clustering; its own clustering needs numba and is not used.
 LIGHT := bertopic==0.17.4
 
 .PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs lint audit clean
@@ -11,19 +11,19 @@ LIGHT := bertopic==0.17.4
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
-# `venv --clear` empties .venv, through a link its target: both must be this checkout's own.
+# `venv --clear` empties .venv, or the target of a link: both must belong to this checkout.
 define OWN_VENV
 owner="$$(cat .venv/installed 2>/dev/null)"; \
 if [ -L .venv ] && [ "$$owner" != "$(CURDIR)" ]; then \
 	echo ".venv is a link to $$(readlink .venv), which was not installed for $(CURDIR)$${owner:+ but for $$owner}." \
 		"Installing would empty that folder. Remove the link (rm .venv) and run make again." >&2; exit 1; \
 elif [ ! -L .venv ] && [ -e .venv ] && [ ! -e .venv/installed ] && [ ! -e .venv/pyvenv.cfg ] && [ -n "$$(ls -A .venv)" ]; then \
-	echo "$(CURDIR)/.venv is no Python environment, and installing would empty it; expected none, or one that make" \
-		"made. Move it elsewhere and run make again." >&2; exit 1; \
+	echo "$(CURDIR)/.venv is no Python environment, and installing would empty it; expected no folder, or one" \
+		"made by make. Move it elsewhere and run make again." >&2; exit 1; \
 fi
 endef
 
-# The stamp holds the folder: scripts in .venv name their own path, so a moved checkout installs anew.
+# The stamp holds the checkout's path: scripts in .venv contain it, so a moved checkout has to install again.
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
 .PHONY: .venv/installed
 endif
@@ -36,22 +36,22 @@ endif
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable . $(LIGHT)
 	@echo "$(CURDIR)" > $@
 
-install: .venv/installed  ## install into .venv; the other targets do it by themselves
+install: .venv/installed  ## install into .venv; the other targets do this automatically
 
 run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
 	@$(BIN)/dial2vec run
 
-# A file of tests stays with one process, whose fixtures it shares; one thread each, or they get into each other's way.
+# All tests of a file run in one process and share fixtures; one thread per process, as more would compete for cores.
 test: .venv/installed  ## run the tests, on every core
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-retrain: .venv/installed  ## the same as a Prefect flow, then promotion
+retrain: .venv/installed  ## run and promote, as a Prefect flow
 	@$(BIN)/python flows/retrain.py
 
 schedule: .venv/installed  ## retrain every night: Prefect's server and a worker, until Ctrl-C (docs/schedule.md)
 	@$(BIN)/dial2vec schedule
 
-tables: .venv/installed  ## the papers' tables as a Prefect flow (docs/tables.md)
+tables: .venv/installed  ## fill the papers' tables, as a Prefect flow (docs/tables.md)
 	@$(BIN)/python flows/tables.py
 
 # The old name.
@@ -64,28 +64,28 @@ mlflow: .venv/installed  ## open the MLflow page: http://127.0.0.1:5000
 prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 	@$(BIN)/dial2vec page prefect
 
-faults: .venv/installed  ## kill everything at random moments and see whether it recovers; hours (docs/reliability.md)
+faults: .venv/installed  ## test recovery after kills at random moments; takes hours (docs/reliability.md)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
 	@OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 200 --output docs/faults.json
 
-bench: .venv/installed  ## all benchmarks, into the tables of docs/benchmarks.md; over an hour on an idle machine, 3 GB
+bench: .venv/installed  ## run all benchmarks and fill docs/benchmarks.md; over an hour on an idle machine, 3 GB
 	@$(BIN)/python benchmarks/bench.py
 
-bench-quick: .venv/installed  ## training and encoding beside their peers, on an idle machine; 2 minutes (docs/benchmarks.json)
+bench-quick: .venv/installed  ## compare speed of training and encoding with other libraries; 2 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick
 
-docs: .venv/installed  ## the manual as a site, in artifacts/manual; `.venv/bin/mkdocs serve` opens it with its search
+docs: .venv/installed  ## build the manual in artifacts/manual; `.venv/bin/mkdocs serve` shows it with search
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open artifacts/manual/index.html"
 
-lint: .venv/installed  ## ruff, mypy, and known vulnerabilities of what is installed
+lint: .venv/installed  ## run ruff and mypy, and look up known vulnerabilities of the installed packages
 	@$(BIN)/ruff check src flows tests benchmarks
 	@$(BIN)/ruff format --check src flows tests benchmarks
 	@$(BIN)/mypy
 	@$(MAKE) --no-print-directory audit
 
-# In a folder of its own: what pip-audit needs is none of the project's business. It asks the package index about every
-# package; where that does not answer, they are counted as skipped.
+# pip-audit has an environment of its own, so that the project does not depend on it. Packages for which the package
+# index does not answer are counted as skipped.
 audit:
 	@[ -x .audit/bin/pip-audit ] || { $(PYTHON) -m venv .audit && \
 		.audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit; } \
@@ -99,8 +99,8 @@ clean:  ## remove .venv and caches; artifacts, data and mlruns stay
 	rm -rf .venv .audit .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 
 .PHONY: lock
-# Asks pip what it would install today. With torch for CUDA come packages that a machine without a GPU does not need;
-# they are left out, and pip finds them by itself where they are needed.
+# Asks pip what it would install today. Packages that only torch for CUDA needs are left out; pip adds them where they
+# are needed.
 lock: .venv/installed  ## rewrite requirements.lock: the newest versions that requirements.in allows
 	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --dry-run --ignore-installed \
 		--report lock.tmp --requirement requirements.in

@@ -57,15 +57,15 @@ def test_a_number_without_a_dot_is_still_a_number():
         ),
         (
             {"encoder": {"hierarchy": "hssa"}, "train": {"method": "dse"}},
-            r"encoder\.hierarchy: found hssa, which method dse does not train: .* Set it to none",
+            r"encoder\.hierarchy: found hssa, which method dse does not train: .* Set encoder\.hierarchy to none",
         ),
         (
             {"encoder": {"role_embeddings": True}, "train": {"method": "dialoguecse"}},
-            r"encoder\.role_embeddings: found true, of which method dialoguecse would train .* Set it to false",
+            r"encoder\.role_embeddings: found true, but method dialoguecse would train only .* Set encoder\.role_emb",
         ),
         (
             {"encoder": {"turn_embeddings": True}, "train": {"method": "dse"}},
-            r"encoder\.turn_embeddings: found true, of which method dse would train",
+            r"encoder\.turn_embeddings: found true, but method dse would train only",
         ),
         ({"encoder": {"name": 5}}, "expected text, found 5"),
         ({"encoder": {"name": " "}}, r"encoder\.name is blank"),
@@ -91,14 +91,14 @@ def test_a_number_without_a_dot_is_still_a_number():
             r"intent_augmentation\.ways: found 'shufling'\. Did you mean 'shuffling'\? Valid: insertion, back_transl",
         ),
         ({"intent_augmentation": {"ways": ["replacement"]}}, r"ways: found 'replacement'\..*Valid: insertion"),
-        ({"intent_augmentation": {"ways": []}}, r"ways: expected one at least, found none\. Valid: insertion, back_t"),
+        ({"intent_augmentation": {"ways": []}}, r"ways: expected at least one, found none\. Valid: insertion, back_t"),
         (
             {"intent_augmentation": {"ways": ["insertion"]}},
             r"ways has insertion, which needs a masked language model\. Set masked_model",
         ),
         (
             {"intent_augmentation": {"ways": ["back_translation"], "translation_models": ["there"]}},
-            r"translation_models: found 1, but ways has back_translation; expected two\. Name the one that translates",
+            r"translation_models: found 1, but ways has back_translation; expected two\. Name one that translates",
         ),
         ({"intent_augmentation": {"max_length": 7}}, r"intent_augmentation\.max_length: expected at least 8, found 7"),
         ({"intent_augmentation": {"frozen_share": -1}}, r"frozen_share: expected between 0 and 1, found -1"),
@@ -149,7 +149,7 @@ def test_wrong_settings_of_the_operation_say_what_is_valid(raw, message):
 
 def test_blocks_of_an_old_params_file_say_where_they_went():
     with pytest.raises(
-        SettingsError, match=r"params\.yaml: found schedule, serve: no stage reads this; expected in oper"
+        SettingsError, match=r"params\.yaml: found schedule, serve, which no stage reads; expected in oper"
     ):
         settings_from_dict({"serve": {}, "schedule": {"cron": "0 3 * * *"}})
 

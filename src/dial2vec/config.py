@@ -1,4 +1,4 @@
-"""The settings of the project, typed and frozen: defaults and ranges of `params.yaml` and `operation.yaml`."""
+"""Typed, frozen settings: defaults and ranges of `params.yaml` and `operation.yaml`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-# Names in `training.augmentation.WAYS` that keep the intent; listed here so that settings need not load them.
+# Names in `training.augmentation.WAYS` that keep the intent; copied here because importing them is slow.
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
 
 
 def bounded(default: float | None, *, low: float, high: float = inf) -> Any:
-    """Return a dataclass field with its valid range, both ends included; `params` refuses values outside."""
+    """Return a dataclass field with a valid range, both ends included; `params` refuses other values."""
     return field(default=default, metadata={"range": (low, high)})
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """How the files of a corpus become dialogues (block `read`, of stage validate; docs/corpora.md)."""
+    """Options of reading a corpus (block `read`, stage validate; docs/corpora.md)."""
 
     merge_turns: bool = False
     sgd_labels: Literal["service", "domain"] = "service"
@@ -31,7 +31,7 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Validate:
-    """Limits of the Great Expectations suites (block `validate`)."""
+    """Limits of the expectations (block `validate`; docs/data.md)."""
 
     max_turn_words: int = bounded(2000, low=1)
     max_speakers: int = bounded(20, low=2, high=10_000)
@@ -52,7 +52,7 @@ class Validate:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """How a corpus without official splits is split (block `prepare`)."""
+    """Splitting of a corpus without official splits (block `prepare`)."""
 
     dev_share: float = bounded(0.1, low=0, high=0.5)
     test_share: float = bounded(0.1, low=0, high=0.5)
@@ -125,7 +125,7 @@ class Train:
 
 @dataclass(frozen=True, slots=True)
 class Dse:
-    """Method dse: pairs of consecutive utterances (block `dse`; Zhou et al. 2022)."""
+    """Method dse: trains on pairs of consecutive utterances (block `dse`; Zhou et al. 2022)."""
 
     pairs: Literal["1-1", "2-1", "3-1", "123-1", "dropout"] = "1-1"
     min_words: int = bounded(4, low=1)
@@ -141,7 +141,7 @@ class Dse:
 
 @dataclass(frozen=True, slots=True)
 class DialogueCse:
-    """Method dialoguecse: utterances guided by the turns around them (block `dialoguecse`; Liu et al. 2021)."""
+    """Method dialoguecse: trains utterances with the turns around them (block `dialoguecse`; Liu et al. 2021)."""
 
     guidance: Literal["matching", "siamese_single", "siamese_multi"] = "matching"
     aggregation: Literal["mean", "attention"] = "mean"
@@ -161,7 +161,7 @@ class DialogueCse:
 
 @dataclass(frozen=True, slots=True)
 class DialAug:
-    """Method dialaug: contexts and responses, the contexts damaged (block `dialaug`; Poddar et al. 2022)."""
+    """Method dialaug: trains damaged contexts to find their responses (block `dialaug`; Poddar et al. 2022)."""
 
     augmentation: Literal["conmix", "truncation", "deletion", "reordering", "replacement", "none"] = "conmix"
     share: float | None = bounded(None, low=0, high=1)
@@ -180,7 +180,7 @@ class DialAug:
 
 @dataclass(frozen=True, slots=True)
 class IntentAugmentation:
-    """Method intent_augmentation: variants that keep the intent, and some that do not (block of that name)."""
+    """Method intent_augmentation: trains on variants that keep the intent (block `intent_augmentation`)."""
 
     ways: tuple[PreservingWay, ...] = ("shuffling", "shortening", "lengthening")
     masked_model: str | None = None
@@ -196,7 +196,7 @@ class IntentAugmentation:
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """The choice among the start and the candidates of training, on dev (block `select`)."""
+    """Choice among the start and the candidates, on dev (block `select`)."""
 
     selection: Literal["label_free", "dev_purity", "last"] = "label_free"
     max_dialogues: int = bounded(500, low=40)
@@ -205,7 +205,7 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Evaluate:
-    """The three tasks (block `evaluate`)."""
+    """Scoring of the three tasks (block `evaluate`)."""
 
     kmeans_runs: int | None = bounded(30, low=1)
     batch_size: int = bounded(32, low=1)
@@ -213,7 +213,7 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """The gate in front of the alias `champion`: least gain on dev, in points, and how sure (block `promote`)."""
+    """Minimum gains on dev for promotion to champion, in points, and their confidence (block `promote`)."""
 
     min_purity_gain: float = bounded(0.0, low=-100, high=100)
     min_spearman_gain: float = bounded(0.0, low=-100, high=100)
@@ -225,9 +225,9 @@ class Promote:
 class Settings:
     """All of `params.yaml`.
 
-    :param corpora: names of the corpora that the pipeline runs on, in order.
-    :param seed: seed of every random draw of every stage.
-    :param processes: number of processes that train one encoder together on this machine, one per GPU.
+    :param corpora: names of the corpora that the pipeline runs on, in this order.
+    :param seed: seed of all random draws.
+    :param processes: number of processes on this machine that train one encoder together, one per GPU.
     """
 
     corpora: tuple[str, ...] = ("demo",)
@@ -250,7 +250,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """Retraining by itself (block `schedule`; docs/schedule.md)."""
+    """Scheduled retraining (block `schedule`; docs/schedule.md)."""
 
     cron: str = "0 3 * * *"
     timezone: str = "UTC"
@@ -265,12 +265,12 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What `dial2vec drift` compares, and what it lets pass (block `drift`; docs/drift.md)."""
+    """Sample sizes and limits of drift detection (block `drift`; docs/drift.md)."""
 
     # All pairs of the two sides are compared: 5,000 dialogues of each take 800 MB.
     max_dialogues: int = bounded(500, low=20, high=5000)
     min_dialogues: int = bounded(20, low=5, high=5000)
-    # A thousand permutations cannot show a smaller p-value.
+    # 1,000 permutations cannot give a smaller p-value.
     p_value: float = bounded(0.01, low=0.002, high=0.5)
     min_effect: float = bounded(0.02, low=0, high=1)
     max_far_share: float = bounded(0.03, low=0, high=1)
@@ -291,7 +291,7 @@ class Serve:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """All of `operation.yaml`: what runs beside the pipeline. No stage reads it."""
+    """All of `operation.yaml`; no stage reads it."""
 
     schedule: Schedule = field(default_factory=Schedule)
     drift: Drift = field(default_factory=Drift)
@@ -299,7 +299,7 @@ class Operation:
 
 
 def flat(settings: Settings | Operation) -> dict[str, object]:
-    """Return the settings as one level: `{"seed": 42, "train.epochs": 1, ...}`."""
+    """Return the settings as a flat dictionary: `{"seed": 42, "train.epochs": 1, ...}`."""
     values: dict[str, object] = {}
     for key, value in dataclasses.asdict(settings).items():
         values |= {f"{key}.{name}": item for name, item in value.items()} if isinstance(value, dict) else {key: value}

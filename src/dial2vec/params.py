@@ -1,4 +1,4 @@
-"""`params.yaml` and `operation.yaml`, read and validated in one place; defaults and ranges: `dial2vec.config`."""
+"""Read and validate `params.yaml` and `operation.yaml`; defaults and ranges are in `dial2vec.config`."""
 
 from __future__ import annotations
 
@@ -17,22 +17,18 @@ import yaml
 from dial2vec.config import Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
 
-# Methods that read no whole dialogue in training, so that a hierarchy would stay untrained.
+# Methods that train on parts of dialogues, so a hierarchy would stay untrained.
 WITHOUT_HIERARCHY = ("dse", "dialoguecse", "dialaug")
-# Methods that read every utterance alone, so that a table of turns or roles would not learn those of a dialogue.
+# Methods that train on single utterances, so turn and role embeddings would learn only their first rows.
 WITHOUT_TABLES = ("dse", "dialoguecse")
-# DialAug's augmentations that damage no share of the words: truncation draws how many turns go.
+# DialAug's augmentations without a share of damaged words: truncation draws a number of turns.
 WITHOUT_SHARE = ("truncation", "none")
-
-
-# Blocks of `operation.yaml` that stood in `params.yaml` before version 0.2.
+# Blocks of `operation.yaml` that were in `params.yaml` before version 0.2.
 MOVED = ("schedule", "drift", "serve")
 
 
 def load_settings(path: Path) -> Settings:
-    """Read and validate `params.yaml`; a missing key takes the default of `config`.
-
-    DVC itself refuses a file without a whole block.
+    """Read and validate `params.yaml`; a missing key takes its default, but DVC needs every block.
 
     :raises SettingsError: naming the file, the key, what was found and what is valid.
     """
@@ -40,7 +36,7 @@ def load_settings(path: Path) -> Settings:
 
 
 def load_operation(path: Path) -> Operation:
-    """Read and validate `operation.yaml`; a missing file, block or key takes the default of `config`.
+    """Read and validate `operation.yaml`; a missing file, block or key takes its default.
 
     :raises SettingsError: naming the file, the key, what was found and what is valid.
     """
@@ -51,8 +47,8 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
     """Validate a decoded `params.yaml`; errors name `source` and the key."""
     if isinstance(raw, dict) and (moved := [block for block in MOVED if block in raw]):
         raise SettingsError(
-            f"{source}: found {', '.join(moved)}: no stage reads this; expected in operation.yaml, in the same "
-            "folder. Move the whole block there."
+            f"{source}: found {', '.join(moved)}, which no stage reads; expected in operation.yaml, in the same "
+            "folder. Move each whole block there."
         )
     settings: Settings = _build(Settings, raw, source, "")
     for name in settings.corpora:
@@ -85,7 +81,7 @@ def _read(path: Path) -> object:
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be read as UTF-8 text ({error}). Restore it from git.") from error
     except yaml.YAMLError as error:
-        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}. Mend that line.") from error
+        raise SettingsError(f"{path} is not valid YAML: {' '.join(str(error).split())}. Correct that line.") from error
     return {} if raw is None else raw
 
 
@@ -116,7 +112,7 @@ def _of_operation(operation: Operation) -> Iterator[str]:
 
 
 def _of_methods(settings: Settings) -> Iterator[str]:
-    """Yield what does not go together within a method's block, whichever method trains: a benchmark runs them all."""
+    """Yield conflicts within each method's block, for all methods: the benchmark runs them all."""
     cse, damage, variants = settings.dialoguecse, settings.dialaug, settings.intent_augmentation
     if cse.guidance != "matching" and cse.aggregation == "attention":
         yield (
@@ -132,37 +128,37 @@ def _of_methods(settings: Settings) -> Iterator[str]:
         )
     if not variants.ways:
         valid = ", ".join(typing.get_args(PreservingWay))
-        yield f"intent_augmentation.ways: expected one at least, found none. Valid: {valid}."
+        yield f"intent_augmentation.ways: expected at least one, found none. Valid: {valid}."
     if "insertion" in variants.ways and not variants.masked_model:
         yield (
-            "intent_augmentation.ways has insertion, which needs a masked language model. Set masked_model, or take "
-            "insertion out."
+            "intent_augmentation.ways has insertion, which needs a masked language model. Set masked_model, or remove "
+            "insertion."
         )
     if "back_translation" in variants.ways and len(variants.translation_models) != 2:
         yield (
             f"intent_augmentation.translation_models: found {len(variants.translation_models)}, but ways has "
-            "back_translation; expected two. Name the one that translates and the one that translates back."
+            "back_translation; expected two. Name one that translates and one that translates back."
         )
 
 
 def _of_training(settings: Settings) -> Iterator[str]:
-    """Yield what the method that trains cannot do with this encoder."""
+    """Yield conflicts between the encoder and `train.method`."""
     encoder, method = settings.encoder, settings.train.method
     if encoder.hierarchy != "none" and method in WITHOUT_HIERARCHY:
         yield (
-            f"encoder.hierarchy: found {encoder.hierarchy}, which method {method} does not train: it reads no whole "
-            "dialogues. Set it to none, or train.method to another."
+            f"encoder.hierarchy: found {encoder.hierarchy}, which method {method} does not train: it never reads whole "
+            "dialogues. Set encoder.hierarchy to none, or choose another train.method."
         )
     for table in ("turn_embeddings", "role_embeddings"):
         if getattr(encoder, table) and method in WITHOUT_TABLES:
             yield (
-                f"encoder.{table}: found true, of which method {method} would train the first rows alone: it reads no "
-                "whole dialogues. Set it to false, or train.method to another."
+                f"encoder.{table}: found true, but method {method} would train only its first rows, because it never "
+                f"reads whole dialogues. Set encoder.{table} to false, or choose another train.method."
             )
     block = method if method == "intent_augmentation" else "train"
     own = getattr(settings, block)
     on_top = encoder.hierarchy != "none" or encoder.turn_embeddings or encoder.role_embeddings
-    # The other methods cannot freeze everything: the ranges in `config`.
+    # For the other methods, the range in `config` is below 1.
     if method not in WITHOUT_HIERARCHY and own.frozen_share == 1 and own.epochs and not on_top:
         yield (
             f"{block}.frozen_share: found 1, which leaves nothing to train. Lower it, set encoder.hierarchy to train "
