@@ -1,4 +1,4 @@
-"""Prefect flow: new data, every stage of every corpus that is worth it, promotion. `make retrain`, or on a schedule."""
+"""Prefect flow: bring new data, train each corpus that is worth it, promote. `make retrain`, or on a schedule."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ from prefect.artifacts import create_link_artifact, create_markdown_artifact, cr
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Cancelled, State  # noqa: E402
 
-# A tracking server can fail for a passing reason, and training that was killed resumes; bad data stays bad.
+# Only these stages can succeed if repeated: killed training resumes, and a tracking server may be away for a moment.
 RETRIES = {"train": 1, "register": 2}
-# Longer than any retraining: until the one that is at work has ended, or its process was killed.
+# Seconds to wait for another retraining; "wait" is longer than any takes.
 PATIENCE = {"wait": 7 * 24 * 3600.0, "refuse": 0.0}
 
 
 @task
 def bring_data(corpora: list[str], schedule: Schedule) -> list[Arrival]:
-    """Pull what others have versioned, import what lies in the inbox, and version the result."""
+    """Pull data that others have versioned, import the inbox, and version the result."""
     logger = get_run_logger()
     ensure_data(ROOT, corpora)
     if problem := pull_data(ROOT):
         logger.info(problem)
     arrivals = take_in(ROOT, ROOT / schedule.inbox, corpora, redact=schedule.redact, say=logger.info)
-    # Single stages do not look whether the raw data has changed.
+    # Single stages do not check if the raw data has changed.
     add_data(ROOT)
     return arrivals
 
 
 @task(task_run_name="decide-{corpus}")
 def decide(corpus: str) -> Reason:
-    """Find out whether a corpus is worth training again."""
+    """Decide whether to train a corpus again."""
     reason = reason_to_train(ROOT, corpus, load_settings(ROOT / "params.yaml"), load_operation(ROOT / "operation.yaml"))
     get_run_logger().info("%s: %s, for %s", corpus, "training" if reason.train else "no training", reason.words)
     return reason
@@ -66,7 +66,7 @@ def decide(corpus: str) -> Reason:
 
 @task(task_run_name="{stage}-{corpus}")
 def run_stage(stage: str, corpus: str) -> None:
-    """Run one stage of one corpus by DVC, which skips it when nothing changed; its lines go to the run's log."""
+    """Run one stage of one corpus with DVC, which skips it if nothing changed; its output goes to the run's log."""
     logger = get_run_logger()
     for line in dvc_lines(ROOT, "repro", "--single-item", f"{stage}@{corpus}"):
         logger.info(line)
@@ -82,36 +82,36 @@ def promote(corpus: str) -> Verdict:
 
 @task
 def embed(corpus: str, folder: str) -> None:
-    """Embed the folder of `schedule.embed` by the champion."""
+    """Embed the folder of `schedule.embed` with the champion."""
     batch_size = load_settings(ROOT / "params.yaml").evaluate.batch_size
     get_run_logger().info(embed_folder(ROOT, ROOT / folder, corpus, batch_size=batch_size))
 
 
 @task
-def push(what: str) -> str:
-    """Bring data, or everything, to DVC's remote; what went wrong is returned."""
-    return push_versions(ROOT, ["data.dvc"] if what == "data" else [])
+def push(outputs: str) -> str:
+    """Push data, or everything, to DVC's remote; return why that failed, "" if it did not."""
+    return push_versions(ROOT, ["data.dvc"] if outputs == "data" else [])
 
 
 @flow(name="retrain")
 def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, str] | State[None]:
-    """Retrain the listed corpora (default: those of params.yaml) and return what came of each.
+    """Retrain the listed corpora (default: those of params.yaml) and return the result of each, in words.
 
-    One retraining at a time, also against a `dvc repro` in another shell; a second one waits or is cancelled, by
-    `schedule.overlap`. A lock of a killed process is free at once.
+    Only one retraining or `dvc repro` runs at a time. A second retraining waits or is cancelled, by `schedule.overlap`.
+    The lock of a killed process is free at once.
 
-    :param force: trains also where there is too little new data, or all was done before.
+    :param force: True trains even if there is little or no new data.
     """
     settings, schedule = load_settings(ROOT / "params.yaml"), load_operation(ROOT / "operation.yaml").schedule
     names = corpora or list(settings.corpora)
     unknown = sorted(set(names) - set(settings.corpora))
     if unknown:
-        raise Dial2vecError(f"no stages for {', '.join(unknown)}: put them into `corpora` of params.yaml first.")
+        raise Dial2vecError(f"no stages for {', '.join(unknown)}: add them to `corpora` of params.yaml first.")
     run_id = runtime.flow_run.id
     with alive(ROOT, str(run_id)) if run_id else nullcontext():
         with get_client(sync_client=True) as client:
             for name in mark_dead(ROOT, client):
-                get_run_logger().warning("the run %s was killed before it ended; it is marked so", name)
+                get_run_logger().warning("the run %s was killed before it ended; Prefect's page now says so", name)
         try:
             with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[schedule.overlap]):
                 done = _retrain(names, settings, schedule, force=force)
@@ -119,7 +119,7 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
             return Cancelled(message=str(error))
     if done.failed:
         raise Dial2vecError(done.failed)
-    return {one.corpus: str(one) for one in done.corpora}
+    return {outcome.corpus: str(outcome) for outcome in done.corpora}
 
 
 def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, force: bool) -> Retraining:
@@ -133,10 +133,10 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
             done.corpora, done.before = before.corpora, before.before
         else:
             for corpus in corpora:
-                result = CorpusResult(corpus)
-                done.corpora.append(result)
-                _retrain_corpus(corpus, result, force=force)
-        # Also when nothing is new: the remote may not have answered the last time.
+                outcome = Outcome(corpus)
+                done.corpora.append(outcome)
+                _retrain_corpus(corpus, outcome, force=force)
+        # Even if nothing is new: the last push may have failed.
         if schedule.push != "nothing" and (problem := push(schedule.push)):
             done.notes.append(problem)
         if schedule.embed and not done.failed:
@@ -148,8 +148,8 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
     return done
 
 
-def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
-    """Train one corpus if it is worth it; what goes wrong with it leaves the others alone."""
+def _retrain_corpus(corpus: str, outcome: Outcome, *, force: bool) -> None:
+    """Train one corpus if it is worth it; an error does not stop the other corpora."""
     try:
         reason = Reason(True, "it was asked for") if force else decide(corpus)
         result.why = reason.words
@@ -164,16 +164,16 @@ def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """Return what went wrong in a line; of what nobody foresaw, the log gets all that is known."""
+    """Return an error as one line; the log gets the traceback of unforeseen errors."""
     if isinstance(error, Dial2vecError):
         return str(error)
     get_run_logger().error("unforeseen", exc_info=error)
-    said = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {said[0] if said else 'no reason given'} (all of it is in the run's log)"
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0] if lines else 'no reason given'} (traceback in the run's log)"
 
 
 def _tell(done: Retraining, schedule: Schedule) -> None:
-    """Leave the verdict on the run's page, and tell whoever is to be told."""
+    """Write the verdict to the run's page, and send it to `schedule.notify`."""
     server = os.environ.get("MLFLOW_TRACKING_URI")
     page = server if server and server.startswith("http") else "http://127.0.0.1:5000"
     if problem := notify(schedule.notify, done.to_record(), root=ROOT):
@@ -182,10 +182,10 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
     create_table_artifact(
         key="results", table=result_rows(ROOT, done.corpora), description="Start against trained, on the test split"
     )
-    how = page if server else f"{page} after `make mlflow`"
-    create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=how), description="What came of it, and why")
-    for result in done.corpora:
-        # One that failed may have nothing registered yet.
+    shown = page if server else f"{page} after `make mlflow`"
+    create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=shown), description="Verdict and reasons")
+    for outcome in done.corpora:
+        # A corpus whose first run failed has nothing registered.
         with suppress(Dial2vecError):
             link = page + run_address(ROOT, result.corpus)
             key = f"mlflow-{result.corpus.replace('_', '-').lower()}"
@@ -194,7 +194,7 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
 
 if __name__ == "__main__":
     try:
-        # Taken here already, so that a second retraining ends with one sentence before Prefect starts its server.
+        # Before Prefect starts its server, so that a second retraining ends at once with one sentence.
         with checkout_lock(ROOT, "flow retrain"):
             retrain()
     except Dial2vecError as error:
