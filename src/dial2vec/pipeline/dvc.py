@@ -26,10 +26,7 @@ def dvc(root: Path, *arguments: str) -> None:
 
     :raises Dial2vecError: if it fails; DVC or the stage has printed why.
     """
-    mend(root)
-    command = [sys.executable, "-m", "dvc", *arguments]
-    with_us = ending_with(os.getpid())
-    done = subprocess.run(command, cwd=root, env=stage_environment(), preexec_fn=with_us, check=False)
+    done = _run_dvc(root, *arguments, quiet=False)
     if done.returncode:
         raise Dial2vecError(_failure(root, arguments[0], done.returncode, "the reason is above"))
 
@@ -40,9 +37,8 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
     :raises Dial2vecError: if it fails, with its last line of output.
     """
     mend(root)
-    command = [sys.executable, "-m", "dvc", *arguments]
     with subprocess.Popen(
-        command,
+        [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
         env=stage_environment(),
         preexec_fn=ending_with(os.getpid()),
@@ -108,7 +104,7 @@ def restore_data(root: Path) -> None:
     recorded = sorted(_recorded(root))
     absent = [name for name in recorded if not Artifacts(root, name).data.is_dir()]
     for name in absent:
-        _quiet_dvc(root, "pull", f"data/{name}")
+        _run_dvc(root, "pull", f"data/{name}")
     if absent == recorded and all(Artifacts(root, name).data.is_dir() for name in recorded):
         note_data(root)
 
@@ -126,7 +122,7 @@ def add_data(root: Path) -> None:
             "versioning data/ now would drop it. Fetch it again, or delete data.dvc to start over."
         )
     with adding(root):
-        added = _quiet_dvc(root, "add", "data")
+        added = _run_dvc(root, "add", "data")
         if added.returncode:
             raise VersioningError(_failure(root, "add", added.returncode, _reason(added)))
     note_data(root)
@@ -144,7 +140,7 @@ def pull_data(root: Path) -> str:
         add_data(root)
     if not data_is_from_elsewhere(root):
         return ""
-    done = _quiet_dvc(root, "pull", "data.dvc")
+    done = _run_dvc(root, "pull", "data.dvc")
     if done.returncode:
         return f"nothing was pulled: {_reason(done)}"
     note_data(root)
@@ -156,7 +152,7 @@ def push(root: Path, outputs: Sequence[str]) -> str:
 
     :param outputs: DVC targets, such as data.dvc; empty means everything.
     """
-    done = _quiet_dvc(root, "push", *outputs)
+    done = _run_dvc(root, "push", *outputs)
     return "" if done.returncode == 0 else f"nothing was pushed: {_reason(done)}"
 
 
@@ -165,7 +161,7 @@ def dvc_status(root: Path, stages: Sequence[str]) -> set[str]:
 
     :raises Dial2vecError: if DVC fails.
     """
-    done = _quiet_dvc(root, "status", "--json", *stages)
+    done = _run_dvc(root, "status", "--json", *stages)
     if done.returncode:
         raise Dial2vecError(_failure(root, "status", done.returncode, _reason(done)))
     changed: set[str] = set()
@@ -196,7 +192,7 @@ def _recorded(root: Path) -> set[str]:
     """
     if not (root / "data.dvc").is_file():
         return set()
-    listing = _quiet_dvc(root, "list", ".", "data", "--dvc-only")
+    listing = _run_dvc(root, "list", ".", "data", "--dvc-only")
     if listing.returncode:
         raise VersioningError(
             f"DVC cannot tell what {root / 'data.dvc'} lists: {_reason(listing)}. Versioning data/ now could drop "
@@ -205,12 +201,16 @@ def _recorded(root: Path) -> set[str]:
     return set(listing.stdout.split())
 
 
-def _quiet_dvc(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
     mend(root)
-    command = [sys.executable, "-m", "dvc", *arguments]
-    with_us, environment = ending_with(os.getpid()), stage_environment()
     return subprocess.run(
-        command, cwd=root, env=environment, preexec_fn=with_us, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "dvc", *arguments],
+        cwd=root,
+        env=stage_environment(),
+        preexec_fn=ending_with(os.getpid()),
+        capture_output=quiet,
+        text=True,
+        check=False,
     )
 
 

@@ -22,7 +22,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import register as register_training
 
-STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
+EARLIER_STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
 
 
 def register(artifacts: Artifacts, settings: Settings) -> str:
@@ -43,7 +43,7 @@ def register(artifacts: Artifacts, settings: Settings) -> str:
 def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: DialogueEncoder) -> TrainingRecord:
     metrics, dev = read_json(artifacts.metrics), read_json(artifacts.dev_metrics)
     spreads = read_json(artifacts.intervals)
-    seconds = {name: artifacts.seconds(name) for name in STAGES}
+    seconds = {name: artifacts.seconds(name) for name in EARLIER_STAGES}
     return TrainingRecord(
         corpus=artifacts.corpus,
         params=flat(settings),

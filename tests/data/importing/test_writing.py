@@ -101,7 +101,7 @@ def test_unmasked_data_takes_the_place_of_masked_only_when_asked(tmp_path, place
 
 def test_why_versioning_fails_is_told(tmp_path, monkeypatch):
     done = subprocess.CompletedProcess([], 253, "", "ERROR: you are not inside of a DVC repository.\n\n")
-    monkeypatch.setattr("dial2vec.pipeline.dvc._quiet_dvc", lambda *_: done)
+    monkeypatch.setattr("dial2vec.pipeline.dvc._run_dvc", lambda *_: done)
     with pytest.raises(
         Dial2vecError, match="`dvc add` stopped with status 253: you are not inside of a DVC repository"
     ):
