@@ -88,7 +88,7 @@ def raising(error: BaseException):
 
 @pytest.mark.usefixtures("project")
 def test_a_file_that_cannot_be_used_is_named_in_one_line(monkeypatch):
-    monkeypatch.setattr("dial2vec.files.find_root", raising(PermissionError(13, "x", "/data/calls/may.jsonl")))
+    monkeypatch.setattr("dial2vec.cli.pipeline.find_root", raising(PermissionError(13, "x", "/data/calls/may.jsonl")))
     done = CliRunner().invoke(main, ["results"])
     assert done.exit_code == 1
     assert (
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_used_is_named_in_one_line(monkeypatch):
 
 @pytest.mark.usefixtures("project")
 def test_control_c_ends_a_command_without_a_traceback(monkeypatch):
-    monkeypatch.setattr("dial2vec.files.find_root", raising(KeyboardInterrupt()))
+    monkeypatch.setattr("dial2vec.cli.pipeline.find_root", raising(KeyboardInterrupt()))
     done = CliRunner().invoke(main, ["results"])
     assert (done.exit_code, done.output) == (130, "\nStopped.\n")
 

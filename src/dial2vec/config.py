@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 # Names in `training.augmentation.WAYS` that keep the intent; copied here because importing them is slow.
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
+PaperInput = Literal["t5", "t5_turns", "blender", "blender_turns", "tod_bert", "tod_bert_turns", "plato", "plato_turns"]
 
 
 def bounded(default: float | None, *, low: float, high: float = inf) -> Any:
@@ -76,21 +77,7 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = bounded(512, low=8)
-    input: Literal[
-        "auto",
-        "text",
-        "separators",
-        "closed",
-        "turns",
-        "t5",
-        "t5_turns",
-        "blender",
-        "blender_turns",
-        "tod_bert",
-        "tod_bert_turns",
-        "plato",
-        "plato_turns",
-    ] = "auto"
+    input: Literal["auto", "text", "separators", "closed", "turns", PaperInput] = "auto"
     last_turns: int | None = bounded(None, low=1)
     pooling: Literal["role", "mean", "turns", "cls", "separators"] = "role"
     hierarchy: Literal["none", "hssa", "biden"] = "none"

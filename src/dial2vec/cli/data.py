@@ -11,6 +11,7 @@ import click
 
 from dial2vec.cli.group import complete_corpus, complete_public, examples
 from dial2vec.data.importing import FORMATS
+from dial2vec.files import checkout_lock, find_root
 
 
 @click.command(epilog=examples("dial2vec fetch sgd"))
@@ -23,7 +24,6 @@ def fetch(corpus: str) -> None:
     """
     from dial2vec.data.corpora.fetch import MIRROR
     from dial2vec.data.corpora.fetch import fetch as fetch_corpus
-    from dial2vec.files import checkout_lock, find_root
     from dial2vec.pipeline.dvc import add_data, restore_data
 
     root = find_root()
@@ -49,7 +49,6 @@ def add(corpus: str) -> None:
     from dial2vec.data.progress import counted
     from dial2vec.data.validation import Checker
     from dial2vec.dialogue import Quarantined
-    from dial2vec.files import checkout_lock, find_root
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
     from dial2vec.pipeline.dvc import add_data, restore_data
@@ -91,11 +90,11 @@ def add(corpus: str) -> None:
 @click.option("--delimiter", help="Character between the cells of a table, such as ';' or 'tab'.")
 @click.option("--encoding", help="Encoding of the text, such as utf-8, cp1252 or utf-16.")
 @click.option("--header/--no-header", default=True, help="Without a header row, columns are named 1, 2, ...")
-@click.option("--merge-turns/--keep-turns", help="Join consecutive turns of one speaker; default: keep them.")
+@click.option("--merge-turns/--keep-turns", default=False, help="Join consecutive turns of one speaker; default: keep.")
 @click.option("--redact", is_flag=True, help="Mask e-mail addresses, phone and card numbers and speakers' names.")
 @click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
 @click.option(
-    "--phone-country", "countries", metavar="CC", multiple=True, help="Mask its phone numbers; default US, GB."
+    "--phone-country", "countries", metavar="CC", multiple=True, help="Mask national numbers of CC; default: US, GB."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
 @click.option("--replace", is_flag=True, help="Replace an existing file even if this export did not write it.")
@@ -126,7 +125,6 @@ def import_(
     """
     from dial2vec.data.importing.options import Options
     from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.files import find_root
     from dial2vec.pipeline.import_export import Masks, import_export
 
     masks = Masks(names=names, countries=countries or COUNTRIES) if redact or names or countries else None
@@ -163,7 +161,6 @@ def stats(corpora: tuple[str, ...], as_json: bool) -> None:
     Published figures are shown beside the counts if there are any.
     """
     from dial2vec.data.stats import corpus_table, count_corpus
-    from dial2vec.files import find_root
     from dial2vec.params import load_settings
 
     root = find_root()

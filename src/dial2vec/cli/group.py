@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from dial2vec.errors import Dial2vecError
+from dial2vec.files import find_root
 
 # Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
@@ -69,8 +70,6 @@ def _in_words(error: Exception) -> str:
 
 def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Return the corpora in data/ that start with `begun`, for the shell."""
-    from dial2vec.files import find_root
-
     try:
         folders = sorted(path.name for path in (find_root() / "data").iterdir() if path.is_dir())
     except (Dial2vecError, OSError):

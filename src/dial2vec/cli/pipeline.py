@@ -13,7 +13,7 @@ import click
 
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
-from dial2vec.files import find_root
+from dial2vec.files import checkout_lock, find_root, read_json
 
 # File names that `dial2vec embed` writes into a folder.
 PART = re.compile(r"part-\d{8}\.parquet")
@@ -29,7 +29,6 @@ def run() -> None:
     The corpora are those of params.yaml. A stage runs only if its inputs, settings or code have changed. A stopped run
     continues if it is started again.
     """
-    from dial2vec.files import checkout_lock
     from dial2vec.params import load_settings
     from dial2vec.pipeline.dvc import dvc, ensure_data, targets
     from dial2vec.pipeline.dvc_records import note_data
@@ -53,7 +52,6 @@ def run() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the scores as JSON, for a script.")
 def results(as_json: bool) -> None:
     """Show the results of the last run."""
-    from dial2vec.files import find_root, read_json
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
     from dial2vec.pipeline.results import require_runs, results_table
@@ -71,10 +69,13 @@ def results(as_json: bool) -> None:
     epilog=examples("dial2vec embed new.jsonl --model models:/dial2vec-calls@champion --output vectors.parquet")
 )
 @click.argument("transcripts", type=click.Path(path_type=Path))
+@click.option("--model", required=True, help="Registry address, folder or Hugging Face name.")
 @click.option(
-    "--model", required=True, help="Registry address, such as models:/dial2vec-calls@champion; folder; or name."
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="File that ends in .parquet, or folder for several.",
 )
-@click.option("--output", required=True, type=click.Path(path_type=Path), help="A .parquet file, or a folder for many.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of Ray workers that embed; default: no Ray.")
 @click.option("--cluster", metavar="ADDRESS", help="Address of the Ray cluster; default: this machine.")
@@ -127,7 +128,6 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
     judge, 3 on drift, 1 on an error.
     """
     from dial2vec.dialogue import Quarantined
-    from dial2vec.files import find_root
     from dial2vec.params import load_operation, load_settings
 
     root = find_root()
@@ -154,7 +154,6 @@ def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: boo
 @click.option("--port", type=click.IntRange(1, 65535), help="Port of the page; default: 5000 (mlflow), 4200 (prefect).")
 def page(which: Literal["mlflow", "prefect"], port: int | None) -> None:
     """Open the page of MLflow or Prefect; Ctrl-C ends it."""
-    from dial2vec.files import find_root
     from dial2vec.operation.pages import LOGIN, page_command
 
     root = find_root()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import complete_corpus, examples
+from dial2vec.files import checkout_lock, find_root
 
 if TYPE_CHECKING:
     from dial2vec.registry.records import Decision, RegisteredVersion
@@ -23,7 +24,6 @@ def promote(corpus: str, as_json: bool) -> None:
 
     Better means: on dev, than both its start and the present champion, by more than chance (docs/champion.md).
     """
-    from dial2vec.files import checkout_lock, find_root
     from dial2vec.params import load_settings
     from dial2vec.pipeline.promotion import promote_candidate
     from dial2vec.registry.promotion import summary
@@ -49,7 +49,6 @@ def promote(corpus: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the versions as JSON, for a script.")
 def versions(corpus: str, as_json: bool) -> None:
     """List the registered versions of a corpus."""
-    from dial2vec.files import find_root
     from dial2vec.registry.tracking import versions as registered
 
     _print(registered(find_root(), corpus), as_json)
@@ -66,7 +65,6 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 
     The version that is replaced is not promoted again automatically.
     """
-    from dial2vec.files import find_root
     from dial2vec.registry.champions import rollback as roll_back
 
     done = roll_back(find_root(), corpus, to=to, because=because)
@@ -79,7 +77,6 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the decisions as JSON, for a script.")
 def history(corpus: str, as_json: bool) -> None:
     """List who was champion when, and why."""
-    from dial2vec.files import find_root
     from dial2vec.registry.champions import history as decisions
 
     _print(decisions(find_root(), corpus), as_json)

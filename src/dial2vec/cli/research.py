@@ -9,6 +9,7 @@ import click
 
 from dial2vec.cli.group import examples
 from dial2vec.errors import Dial2vecError
+from dial2vec.files import find_root
 
 
 @click.command(epilog=examples("dial2vec tables --corpus sgd --system start --system default --seed 1"))
@@ -39,7 +40,6 @@ def tables(
     Runs every SYSTEM on every CORPUS with every seed. Kept cells are not computed again, so a killed run continues.
     Each cell is a run of MLflow's experiment dial2vec-benchmark.
     """
-    from dial2vec.files import find_root
     from dial2vec.params import load_settings
     from dial2vec.research.tables.grid import compute_tables
     from dial2vec.research.tables.systems import ABLATIONS, ablated
@@ -163,7 +163,6 @@ def evaluate(
             f"found {len(corpora)} corpora for the baseline {baseline!r}; expected one, to whose train split it is "
             "fitted. Give --corpus once."
         )
-    from dial2vec.files import find_root
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
     from dial2vec.research.tasks.evaluate_encoder import evaluate_baseline, evaluate_model

@@ -7,6 +7,7 @@ import os
 import click
 
 from dial2vec.cli.group import examples
+from dial2vec.files import find_root
 
 
 @click.command(epilog=examples("dial2vec schedule"))
@@ -20,7 +21,6 @@ def schedule(port: int, now: bool) -> None:
     The time is `schedule.cron` in operation.yaml. Starts Prefect's server and a worker, and restarts them if they end.
     If PREFECT_API_URL names a server, that server is used.
     """
-    from dial2vec.files import find_root
     from dial2vec.operation.pages import PREFECT_SERVER
     from dial2vec.operation.schedule.deployment import write_deployment
     from dial2vec.operation.schedule.supervisor import supervise

@@ -84,8 +84,8 @@ def _update(collection: Collection, approximate: bool) -> None:
 @click.option("--like", metavar="ID", help="Find dialogues similar to this one of the collection.")
 @click.option("--label", "labels", multiple=True, help="Find only dialogues with this label; may be repeated.")
 @click.option("--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated.")
-@click.option("--after", metavar="DATE", help="Find only dialogues that began on this day or later.")
-@click.option("--before", metavar="DATE", help="Find only dialogues that began before this day.")
+@click.option("--after", metavar="DATE", help="Find only dialogues from this day on, such as 2026-03-04.")
+@click.option("--before", metavar="DATE", help="Find only dialogues before this day.")
 @click.option("--exact", is_flag=True, help="Compare every vector even if there is an index.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue, each on a line.")
 def search(

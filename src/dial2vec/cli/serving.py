@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from dial2vec.cli.group import complete_corpus, examples
+from dial2vec.files import find_root
 
 
 @click.command(epilog=examples("dial2vec serve calls"))
@@ -20,7 +21,6 @@ def serve(model: str, host: str, port: int | None) -> None:
     takes over without a lost request (docs/serving.md).
     """
     from dial2vec.addresses import listen, warning
-    from dial2vec.files import find_root
     from dial2vec.operation.serving.address import Address
     from dial2vec.operation.serving.keeper import Keeper
     from dial2vec.params import load_operation
