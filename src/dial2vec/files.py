@@ -177,15 +177,13 @@ def _take(handle: Any, root: Path, patience: float) -> None:
     deadline = time.monotonic() + patience
     while not _try(handle):
         if time.monotonic() > deadline:
-            break
+            holder = _holder(handle)
+            raise BusyError(
+                f"another process is at work in {root}: {holder.get('doing', 'something')} (pid "
+                f"{holder.get('pid', '?')}, since {holder.get('since', '?')}). Wait until it ends, or stop it; then "
+                "try again."
+            )
         time.sleep(0.2)
-    else:
-        return
-    holder = _holder(handle)
-    raise BusyError(
-        f"another process is at work in {root}: {holder.get('doing', 'something')} (pid {holder.get('pid', '?')}, "
-        f"since {holder.get('since', '?')}). Wait until it ends, or stop it; then try again."
-    )
 
 
 def _try(handle: Any) -> bool:
