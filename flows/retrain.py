@@ -119,7 +119,7 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
             return Cancelled(message=str(error))
     if done.failed:
         raise Dial2vecError(done.failed)
-    return {outcome.corpus: str(outcome) for outcome in done.corpora}
+    return {result.corpus: str(result) for result in done.corpora}
 
 
 def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, force: bool) -> Retraining:
@@ -133,9 +133,9 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
             done.corpora, done.before = before.corpora, before.before
         else:
             for corpus in corpora:
-                outcome = Outcome(corpus)
-                done.corpora.append(outcome)
-                _retrain_corpus(corpus, outcome, force=force)
+                result = CorpusResult(corpus)
+                done.corpora.append(result)
+                _retrain_corpus(corpus, result, force=force)
         # Even if nothing is new: the last push may have failed.
         if schedule.push != "nothing" and (problem := push(schedule.push)):
             done.notes.append(problem)
@@ -148,7 +148,7 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
     return done
 
 
-def _retrain_corpus(corpus: str, outcome: Outcome, *, force: bool) -> None:
+def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
     """Train one corpus if it is worth it; an error does not stop the other corpora."""
     try:
         reason = Reason(True, "it was asked for") if force else decide(corpus)
@@ -184,7 +184,7 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
     )
     shown = page if server else f"{page} after `make mlflow`"
     create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=shown), description="Verdict and reasons")
-    for outcome in done.corpora:
+    for result in done.corpora:
         # A corpus whose first run failed has nothing registered.
         with suppress(Dial2vecError):
             link = page + run_address(ROOT, result.corpus)

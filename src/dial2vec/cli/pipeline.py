@@ -16,7 +16,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root, read_json
 
 # File names that `dial2vec embed` writes into a folder.
-PART = re.compile(r"part-\d{8}\.parquet")
+VECTORS_PART = re.compile(r"part-\d{8}\.parquet")
 # Exit status of `dial2vec drift`: 1 is an error, 2 a wrong option.
 DRIFT = 3
 PAGES = {"mlflow": 5000, "prefect": 4200}
@@ -90,7 +90,7 @@ def embed(
     """
     if output.suffix != ".parquet" and (output.suffix or output.is_file()):
         raise Dial2vecError(f"{output} does not end in .parquet; expected a Parquet file. Rename it.")
-    if output.is_dir() and not all(PART.fullmatch(path.name) for path in output.iterdir()):
+    if output.is_dir() and not all(VECTORS_PART.fullmatch(path.name) for path in output.iterdir()):
         raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
     if workers is None and (cluster or gpus):
         raise Dial2vecError("--cluster and --gpus need --workers. Add --workers N.")

@@ -19,8 +19,8 @@ from dial2vec.files import atomic_path, write_errors
 
 log = logging.getLogger(__name__)
 
-DATA = "data.dvc"
-RECORDS = ("dvc.lock", DATA)
+DATA_DVC = "data.dvc"
+RECORDS = ("dvc.lock", DATA_DVC)
 # Seconds; a file that is incomplete for longer is not being written any more.
 MOMENT = 1.0
 # Git's conflict mark in a file that two people have changed; DVC tells them to resolve it.
@@ -75,7 +75,7 @@ def _adding(root: Path) -> Path:
 
 def note_data(root: Path) -> None:
     """Note that `data/` is at least as new as data.dvc; later differences are changes of this checkout."""
-    path = root / DATA
+    path = root / DATA_DVC
     if path.is_file():
         # If the disk is full, the note is missing and data is pulled once too often.
         with contextlib.suppress(Dial2vecError):
@@ -84,12 +84,12 @@ def note_data(root: Path) -> None:
 
 def data_is_from_elsewhere(root: Path) -> bool:
     """Return whether data.dvc came by git: this checkout has not written, pulled or restored it."""
-    path = root / DATA
+    path = root / DATA_DVC
     return path.is_file() and not _same(path, _here(root))
 
 
 def _here(root: Path) -> Path:
-    return root / ".dvc" / "tmp" / f"{DATA}.here"
+    return root / ".dvc" / "tmp" / f"{DATA_DVC}.here"
 
 
 def _same(path: Path, copy: Path) -> bool:
@@ -113,11 +113,11 @@ def _complete_record(path: Path) -> bool:
     if not path.read_bytes().endswith(b"\n"):
         return False
     try:
-        record, _ = load(str(path), SingleStageFile.SCHEMA if path.name == DATA else Lockfile.SCHEMA)
+        record, _ = load(str(path), SingleStageFile.SCHEMA if path.name == DATA_DVC else Lockfile.SCHEMA)
     except DvcException:
         return False
     # The schema accepts half of data.dvc, but DVC then fails because keys are missing.
-    return path.name != DATA or all(out.keys() >= {"md5", "path"} for out in record.get("outs", [{}]))
+    return path.name != DATA_DVC or all(out.keys() >= {"md5", "path"} for out in record.get("outs", [{}]))
 
 
 def _complete_json(path: Path) -> bool:
@@ -136,7 +136,7 @@ def _copy(path: Path, to: Path) -> None:
 def _restore(path: Path, kept: Path) -> None:
     cut = kept.with_suffix(".cut")
     _copy(path, cut)
-    if path.name == DATA:
+    if path.name == DATA_DVC:
         # Only versioning data/ writes data.dvc, so data/ is newer than the copy.
         _adding(path.parent).touch()
     if kept.is_file():

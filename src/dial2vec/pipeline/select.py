@@ -26,8 +26,6 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.training.candidates import Candidate as Entry
 from dial2vec.training.candidates import become, read_candidates
 
-Scores = dict[str, float]
-
 
 def select(artifacts: Artifacts, settings: Settings) -> str:
     """Encode dev with every candidate, choose one by `select.selection`, and save it as the model.
@@ -93,7 +91,7 @@ def _mapped(unmapped: Views, encoder: DialogueEncoder) -> Views:
     return Views(*(encoder.through_head(torch.from_numpy(part).to(encoder.device)).cpu().numpy() for part in parts))
 
 
-def _choose(candidates: list[Candidate], figures: list[Scores | None], settings: Settings) -> Choice:
+def _choose(candidates: list[Candidate], figures: list[dict[str, float] | None], settings: Settings) -> Choice:
     names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
         return choose_last(names, steps)
@@ -107,7 +105,7 @@ def _record(
     choice: Choice,
     sentence: str,
     candidates: list[Candidate],
-    figures: list[Scores | None],
+    figures: list[dict[str, float] | None],
     settings: Settings,
 ) -> dict[str, Any]:
     listed = []
