@@ -87,6 +87,6 @@ def test_an_encoder_is_measured_on_a_dev_split_once(monkeypatch, tmp_path, encod
     assert (again.contributions.map == first.contributions.map).all()
     [kept] = Artifacts(tmp_path, "calls").on_dev.iterdir()
     kept.write_bytes(kept.read_bytes()[:200])
-    # What is not whole is measured anew, and that is none here.
+    # A truncated file is measured again, which fails here because `measure` is missing.
     with pytest.raises(TypeError):
         rescore(encoders / "start")

@@ -195,8 +195,8 @@ def _recorded(root: Path) -> set[str]:
     listing = _run_dvc(root, "list", ".", "data", "--dvc-only")
     if listing.returncode:
         raise VersioningError(
-            f"DVC cannot tell what {root / 'data.dvc'} lists: {_reason(listing)}. Versioning data/ now could drop "
-            "corpora. Restore DVC's storage, or delete data.dvc to start over."
+            f"DVC cannot tell what {root / 'data.dvc'} lists: {_reason(listing)}. Versioning data/ now would drop "
+            "listed corpora that are missing here. Restore DVC's storage, or delete data.dvc to start over."
         )
     return set(listing.stdout.split())
 
