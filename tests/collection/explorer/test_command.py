@@ -17,7 +17,7 @@ def test_one_file_is_written_and_the_reader_warned(grow, tmp_path):
     done = explore(tmp_path / "c", "--static", tmp_path / "out.html")
     assert done.exit_code == 0, done.output
     assert "out.html: 40 dialogues" in done.output
-    assert "give it to nobody who may not read them" in done.output
+    assert "give it only to people who may read them" in done.output
     assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
 
 
@@ -26,8 +26,8 @@ def test_map_of_few_of_the_dialogues_is_pointed_out(grow, tmp_path):
     assert "--anew" not in explore(tmp_path / "c", "--static", tmp_path / "out.html").output
     grow(tmp_path / "c", dialogues_of(range(40)))
     done = explore(tmp_path / "c", "--static", tmp_path / "out.html")
-    assert "made of 3 of the 40 dialogues" in done.output
-    assert "made of" not in explore(tmp_path / "c", "--anew", "--static", tmp_path / "out.html").output
+    assert "made from 3 of the 40 dialogues" in done.output
+    assert "made from" not in explore(tmp_path / "c", "--anew", "--static", tmp_path / "out.html").output
 
 
 @pytest.mark.parametrize(
