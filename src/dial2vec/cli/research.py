@@ -18,7 +18,15 @@ from dial2vec.files import find_root
 @click.option(
     "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in the paper's recipe, or all."
 )
-@click.option("--seed", "seeds", multiple=True, type=click.IntRange(0, 2**31), default=(1, 2, 3), show_default=True)
+@click.option(
+    "--seed",
+    "seeds",
+    multiple=True,
+    type=click.IntRange(0, 2**31),
+    default=(1, 2, 3),
+    show_default=True,
+    help="Random seed; may be repeated.",
+)
 @click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; default systems: all methods.")
 @click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of the intent sets, for --tasks.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
@@ -72,7 +80,7 @@ def tables(
 @click.option("--masked", help="Masked language model, for insertion and replacement.")
 @click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
 @click.option("--limit", type=click.IntRange(1), help="Largest number of dialogues.")
-@click.option("--seed", default=42, show_default=True, type=click.IntRange(0))
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0), help="Random seed.")
 def augment(
     transcripts: Path,
     output: Path,
@@ -135,7 +143,7 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
     help="Similarity of contexts and answers; DialAug is trained with dot.",
 )
 @click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries.")
-@click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31))
+@click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31), help="Random seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
 def evaluate(
     model: str | None,
