@@ -33,7 +33,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import kept_vectors
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.scores import score
-from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
+from dial2vec.evaluation.selection.choice import EncodedCandidate, choose_label_free
 from dial2vec.evaluation.selection.criteria import Views
 from dial2vec.files import find_root
 from dial2vec.params import load_settings
@@ -86,7 +86,7 @@ def measure_corpus(artifacts: Artifacts, settings: Settings) -> None:
     words = lexical_neighbours([" ".join(turn.text for turn in d.turns) for d in dev], neighbours=15)
     found, seen = [], []
     for run, name, one in checkpoints(artifacts, settings, dev):
-        seen.append(Candidate(f"{run}: {name}", len(seen), one))
+        seen.append(EncodedCandidate(f"{run}: {name}", len(seen), one))
         figures = score(one.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
         criteria = measure_all(one, start=seen[0].views, words=words, seed=settings.seed)
         row = {"corpus": artifacts.corpus, "run": run, "checkpoint": name} | {task: figures[task] for task in TASKS}
@@ -94,7 +94,7 @@ def measure_corpus(artifacts: Artifacts, settings: Settings) -> None:
         sys.stdout.write(json.dumps(found[-1]) + "\n")
         sys.stdout.flush()
     choice = choose_label_free(seen, bootstraps=settings.select.bootstraps, seed=settings.seed)
-    for row, judged in zip(found, choice.judged, strict=True):
+    for row, judged in zip(found, choice.results, strict=True):
         row |= {"score": judged.score, "verdict": judged.verdict}
     sys.stdout.write(choice.sentence + "\n")
     others = [row for row in rows() if row["corpus"] != artifacts.corpus]

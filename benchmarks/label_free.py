@@ -25,7 +25,7 @@ from dial2vec.evaluation.selection.criteria import (
     finite_units,
     mean_agreement,
     mean_silhouette,
-    measure,
+    measure_criteria,
     n_clusters,
     n_neighbours,
     nearest_rows,
@@ -47,7 +47,7 @@ def measure_all(views: Views, *, start: Views, words: Relevance | None, seed: in
     :param seed: seed of k-means.
     """
     clusters, neighbours = n_clusters(len(views)), n_neighbours(len(views))
-    found = measure(views, seed=seed) | {
+    found = measure_criteria(views, seed=seed) | {
         "side_overlap": side_overlap(views.first, views.second, neighbours=neighbours),
         "own_other_side": own_other_side(views.first, views.second),
         "effective_rank": effective_rank(views.whole),

@@ -207,7 +207,7 @@ def project(folder: Path, encoder: str) -> Path:
 
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.registry.records import TrainingRecord
-    from dial2vec.registry.tracking import register
+    from dial2vec.registry.tracking import register_training
 
     root = folder / "project"
     root.mkdir()
@@ -245,7 +245,7 @@ def project(folder: Path, encoder: str) -> Path:
         seconds={},
         fingerprint="none",
     )
-    register(root, record)
+    register_training(root, record)
     return root
 
 

@@ -23,7 +23,7 @@ from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull
 from dial2vec.pipeline.dvc import push as push_versions
 from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.register import data_hash
-from dial2vec.registry.promotion import Verdict, summary
+from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import reconcile
 from dial2vec.registry.tracking import run_address
 
@@ -76,7 +76,9 @@ def run_stage(stage: str, corpus: str) -> None:
 def promote(corpus: str) -> Verdict:
     """Promote the candidate if it passes the gate."""
     verdict = promote_candidate(ROOT, corpus, load_settings(ROOT / "params.yaml"))
-    get_run_logger().info("%s: %s, %s", corpus, "promoted" if verdict.promoted else "champion stays", summary(verdict))
+    get_run_logger().info(
+        "%s: %s, %s", corpus, "promoted" if verdict.promoted else "champion stays", verdict_sentence(verdict)
+    )
     return verdict
 
 

@@ -107,7 +107,7 @@ def test_control_c_ends_a_command_without_a_traceback(monkeypatch):
 @pytest.mark.usefixtures("project")
 def test_versions_and_verdicts_are_printed_as_json(monkeypatch):
     version = RegisteredVersion(version="3", aliases=(), kind="trained", dev_scores={"map": 70.5}, created=1.0)
-    monkeypatch.setattr("dial2vec.registry.tracking.versions", lambda root, corpus: [version])
+    monkeypatch.setattr("dial2vec.registry.tracking.registered_versions", lambda root, corpus: [version])
     done = CliRunner().invoke(main, ["versions", "calls", "--json"])
     assert json.loads(done.stdout)[0]["dev_scores"] == {"map": 70.5}
     verdict = Verdict(promoted=False, reasons=["map is not above"], gains={"start": {"map": Gain(0.5, -0.1, 1.1)}})

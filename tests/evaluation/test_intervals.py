@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dial2vec.evaluation.intervals import Contributions, Gain, contributions, gains, intervals
-from dial2vec.evaluation.scores import figures, judge, score
+from dial2vec.evaluation.scores import figures, score, task_scores
 
 
 def blobs(n: int, *, spread: float, seed: int = 0) -> tuple[np.ndarray, list[str]]:
@@ -38,7 +38,7 @@ def slow_intervals(vectors, labels, judged, *, draws, seed):
 def test_intervals_equal_a_bootstrap_lot_by_lot_with_a_label_that_occurs_once():
     vectors, labels = blobs(40, spread=0.6)
     labels[7] = "alone"
-    judged = judge(vectors, labels, runs=3, seed=1)
+    judged = task_scores(vectors, labels, runs=3, seed=1)
     found = intervals(contributions(judged, labels), draws=50, seed=5)
     assert list(found) == ["purity", "spearman", "map"]
     assert np.array(list(found.values())) == pytest.approx(slow_intervals(vectors, labels, judged, draws=50, seed=5))
@@ -48,7 +48,7 @@ def test_the_figure_lies_in_its_interval_and_more_dialogues_narrow_it():
     widths = []
     for n in (60, 960):
         vectors, labels = blobs(n, spread=0.6)
-        judged = judge(vectors, labels, runs=3, seed=1)
+        judged = task_scores(vectors, labels, runs=3, seed=1)
         found, points = intervals(contributions(judged, labels), seed=0), figures(judged, vectors, labels)
         assert all(low <= points[name] <= high for name, (low, high) in found.items())
         widths.append([high - low for low, high in found.values()])
@@ -58,20 +58,22 @@ def test_the_figure_lies_in_its_interval_and_more_dialogues_narrow_it():
 
 def test_perfect_vectors_have_no_spread_but_in_relatedness():
     vectors, labels = blobs(30, spread=0)
-    found = intervals(contributions(judge(vectors, labels, runs=2, seed=0), labels), seed=0)
+    found = intervals(contributions(task_scores(vectors, labels, runs=2, seed=0), labels), seed=0)
     assert found["purity"] == found["map"] == (100.0, 100.0)
 
 
 def test_without_a_query_there_is_no_interval_of_map():
     vectors, labels = blobs(30, spread=0.3)
-    judged = judge(vectors, labels, runs=1, seed=0)
+    judged = task_scores(vectors, labels, runs=1, seed=0)
     judged.retrieval.precisions[:] = np.nan
     assert "map" not in intervals(contributions(judged, labels), seed=0)
 
 
 def test_judging_first_changes_no_figure():
     vectors, labels = blobs(30, spread=0.5)
-    assert figures(judge(vectors, labels, runs=2, seed=3), vectors, labels) == score(vectors, labels, runs=2, seed=3)
+    assert figures(task_scores(vectors, labels, runs=2, seed=3), vectors, labels) == score(
+        vectors, labels, runs=2, seed=3
+    )
 
 
 def judged_twice(n: int, *, spreads: tuple[float, float]) -> list[Contributions]:
@@ -80,14 +82,14 @@ def judged_twice(n: int, *, spreads: tuple[float, float]) -> list[Contributions]
     for spread in spreads:
         vectors, labels = blobs(n, spread=spread)
         labels[3] = "alone"
-        found.append(contributions(judge(vectors, labels, runs=2, seed=1), labels))
+        found.append(contributions(task_scores(vectors, labels, runs=2, seed=1), labels))
     return found
 
 
 def test_every_figure_is_the_mean_of_what_the_dialogues_add():
     vectors, labels = blobs(50, spread=0.7)
     labels[3] = "alone"
-    judged = judge(vectors, labels, runs=3, seed=1)
+    judged = task_scores(vectors, labels, runs=3, seed=1)
     points = figures(judged, vectors, labels)
     for name, row in contributions(judged, labels).rows().items():
         assert 100 * np.nanmean(row) == pytest.approx(points[name], abs=1e-4)

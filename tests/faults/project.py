@@ -18,7 +18,7 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.registry.champions import history
-from dial2vec.registry.tracking import local_model, versions
+from dial2vec.registry.tracking import local_model, registered_versions
 from tiny_models import bert
 
 ROOT = Path(__file__).parents[2]
@@ -124,7 +124,7 @@ def lost_dialogues(project: Path) -> list[str]:
 
 
 def _faults(project: Path) -> Iterator[str]:
-    found = versions(project, CORPUS)
+    found = registered_versions(project, CORPUS)
     aliases = [alias for one in found for alias in one.aliases]
     for alias in ("champion", "candidate"):
         if aliases.count(alias) != 1:

@@ -14,7 +14,7 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.registry.records import TrainingRecord
-from dial2vec.registry.tracking import open_store, register
+from dial2vec.registry.tracking import open_store, register_training
 
 MakeRecord = Callable[..., TrainingRecord]
 
@@ -103,7 +103,7 @@ def root(empty_store: Path, new_root: Path) -> Path:
 @pytest.fixture(scope="session")
 def registered_store(record: TrainingRecord, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = shutil.copytree(empty_store, tmp_path_factory.mktemp("registered") / "project")
-    register(folder, record)
+    register_training(folder, record)
     return folder
 
 

@@ -18,7 +18,7 @@ from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.receipts import reconcile, standing_champion
 from dial2vec.registry.records import Decision
 from dial2vec.registry.store import open_store, store_uri
-from dial2vec.registry.tracking import local_model, register, run_address
+from dial2vec.registry.tracking import local_model, register_training, run_address
 from registry.test_champions import MARGINS, aliases, third
 
 NAME = "dial2vec-demo"
@@ -28,7 +28,7 @@ NAME = "dial2vec-demo"
 def receipt(registered, record):
     """The receipt of stage register in a project in which version 2 was registered."""
     path = Artifacts(registered, "demo").registration
-    write_json(path, asdict(register(registered, record)))
+    write_json(path, asdict(register_training(registered, record)))
     return path
 
 
@@ -180,7 +180,7 @@ def test_a_deleted_candidate_is_written_down_and_registered_again(registered, re
     assert not receipt.exists()
     assert told(registered)[1:] == [("removed by hand", "1", "1")]
     assert "  version 2 removed by hand; champion stays version 1. " in str(history(registered, "demo")[-1])
-    assert register(registered, record).version == "3"
+    assert register_training(registered, record).version == "3"
     assert promote(registered, "demo", MARGINS).promoted
     assert aliases(registered) == {"candidate": "3", "champion": "3", "previous": "1"}
 
@@ -201,7 +201,7 @@ def test_a_deleted_start_is_registered_again_and_the_candidate_names_the_new_one
     client.delete_model_version(NAME, "1")
     reconcile(registered, ["demo"])
     assert not receipt.exists()
-    done = register(registered, record)
+    done = register_training(registered, record)
     assert (done.version, done.start_version, done.champion_version, done.created) == ("2", "3", "3", False)
     assert told(registered)[1:] == [("removed by hand", "1", ""), ("first", "", "3")]
     assert promote(registered, "demo", MARGINS).promoted
@@ -214,7 +214,7 @@ def test_a_deleted_model_is_made_again_with_its_history(registered, receipt, rec
     assert standing_champion(registered, "demo") == ""
     reconcile(registered, ["demo"])
     assert not receipt.exists()
-    assert register(registered, record).version == "2"
+    assert register_training(registered, record).version == "2"
     assert told(registered)[3:] == [("removed by hand", "3", ""), ("first", "", "1")]
     line = str(history(registered, "demo")[3])
     assert "there is no champion (before: 3). Somebody deleted every version in MLflow" in line
@@ -228,7 +228,7 @@ def test_a_version_without_files_is_registered_again(registered, receipt, record
     shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
     [note] = reconcile(registered, ["demo"])
     assert note.startswith("dial2vec-demo: the files of version 2 are gone")
-    assert register(registered, record).version == "3"
+    assert register_training(registered, record).version == "3"
 
 
 @pytest.mark.parametrize("text", ["{broken", "[]", "{}"])

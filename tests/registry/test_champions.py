@@ -16,21 +16,21 @@ from dial2vec.registry import decisions, store
 from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.records import Decision, Figures
 from dial2vec.registry.store import open_store
-from dial2vec.registry.tracking import local_model, register, versions
+from dial2vec.registry.tracking import local_model, register_training, registered_versions
 from registry.conftest import points
 
 MARGINS = Promote(confidence=0.0)
 
 
 def aliases(root: Path) -> dict[str, str]:
-    return {alias: one.version for one in versions(root, "demo") for alias in one.aliases}
+    return {alias: one.version for one in registered_versions(root, "demo") for alias in one.aliases}
 
 
 def third(root: Path, make_record) -> None:
     """Version 2 is champion, version 3 too, after it."""
     promote(root, "demo", MARGINS)
     better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
-    register(root, make_record(fingerprint="f2", dev_scores=better))
+    register_training(root, make_record(fingerprint="f2", dev_scores=better))
     assert promote(root, "demo", MARGINS).promoted
 
 
@@ -73,7 +73,7 @@ def test_rolling_back_to_nothing_is_one_sentence(registered):
 def test_history_tells_who_was_champion_and_why(registered, make_record):
     third(registered, make_record)
     worse = {"start": points(68, 38, 54), "trained": points(60, 30, 50)}
-    register(registered, make_record(fingerprint="f3", dev_scores=worse))
+    register_training(registered, make_record(fingerprint="f3", dev_scores=worse))
     promote(registered, "demo", MARGINS)
     rollback(registered, "demo", because="answers were odd")
     told = history(registered, "demo")
@@ -90,7 +90,7 @@ def test_history_tells_who_was_champion_and_why(registered, make_record):
 
 def test_the_same_refusal_is_remembered_once(root, make_record):
     worse = {"start": points(68, 38, 54), "trained": points(69, 39, 53)}
-    register(root, make_record(dev_scores=worse))
+    register_training(root, make_record(dev_scores=worse))
     for _ in range(3):
         promote(root, "demo", MARGINS)
     assert [one.kind for one in history(root, "demo")] == ["first", "refused"]
@@ -201,7 +201,7 @@ def test_decisions_keep_their_order_when_the_clock_is_set_back(registered):
 def test_a_champion_that_moved_while_the_candidate_was_measured_is_not_overruled(registered, make_record):
     third(registered, make_record)
     better = {"start": points(68, 38, 54), "trained": points(80, 45, 70)}
-    register(registered, make_record(fingerprint="f3", dev_scores=better))
+    register_training(registered, make_record(fingerprint="f3", dev_scores=better))
 
     def rescore(folder: Path) -> Figures:
         if aliases(registered)["champion"] == "3":

@@ -9,7 +9,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ModelError
 from dial2vec.registry.champions import promote
 from dial2vec.registry.records import Figures, Registration, TrainingRecord
-from dial2vec.registry.tracking import local_model, open_store, register, versions
+from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
 from registry.conftest import MakeRecord, points
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)
@@ -17,7 +17,7 @@ MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, 
 
 def test_a_better_candidate_becomes_champion_and_the_old_one_previous(registered):
     assert promote(registered, "demo", MARGINS).promoted
-    first, second = versions(registered, "demo")
+    first, second = registered_versions(registered, "demo")
     assert (first.aliases, second.aliases) == (("previous",), ("candidate", "champion"))
     assert open_store(registered).get_model_version("dial2vec-demo", "2").tags["promotion"] == "promoted"
     assert promote(registered, "demo", MARGINS).reasons == ["version 2 is the champion already"]
@@ -25,16 +25,18 @@ def test_a_better_candidate_becomes_champion_and_the_old_one_previous(registered
 
 def test_a_worse_candidate_is_refused_and_told_why(root, make_record):
     worse = {"start": points(68, 38, 54), "trained": points(69, 39, 53)}
-    done = register(root, make_record(dev_scores=worse))
+    done = register_training(root, make_record(dev_scores=worse))
     verdict = promote(root, "demo", MARGINS)
     assert verdict.reasons == ["map 53.00 on dev is 1.00 below the champion's 54.00; needed +0.50"]
-    assert versions(root, "demo")[0].aliases == ("champion",)
+    assert registered_versions(root, "demo")[0].aliases == ("champion",)
     tags = open_store(root).get_model_version("dial2vec-demo", done.version).tags
     assert tags["promotion"] == verdict.reasons[0]
 
 
 def test_without_labels_the_candidate_is_registered_but_not_promoted(root, make_record):
-    register(root, make_record(scores={"start": None, "trained": None}, dev_scores={"start": None, "trained": None}))
+    register_training(
+        root, make_record(scores={"start": None, "trained": None}, dev_scores={"start": None, "trained": None})
+    )
     verdict = promote(root, "demo", MARGINS)
     assert not verdict.promoted
     assert "without them nothing is promoted" in verdict.reasons[0]
@@ -46,21 +48,21 @@ def unlabelled(make_record: MakeRecord, **changes: object) -> TrainingRecord:
 
 
 def test_without_labels_a_candidate_that_compares_well_becomes_champion(root, make_record):
-    register(root, unlabelled(make_record))
+    register_training(root, unlabelled(make_record))
     compared: list[tuple[Path, Path]] = []
     verdict = promote(root, "demo", MARGINS, compare=lambda rival, candidate: compared.append((rival, candidate)))
     assert verdict.promoted
     assert verdict.reasons == []
-    assert [one.aliases for one in versions(root, "demo")] == [("previous",), ("candidate", "champion")]
+    assert [one.aliases for one in registered_versions(root, "demo")] == [("previous",), ("candidate", "champion")]
     # The start is the champion, so it is compared once.
     folders = [local_model(f"models:/dial2vec-demo/{number}", root=root) for number in (1, 2)]
     assert compared == [tuple(folders)]
 
 
 def test_without_labels_the_candidate_must_compare_well_with_start_and_champion(root, make_record):
-    register(root, unlabelled(make_record))
+    register_training(root, unlabelled(make_record))
     promote(root, "demo", MARGINS, compare=lambda rival, candidate: None)
-    done = register(root, unlabelled(make_record, fingerprint="f2"))
+    done = register_training(root, unlabelled(make_record, fingerprint="f2"))
     champion = local_model("models:/dial2vec-demo@champion", root=root)
 
     def compare(rival: Path, candidate: Path) -> str | None:
@@ -69,7 +71,7 @@ def test_without_labels_the_candidate_must_compare_well_with_start_and_champion(
     verdict = promote(root, "demo", MARGINS, compare=compare)
     assert not verdict.promoted
     assert verdict.reasons == ["without labels, against version 2: clearly behind it on silhouette"]
-    assert [one.aliases for one in versions(root, "demo")] == [("previous",), ("champion",), ("candidate",)]
+    assert [one.aliases for one in registered_versions(root, "demo")] == [("previous",), ("champion",), ("candidate",)]
     tags = open_store(root).get_model_version("dial2vec-demo", done.version).tags
     assert tags["promotion"] == verdict.reasons[0]
 
@@ -83,7 +85,7 @@ def test_where_dev_has_labels_they_alone_decide(registered):
 
 def test_figures_are_never_compared_with_none_by_judging_without_labels(registered, make_record):
     promote(registered, "demo", MARGINS)
-    register(registered, unlabelled(make_record, fingerprint="f2"))
+    register_training(registered, unlabelled(make_record, fingerprint="f2"))
     verdict = promote(registered, "demo", MARGINS, compare=lambda rival, candidate: None)
     assert not verdict.promoted
     assert "without them nothing is promoted" in verdict.reasons[0]
@@ -93,7 +95,7 @@ def on_a_new_split(root: Path, make_record: MakeRecord) -> Registration:
     """Champion version 2 comes from dev-1, candidate version 3 and the start from dev-2."""
     promote(root, "demo", MARGINS)
     figures = {"start": points(50, 20, 30), "trained": points(60, 30, 40)}
-    return register(root, make_record(fingerprint="f2", dev_hash="dev-2", dev_scores=figures))
+    return register_training(root, make_record(fingerprint="f2", dev_hash="dev-2", dev_scores=figures))
 
 
 def test_a_champion_from_another_dev_split_is_measured_again(registered, make_record):
@@ -109,8 +111,12 @@ def test_a_champion_from_another_dev_split_is_measured_again(registered, make_re
     assert promote(registered, "demo", MARGINS, rescore=rescore, dev_hash="dev-2").promoted
     assert [folder.is_dir() for folder in measured] == [True, True, True]
     assert DialogueEncoder.from_pretrained(measured[2])
-    assert [one.dev_scores["map"] for one in versions(registered, "demo")] == [30, 35, 40]
-    assert [one.aliases for one in versions(registered, "demo")] == [(), ("previous",), ("candidate", "champion")]
+    assert [one.dev_scores["map"] for one in registered_versions(registered, "demo")] == [30, 35, 40]
+    assert [one.aliases for one in registered_versions(registered, "demo")] == [
+        (),
+        ("previous",),
+        ("candidate", "champion"),
+    ]
 
 
 def test_everybody_is_measured_again_when_dev_has_changed_since(registered):
@@ -122,7 +128,7 @@ def test_everybody_is_measured_again_when_dev_has_changed_since(registered):
 
     promote(registered, "demo", MARGINS, rescore=rescore, dev_hash="dev-9")
     assert len(measured) == 2
-    assert [one.dev_scores for one in versions(registered, "demo")] == [None, None]
+    assert [one.dev_scores for one in registered_versions(registered, "demo")] == [None, None]
 
 
 def test_figures_of_different_splits_are_never_compared(registered, make_record):
@@ -136,6 +142,6 @@ def test_promotion_without_registration_says_what_to_run(root, make_record):
         ModelError, match=r"nothing is registered as dial2vec-demo\. Registered: nothing at all\. Run `make run`"
     ):
         promote(root, "demo", MARGINS)
-    register(root, make_record())
+    register_training(root, make_record())
     with pytest.raises(ModelError, match=r"Did you mean 'dial2vec-demo'\? Registered: dial2vec-demo"):
         promote(root, "demoo", MARGINS)

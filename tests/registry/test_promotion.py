@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dial2vec.config import Promote
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions
-from dial2vec.registry.promotion import Contender, Verdict, describe, judge, summary
+from dial2vec.registry.promotion import Contender, Verdict, figures_sentence, judge, verdict_sentence
 
 MARGINS = Promote(min_purity_gain=0.0, min_spearman_gain=0.0, min_map_gain=0.5, confidence=0.0)
 POINTS = st.floats(0, 100)
@@ -123,8 +123,8 @@ def test_promoted_means_above_both_rivals_by_the_margin_as_printed(candidate, st
 
 
 def test_figures_are_described_or_their_absence():
-    assert describe({"purity": 70.0, "spearman": 38.0}, split="dev") == "On dev: purity 70.00, spearman 38.00."
-    assert describe(None, split="test") == f"There are no figures on test: {NOTHING_TO_SCORE}."
+    assert figures_sentence({"purity": 70.0, "spearman": 38.0}) == "On dev: purity 70.00, spearman 38.00."
+    assert figures_sentence(None) == f"There are no figures on dev: {NOTHING_TO_SCORE}."
 
 
 def test_the_gate_needs_no_mlflow():
@@ -184,6 +184,8 @@ def test_more_confidence_never_lets_more_through(seed: int, confidence: float):
 
 def test_a_verdict_is_summed_up_in_a_sentence():
     verdict = judge(measured("2", precisions=np.full(40, 0.52)), BEFORE, BEFORE, margins=SURE)
-    assert summary(verdict).startswith("On dev it gains over the champion: purity +0.00 [+0.00, +0.00], spearman")
-    assert summary(Verdict(False, ["one", "two"])) == "one; two"
-    assert summary(Verdict(True, [], ground="it was")) == "It was."
+    assert verdict_sentence(verdict).startswith(
+        "On dev it gains over the champion: purity +0.00 [+0.00, +0.00], spearman"
+    )
+    assert verdict_sentence(Verdict(False, ["one", "two"])) == "one; two"
+    assert verdict_sentence(Verdict(True, [], ground="it was")) == "It was."

@@ -15,7 +15,7 @@ from dial2vec.config import Promote
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.registry import store
 from dial2vec.registry.champions import promote
-from dial2vec.registry.tracking import local_model, open_store, register, versions
+from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
 from registry.conftest import points
 
 
@@ -28,9 +28,9 @@ def runs(root: Path) -> list[tuple[str, str]]:
 
 
 def test_the_first_training_registers_its_start_as_champion_and_itself_as_candidate(root, make_record):
-    done = register(root, make_record())
+    done = register_training(root, make_record())
     assert (done.version, done.start_version, done.champion_version, done.created) == ("2", "1", "1", True)
-    first, second = versions(root, "demo")
+    first, second = registered_versions(root, "demo")
     assert (first.kind, first.aliases, first.dev_scores) == ("start", ("champion",), points(68, 38, 54))
     assert (second.kind, second.aliases, second.dev_scores) == ("trained", ("candidate",), points(69, 39, 55))
     assert str(second).endswith("trained (candidate). On dev: purity 69.00, spearman 39.00, map 55.00.")
@@ -38,7 +38,7 @@ def test_the_first_training_registers_its_start_as_champion_and_itself_as_candid
 
 
 def test_the_run_keeps_settings_curves_figures_and_the_report(root, make_record):
-    done = register(root, make_record())
+    done = register_training(root, make_record())
     client = open_store(root)
     run = client.get_run(done.run_id)
     assert run.info.status == "FINISHED"
@@ -78,27 +78,27 @@ def test_the_version_says_what_got_better_and_what_got_worse(registered):
 
 def test_registering_leaves_no_trace_outside_the_project(root, make_record, tmp_path):
     before = mlflow.get_tracking_uri()
-    register(root, make_record())
+    register_training(root, make_record())
     assert "MLFLOW_TRACKING_URI" not in os.environ
     assert mlflow.get_tracking_uri() == before
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_mlflow_is_silent(root, make_record, capfd):
-    register(root, make_record())
+    register_training(root, make_record())
     promote(root, "demo", Promote(confidence=0.0))
     assert capfd.readouterr() == ("", "")
 
 
 def test_the_same_training_is_registered_once(root, make_record):
-    first = register(root, make_record())
-    again = register(root, make_record())
+    first = register_training(root, make_record())
+    again = register_training(root, make_record())
     assert again == replace(first, created=False)
     assert runs(root) == [("f1", "FINISHED")]
 
 
 def test_a_kill_before_the_version_is_made_good(root, make_record, monkeypatch):
-    register(root, make_record(fingerprint="f0"))
+    register_training(root, make_record(fingerprint="f0"))
 
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -108,16 +108,16 @@ def test_a_kill_before_the_version_is_made_good(root, make_record, monkeypatch):
         patch.setattr(mlflow.MlflowClient, "set_terminated", killed)
         patch.setattr(mlflow.MlflowClient, "log_outputs", killed)
         with pytest.raises(KeyboardInterrupt):
-            register(root, make_record())
+            register_training(root, make_record())
     assert runs(root) == [("f0", "FINISHED"), ("f1", "RUNNING")]
-    done = register(root, make_record())
+    done = register_training(root, make_record())
     assert (done.version, done.created) == ("3", True)
     assert runs(root) == [("f0", "FINISHED"), ("f1", "FAILED"), ("f1", "FINISHED")]
-    assert [one.kind for one in versions(root, "demo")] == ["start", "trained", "trained"]
+    assert [one.kind for one in registered_versions(root, "demo")] == ["start", "trained", "trained"]
 
 
 def test_a_kill_after_the_version_is_finished_not_repeated(root, make_record, monkeypatch):
-    register(root, make_record(fingerprint="f0"))
+    register_training(root, make_record(fingerprint="f0"))
 
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
@@ -125,29 +125,29 @@ def test_a_kill_after_the_version_is_finished_not_repeated(root, make_record, mo
     with monkeypatch.context() as patch:
         patch.setattr(mlflow.MlflowClient, "set_terminated", killed)
         with pytest.raises(KeyboardInterrupt):
-            register(root, make_record())
-    done = register(root, make_record())
+            register_training(root, make_record())
+    done = register_training(root, make_record())
     assert (done.version, done.created) == ("3", False)
     assert runs(root) == [("f0", "FINISHED"), ("f1", "FINISHED")]
-    assert versions(root, "demo")[2].aliases == ("candidate",)
+    assert registered_versions(root, "demo")[2].aliases == ("candidate",)
 
 
 def test_a_failing_registration_marks_its_run(root, make_record, tmp_path):
     with pytest.raises(OSError, match="nowhere"):
-        register(root, make_record(report=tmp_path / "nowhere"))
+        register_training(root, make_record(report=tmp_path / "nowhere"))
     assert runs(root) == [("f1", "FAILED")]
 
 
 def test_a_changed_start_becomes_a_version_but_not_champion(registered, make_record, encoders):
-    done = register(registered, make_record(fingerprint="f2", start_model=encoders / "trained"))
+    done = register_training(registered, make_record(fingerprint="f2", start_model=encoders / "trained"))
     assert (done.start_version, done.version, done.champion_version) == ("3", "4", "1")
-    assert [one.kind for one in versions(registered, "demo")] == ["start", "trained", "start", "trained"]
+    assert [one.kind for one in registered_versions(registered, "demo")] == ["start", "trained", "start", "trained"]
 
 
 def test_a_library_upgrade_does_not_make_a_new_start(registered, make_record, encoders, tmp_path):
     upgraded = shutil.copytree(encoders / "start", tmp_path / "upgraded")
     (upgraded / "config.json").write_text((upgraded / "config.json").read_text().replace("version", "Version"))
-    assert register(registered, make_record(fingerprint="f2", start_model=upgraded)).start_version == "1"
+    assert register_training(registered, make_record(fingerprint="f2", start_model=upgraded)).start_version == "1"
 
 
 def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp_path, dialogue, encoders):
@@ -161,7 +161,7 @@ def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp
         model = mlflow.pyfunc.load_model("models:/dial2vec-demo@candidate")
         turns = [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]
         assert model.predict([{"turns": turns}])[0] == pytest.approx(expected.tolist(), abs=1e-5)
-    done = register(moved, make_record(fingerprint="f2"))
+    done = register_training(moved, make_record(fingerprint="f2"))
     assert open_store(moved).list_artifacts(done.run_id)[0].path == "report.html"
 
 
@@ -182,7 +182,7 @@ def test_a_store_that_has_not_moved_is_not_rewritten(registered):
 
 def test_a_store_named_in_the_environment_is_used_as_it_is(new_root, make_record, tmp_path, monkeypatch):
     monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/other.db")
-    register(new_root, make_record())
+    register_training(new_root, make_record())
     assert not (new_root / "mlruns" / "mlflow.db").exists()
-    assert len(versions(new_root, "demo")) == 2
+    assert len(registered_versions(new_root, "demo")) == 2
     assert os.environ["MLFLOW_TRACKING_URI"].endswith("other.db")

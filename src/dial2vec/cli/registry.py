@@ -26,7 +26,7 @@ def promote(corpus: str, as_json: bool) -> None:
     """
     from dial2vec.params import load_settings
     from dial2vec.pipeline.promotion import promote_candidate
-    from dial2vec.registry.promotion import summary
+    from dial2vec.registry.promotion import verdict_sentence
 
     root = find_root()
     with checkout_lock(root, f"promotion of {corpus}"):
@@ -38,7 +38,7 @@ def promote(corpus: str, as_json: bool) -> None:
         click.echo(f"dial2vec-{corpus}: the candidate is the champion now.")
     else:
         click.echo(f"dial2vec-{corpus}: the champion stays.")
-    for line in verdict.reasons or [summary(verdict)]:
+    for line in verdict.reasons or [verdict_sentence(verdict)]:
         click.echo(f"  {line}")
     if verdict.promoted:
         click.echo(f"  To undo this: dial2vec rollback {corpus}")
@@ -49,9 +49,9 @@ def promote(corpus: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the versions as JSON, for a script.")
 def versions(corpus: str, as_json: bool) -> None:
     """List the registered versions of a corpus."""
-    from dial2vec.registry.tracking import versions as registered
+    from dial2vec.registry.tracking import registered_versions
 
-    _print(registered(find_root(), corpus), as_json)
+    _print(registered_versions(find_root(), corpus), as_json)
 
 
 @click.command(epilog=examples('dial2vec rollback calls --because "worse on refunds"'))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.cluster import contingency_matrix
 
-from dial2vec.evaluation.scores import Judged
+from dial2vec.evaluation.scores import TaskScores
 
 Interval = tuple[float, float]
 DRAWS = 1000
@@ -52,10 +52,10 @@ class Gain:
         return f"{self.points:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
 
 
-def contributions(judged: Judged, labels: Sequence[str | int]) -> Contributions:
+def contributions(judged: TaskScores, labels: Sequence[str | int]) -> Contributions:
     """Return what each dialogue adds to the figures.
 
-    :param judged: by `evaluation.scores.judge`.
+    :param judged: by `evaluation.scores.task_scores`.
     :param labels: the n labels that it was judged by.
     """
     truth = np.unique(np.asarray(labels), return_inverse=True)[1]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.intervals import Contributions, contributions
-from dial2vec.evaluation.scores import figures, judge, score
+from dial2vec.evaluation.scores import figures, score, task_scores
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
@@ -54,7 +54,7 @@ def measure(
     if not 2 <= len(set(labels)) < len(labels):
         return Measured(None, np.zeros((0, encoder.dimension), np.float32), [], None)
     vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
-    judged = judge(vectors, labels, runs=runs, seed=seed)
+    judged = task_scores(vectors, labels, runs=runs, seed=seed)
     return Measured(figures(judged, vectors, labels), vectors, labels, contributions(judged, labels))
 
 

@@ -17,7 +17,7 @@ from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_of
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TaskScores:
     """One set of vectors, judged: the three tasks with what each dialogue adds to them.
 
     :param relatedness: Spearman's correlation of each dialogue as a query, float64 [n].
@@ -28,16 +28,16 @@ class Judged:
     retrieval: RetrievalScores
 
 
-def judge(
+def task_scores(
     vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None, seed: int, clusters: np.ndarray | None = None
-) -> Judged:
+) -> TaskScores:
     """Judge vectors by the three tasks; parameters and errors are those of `score`.
 
     :param clusters: the cluster of each dialogue, [n], where the system has its own; None is k-means.
     """
     _check(vectors, labels, runs)
     rankings = rank_others(vectors, labels)
-    return Judged(
+    return TaskScores(
         clusters=cluster_scores(vectors, labels, runs=runs, seed=seed)
         if clusters is None
         else compare_clusters(clusters[None], labels),
@@ -58,10 +58,10 @@ def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None,
     :param seed: seed of the first run; run i takes `seed + i`.
     :raises Dial2vecError: when vectors and labels do not fit this.
     """
-    return figures(judge(vectors, labels, runs=runs, seed=seed), vectors, labels)
+    return figures(task_scores(vectors, labels, runs=runs, seed=seed), vectors, labels)
 
 
-def figures(judged: Judged, vectors: np.ndarray, labels: Sequence[str | int]) -> dict[str, float]:
+def figures(judged: TaskScores, vectors: np.ndarray, labels: Sequence[str | int]) -> dict[str, float]:
     """Return what `score` returns, of vectors that were judged already."""
     clusters, retrieval = judged.clusters, judged.retrieval
     shares = {

@@ -16,9 +16,9 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.saving import folder_hash
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import gains, intervals
-from dial2vec.evaluation.kept import keep
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
 from dial2vec.evaluation.report.report import Report, render_report
+from dial2vec.evaluation.score_cache import cache_scores
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
@@ -72,7 +72,7 @@ def _keep_for_the_gate(
         folders = {"start": Path(temporary) / "start", "trained": artifacts.model}
         encoders["start"].save_pretrained(folders["start"])
         for name, folder in folders.items():
-            keep(artifacts.on_dev, folder_hash(folder), dev_hash, on_dev[name])
+            cache_scores(artifacts.on_dev, folder_hash(folder), dev_hash, on_dev[name])
 
 
 def _spreads(measured: dict[str, Measured], seed: int) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.saving import folder_hash
-from dial2vec.evaluation.kept import keep, kept
 from dial2vec.evaluation.measure import measure, measurement_hash
-from dial2vec.evaluation.selection.choice import Candidate, choose_label_free
+from dial2vec.evaluation.score_cache import cache_scores, cached_scores
+from dial2vec.evaluation.selection.choice import EncodedCandidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry.champions import promote
@@ -32,21 +32,21 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
 
     def rescore(model: Path) -> Figures:
         digest = folder_hash(model)
-        if known := kept(artifacts.on_dev, digest, today):
+        if known := cached_scores(artifacts.on_dev, digest, today):
             return Figures(*known)
         encoder = DialogueEncoder.from_pretrained(model)
         measured = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
-        keep(artifacts.on_dev, digest, today, measured)
+        cache_scores(artifacts.on_dev, digest, today, measured)
         return Figures(measured.scores, measured.contributions)
 
     def compare(rival: Path, model: Path) -> str | None:
         folders, drawn = {"rival": rival, "candidate": model}, draw_dialogues(dev, settings)
         pair = [
-            Candidate(name, 0, views(DialogueEncoder.from_pretrained(folder), drawn))
+            EncodedCandidate(name, 0, views(DialogueEncoder.from_pretrained(folder), drawn))
             for name, folder in folders.items()
         ]
         choice = choose_label_free(pair, bootstraps=settings.select.bootstraps, seed=settings.seed)
-        return None if choice.chosen == 1 else choice.judged[1].verdict.replace("the start", "it")
+        return None if choice.chosen == 1 else choice.results[1].verdict.replace("the start", "it")
 
     if not dev:
         return promote(root, corpus, settings.promote, seed=settings.seed)

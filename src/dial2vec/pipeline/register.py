@@ -20,7 +20,7 @@ from dial2vec.files import read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.records import TrainingRecord
-from dial2vec.registry.tracking import register as register_training
+from dial2vec.registry.tracking import register_training
 
 EARLIER_STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
 

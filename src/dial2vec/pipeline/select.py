@@ -18,7 +18,13 @@ from dial2vec.encoder.vector_cache import BATCH
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.distribution import uniformity
 from dial2vec.evaluation.measure import measure_vectors
-from dial2vec.evaluation.selection.choice import Candidate, Choice, choose_by_scores, choose_label_free, choose_last
+from dial2vec.evaluation.selection.choice import (
+    Choice,
+    EncodedCandidate,
+    choose_by_scores,
+    choose_label_free,
+    choose_last,
+)
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline import run_stage as stage
@@ -43,7 +49,7 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
         if pooled not in unmapped:
             unmapped[pooled] = views(encoder, dev, mapped=False)
         seen = _mapped(unmapped[pooled], encoder)
-        candidates.append(Candidate(entry.name, entry.step, seen))
+        candidates.append(EncodedCandidate(entry.name, entry.step, seen))
         figures.append(measure_vectors(seen.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed))
     note = str(read_json(artifacts.training).get("note", ""))
     choice = _choose(candidates, figures, settings)
@@ -91,7 +97,7 @@ def _mapped(unmapped: Views, encoder: DialogueEncoder) -> Views:
     return Views(*(encoder.through_head(torch.from_numpy(part).to(encoder.device)).cpu().numpy() for part in parts))
 
 
-def _choose(candidates: list[Candidate], figures: list[dict[str, float] | None], settings: Settings) -> Choice:
+def _choose(candidates: list[EncodedCandidate], figures: list[Scores | None], settings: Settings) -> Choice:
     names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
         return choose_last(names, steps)
@@ -104,12 +110,12 @@ def _choose(candidates: list[Candidate], figures: list[dict[str, float] | None],
 def _record(
     choice: Choice,
     sentence: str,
-    candidates: list[Candidate],
-    figures: list[dict[str, float] | None],
+    candidates: list[EncodedCandidate],
+    figures: list[Scores | None],
     settings: Settings,
 ) -> dict[str, Any]:
     listed = []
-    for judged, candidate, scores in zip(choice.judged, candidates, figures, strict=True):
+    for judged, candidate, scores in zip(choice.results, candidates, figures, strict=True):
         dev = None if scores is None else {task: scores[task] for task in TASKS}
         spread = {
             "dev": dev,
@@ -119,7 +125,7 @@ def _record(
         listed.append(asdict(judged) | spread)
     return {
         "rule": settings.select.selection,
-        "chosen": choice.judged[choice.chosen].name,
+        "chosen": choice.results[choice.chosen].name,
         "sentence": sentence,
         "criteria": list(CHOOSING),
         "candidates": listed,

@@ -200,7 +200,7 @@ def _carry_out(
     verdict: Verdict,
 ) -> None:
     name, champion = model_name(corpus), contenders[2].version
-    outcome = promotion.summary(verdict)
+    outcome = promotion.verdict_sentence(verdict)
     text = verdict_text(contenders, verdict)
     kind: Literal["promoted", "refused"] = "promoted" if verdict.promoted else "refused"
     # Before the alias moves: a champion is not judged again, so this would stay undone after a kill.

@@ -84,10 +84,10 @@ def already_champion(version: str) -> str:
     return f"version {version} is the champion already"
 
 
-def summary(verdict: Verdict) -> str:
+def verdict_sentence(verdict: Verdict) -> str:
     """Return why it was decided so, in a sentence.
 
-    >>> summary(Verdict(True, [], {"champion": {"map": Gain(1.2, 0.3, 2.1)}}))
+    >>> verdict_sentence(Verdict(True, [], {"champion": {"map": Gain(1.2, 0.3, 2.1)}}))
     'On dev it gains over the champion: map +1.20 [+0.30, +2.10].'
     """
     if not verdict.promoted:
@@ -99,15 +99,15 @@ def summary(verdict: Verdict) -> str:
     return f"On dev it gains {'; '.join(said)}." if said else f"{verdict.ground[:1].upper()}{verdict.ground[1:]}."
 
 
-def describe(scores: Scores | None, *, split: str) -> str:
-    """Return one plain sentence with the figures of a split.
+def figures_sentence(scores: Scores | None) -> str:
+    """Return one plain sentence with the figures on dev.
 
-    >>> describe({"purity": 70.0, "map": 56.0}, split="dev")
+    >>> figures_sentence({"purity": 70.0, "map": 56.0})
     'On dev: purity 70.00, map 56.00.'
     """
     if scores is None:
-        return f"There are no figures on {split}: {NOTHING_TO_SCORE}."
-    return f"On {split}: {', '.join(f'{metric} {scores[metric]:.2f}' for metric in TASKS if metric in scores)}."
+        return f"There are no figures on dev: {NOTHING_TO_SCORE}."
+    return f"On dev: {', '.join(f'{metric} {scores[metric]:.2f}' for metric in TASKS if metric in scores)}."
 
 
 def _gains(candidate: Contender, rival: Contender, margins: Promote, seed: int) -> dict[str, Gain]:

@@ -109,7 +109,7 @@ class RegisteredVersion:
     def __str__(self) -> str:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
         aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
-        return f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.describe(self.dev_scores, split='dev')}"
+        return f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.figures_sentence(self.dev_scores)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
 PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
 
 
-def register(root: Path, record: TrainingRecord) -> Registration:
+def register_training(root: Path, record: TrainingRecord) -> Registration:
     """Log one run for the training and register its encoder under the alias `candidate`.
 
     Registering the same fingerprint again changes nothing; runs that a killed call left half-made are marked FAILED
@@ -276,7 +276,7 @@ def run_address(root: Path, corpus: str) -> str:
         return f"/#/experiments/{client.get_run(version.run_id).info.experiment_id}/runs/{version.run_id}"
 
 
-def versions(root: Path, corpus: str) -> list[RegisteredVersion]:
+def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
     """List the registered versions of a corpus, oldest first.
 
     :raises ModelError: when nothing is registered, or the store cannot be used.

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.evaluation.report.examples import Rankings, choose_examples, rank
+from dial2vec.evaluation.report.examples import NearestDialogues, choose_examples, rank_nearest
 from dial2vec.evaluation.retrieval import retrieval_scores
 
 
@@ -13,7 +13,7 @@ def angles(*degrees):
 
 def rankings(precisions, found=None, cosines=None):
     n = len(precisions)
-    return Rankings(
+    return NearestDialogues(
         np.array(precisions, dtype=float),
         np.array(found if found is not None else [[(i + 1) % n] for i in range(n)]),
         np.array(cosines if cosines is not None else [[0.5]] * n),
@@ -25,7 +25,7 @@ def chosen(examples, why):
 
 
 def test_ranking_finds_the_nearest_first_and_never_the_query():
-    found = rank(angles(0, 10, 30, 70), ["a", "b", "a", "b"], depth=2)
+    found = rank_nearest(angles(0, 10, 30, 70), ["a", "b", "a", "b"], depth=2)
     assert found.found.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
     assert found.cosines[0] == pytest.approx([np.cos(np.radians(10)), np.cos(np.radians(30))])
     # The other "a" comes second to the first query; the other "b" third to the second.
@@ -33,7 +33,7 @@ def test_ranking_finds_the_nearest_first_and_never_the_query():
 
 
 def test_a_query_that_cannot_hit_has_no_precision():
-    assert np.isnan(rank(angles(0, 10, 30), ["a", "a", "b"]).precisions).tolist() == [False, False, True]
+    assert np.isnan(rank_nearest(angles(0, 10, 30), ["a", "a", "b"]).precisions).tolist() == [False, False, True]
 
 
 @given(st.integers(0, 1000), st.integers(1, 9), st.booleans())
@@ -41,14 +41,14 @@ def test_mean_of_the_precisions_is_the_map_of_the_figures(seed, block, ties):
     rng = np.random.default_rng(seed)
     vectors = rng.integers(-1, 2, size=(12, 2)) if ties else rng.normal(size=(12, 3))
     labels = [f"{label}" for label in rng.integers(0, 4, 12)]
-    precisions = rank(vectors, labels, block=block).precisions
+    precisions = rank_nearest(vectors, labels, block=block).precisions
     assert np.nanmean(precisions) == pytest.approx(retrieval_scores(vectors, labels).map)
 
 
 def test_more_depth_than_dialogues_finds_all_others_and_one_alone_finds_none():
-    assert rank(angles(0, 10), ["a", "a"], depth=3).found.shape == (2, 1)
-    assert rank(angles(0), ["a"], depth=3).found.shape == (1, 0)
-    assert rank(np.zeros((0, 2)), [], depth=3).found.shape == (0, 0)
+    assert rank_nearest(angles(0, 10), ["a", "a"], depth=3).found.shape == (2, 1)
+    assert rank_nearest(angles(0), ["a"], depth=3).found.shape == (1, 0)
+    assert rank_nearest(np.zeros((0, 2)), [], depth=3).found.shape == (0, 0)
 
 
 def test_greatest_gains_and_losses_come_first_and_equals_in_order():

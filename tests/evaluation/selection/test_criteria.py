@@ -12,7 +12,14 @@ from sklearn.metrics import roc_auc_score
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.selection import criteria
-from dial2vec.evaluation.selection.criteria import CHOOSING, Views, cross_side, measure, n_clusters, n_neighbours
+from dial2vec.evaluation.selection.criteria import (
+    CHOOSING,
+    Views,
+    cross_side,
+    measure_criteria,
+    n_clusters,
+    n_neighbours,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -309,7 +316,7 @@ def test_the_order_of_dialogues_changes_nothing_but_k_means(sides, random):
 
 def test_measure_gives_the_figures_of_the_single_criteria():
     one = views()
-    found = measure(one, seed=3)
+    found = measure_criteria(one, seed=3)
     assert tuple(found) == CHOOSING
     assert found["stability"] == stability(one.whole, clusters=4, seed=3)
     assert found["silhouette"] == silhouette(one.whole, clusters=4, seed=3)
@@ -319,8 +326,8 @@ def test_measure_gives_the_figures_of_the_single_criteria():
 
 def test_figures_repeat_for_a_seed_and_move_with_it():
     one = views()
-    assert measure(one, seed=1) == measure(one, seed=1)
-    assert measure(one, seed=1)["stability"] != measure(one, seed=50)["stability"]
+    assert measure_criteria(one, seed=1) == measure_criteria(one, seed=1)
+    assert measure_criteria(one, seed=1)["stability"] != measure_criteria(one, seed=50)["stability"]
 
 
 def test_clusters_and_neighbours_grow_with_the_dialogues_up_to_a_limit():

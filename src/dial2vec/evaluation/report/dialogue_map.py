@@ -39,7 +39,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class EncoderMap:
     """One of the maps.
 
     :param title: "Start" or "Trained".
@@ -64,7 +64,7 @@ class DialogueMaps:
     :param left_out: dialogues beyond 2,500 that were drawn by lot to be left out.
     """
 
-    maps: list[Map]
+    maps: list[EncoderMap]
     legend: list[Label]
     script_data: str
     shown: int
@@ -91,7 +91,7 @@ def dialogue_maps(
     first = next(iter(layouts.values())).points
     places = {title: _fit(turn_like(layout.points, first)) for title, layout in layouts.items()}
     maps = [
-        Map(title, layouts[title].method, [_path(points[codes == code]) for code in range(len(names))])
+        EncoderMap(title, layouts[title].method, [_path(points[codes == code]) for code in range(len(names))])
         for title, points in places.items()
     ]
     legend = [

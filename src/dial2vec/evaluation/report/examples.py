@@ -12,7 +12,7 @@ from dial2vec.evaluation.relatedness import cosine_blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Rankings:
+class NearestDialogues:
     """What every dialogue finds among the others.
 
     :param precisions: [n] float64, average precision of each query in (0, 1]; NaN where no other has its label.
@@ -37,7 +37,7 @@ class Example:
     why: str
 
 
-def rank(vectors: np.ndarray, labels: Sequence[str], *, depth: int = 3, block: int = 256) -> Rankings:
+def rank_nearest(vectors: np.ndarray, labels: Sequence[str], *, depth: int = 3, block: int = 256) -> NearestDialogues:
     """Rank all other dialogues by cosine for every dialogue, hits last among equals as in `retrieval_scores`.
 
     The mean of the average precisions that are not NaN is the MAP of that function.
@@ -66,11 +66,13 @@ def rank(vectors: np.ndarray, labels: Sequence[str], *, depth: int = 3, block: i
         found.append(order[:, :depth])
         similar.append(cosines[rows, order[:, :depth]])
     empty = [np.zeros((0, depth))]
-    return Rankings(precisions, np.concatenate(found or empty).astype(np.int64), np.concatenate(similar or empty))
+    return NearestDialogues(
+        precisions, np.concatenate(found or empty).astype(np.int64), np.concatenate(similar or empty)
+    )
 
 
 def choose_examples(
-    start: Rankings, trained: Rankings, labels: Sequence[str], *, changed: int = 3, wrong: int = 2
+    start: NearestDialogues, trained: NearestDialogues, labels: Sequence[str], *, changed: int = 3, wrong: int = 2
 ) -> list[Example]:
     """Return the queries to show, each once, the same every time; among equals the earlier dialogue.
 
@@ -87,7 +89,7 @@ def choose_examples(
     return [Example(query, why) for why, queries in groups.items() for query in queries]
 
 
-def _confident_errors(rankings: Rankings, labels: Sequence[str], *, without: set[int]) -> list[int]:
+def _confident_errors(rankings: NearestDialogues, labels: Sequence[str], *, without: set[int]) -> list[int]:
     """Queries whose first found dialogue has another label, the highest cosine first."""
     errors: dict[int, int] = {}
     if not rankings.found.shape[1]:

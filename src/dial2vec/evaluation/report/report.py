@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.report import pictures
-from dial2vec.evaluation.report.choice import Choice, read_choice
+from dial2vec.evaluation.report.candidate_table import CandidateTable, candidate_table
 from dial2vec.evaluation.report.confusion import Confusion, confusion
 from dial2vec.evaluation.report.dialogue_map import dialogue_maps
-from dial2vec.evaluation.report.examples import Rankings, choose_examples, rank
+from dial2vec.evaluation.report.examples import NearestDialogues, choose_examples, rank_nearest
 from dial2vec.evaluation.report.excerpts import Excerpt, excerpt
 from dial2vec.evaluation.report.similarity import similarities
 from dial2vec.html import templates
@@ -39,7 +39,7 @@ class Report:
     :param trained_vectors: float32 [n, d] of these dialogues by the trained model.
     :param labels: their n labels.
     :param seed: seed of the maps and of k-means.
-    :param selection: content of `selection.json` (see `evaluation.choice.read_choice`); None when nothing was chosen.
+    :param selection: content of `selection.json` (see `report.candidate_table`); None when nothing was chosen.
     :param notes: sentences such as "12 dialogues are longer than 512 tokens and were read in windows."
     :param made: date of the report.
     """
@@ -125,7 +125,7 @@ TRANSCRIPT_TURNS, TRANSCRIPT_CHARACTERS = 12, 400
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ExampleDialogue:
     """A dialogue of an example as printed.
 
     :param dialogue_id: its id.
@@ -148,7 +148,7 @@ def render_report(report: Report) -> str:
     :param report: what to show; without `start` and `trained` the page says that there is nothing to judge by.
     """
     rows = _rows(report)
-    choice = read_choice(report.selection)
+    choice = candidate_table(report.selection)
     page: str = (
         templates("dial2vec.evaluation.report")
         .get_template("report.html")
@@ -243,7 +243,7 @@ def _curves_in_words(loss: list[tuple[int, float]]) -> str:
     return f"The loss goes from {before:.3f} at step {first} to {after:.3f} at step {last}."
 
 
-def _path(choice: Choice | None) -> str:
+def _path(choice: CandidateTable | None) -> str:
     """Alignment and uniformity of the candidates as SVG; empty without two of them to join."""
     if choice is None or len(choice.points) < 2:
         return ""
@@ -273,7 +273,7 @@ def _confusions(report: Report) -> list[tuple[str, Confusion]]:
 def _examples(report: Report) -> list[dict[str, Any]]:
     if not report.dialogues:
         return []
-    ranked = {title: rank(vectors, report.labels) for title, vectors in _vectors(report).items()}
+    ranked = {title: rank_nearest(vectors, report.labels) for title, vectors in _vectors(report).items()}
     return [
         {
             "why": example.why,
@@ -287,12 +287,12 @@ def _examples(report: Report) -> list[dict[str, Any]]:
     ]
 
 
-def _found(report: Report, ranking: Rankings, query: int) -> list[Shown]:
+def _found(report: Report, ranking: NearestDialogues, query: int) -> list[ExampleDialogue]:
     pairs = zip(ranking.found[query].tolist(), ranking.cosines[query].tolist(), strict=True)
     return [_shown(report, place, query=query, cosine=_number(cosine)) for place, cosine in pairs]
 
 
-def _shown(report: Report, place: int, *, query: int, cosine: str = "") -> Shown:
+def _shown(report: Report, place: int, *, query: int, cosine: str = "") -> ExampleDialogue:
     transcript = excerpt(report.dialogues[place], turns=TRANSCRIPT_TURNS, characters=TRANSCRIPT_CHARACTERS)
     hit = report.labels[place] == report.labels[query]
-    return Shown(report.dialogues[place].dialogue_id, report.labels[place], transcript, cosine, hit)
+    return ExampleDialogue(report.dialogues[place].dialogue_id, report.labels[place], transcript, cosine, hit)

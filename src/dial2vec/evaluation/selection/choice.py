@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure
+from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
 
 # Shares of resamplings in which a candidate is above the start: from the one on it is clearly ahead, up to the other
 # clearly behind. Both are written out because 1 - 0.9 is a little less than 0.1.
@@ -38,7 +38,7 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class EncodedCandidate:
     """One encoder that training could hand on.
 
     :param name: reads well after "the", such as "start", "map" or "checkpoint after 960 dialogues".
@@ -52,7 +52,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class CandidateResult:
     """What was found about one candidate.
 
     :param name: as given.
@@ -84,10 +84,10 @@ class Choice:
 
     chosen: int
     sentence: str
-    judged: list[Judged]
+    results: list[CandidateResult]
 
 
-def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed: int) -> Choice:
+def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int) -> Choice:
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
 
     A candidate is admissible when it is clearly ahead of the start on at least two criteria and clearly behind on none.
@@ -117,13 +117,13 @@ def choose_label_free(candidates: Sequence[Candidate], *, bootstraps: int, seed:
     figures = _resampled(candidates, bootstraps=bootstraps, seed=seed)
     ahead = ((figures > figures[:, :1]) + 0.5 * (figures == figures[:, :1])).mean(axis=0)
     scores = _scores(figures)
-    criteria = [measure(candidate.views, seed=seed) for candidate in candidates]
+    criteria = [measure_criteria(candidate.views, seed=seed) for candidate in candidates]
     objections = _all_objections(ahead, criteria)
     left = [place for place, objection in enumerate(objections) if objection is None]
     # `max` returns the first of equals.
     chosen = max(left, key=lambda place: scores[place], default=0)
     judged = [
-        Judged(
+        CandidateResult(
             name=candidate.name,
             step=candidate.step,
             criteria=criteria[place],
@@ -174,20 +174,20 @@ def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
 def _unmeasured(names: Sequence[str], steps: Sequence[int], chosen: int, sentence: str, refused: str) -> Choice:
     """Return a choice without criteria; `refused` is the verdict on all candidates but the chosen one and the start."""
     judged = [
-        Judged(name, step, {}, {}, None, _verdict(place, chosen, refused))
+        CandidateResult(name, step, {}, {}, None, _verdict(place, chosen, refused))
         for place, (name, step) in enumerate(zip(names, steps, strict=True))
     ]
     return Choice(chosen, sentence, judged)
 
 
-def _resampled(candidates: Sequence[Candidate], *, bootstraps: int, seed: int) -> Matrix:
+def _resampled(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int) -> Matrix:
     """Return the criteria in resampled dialogues, [bootstraps, candidates, criteria] float64."""
     n = len(candidates[0].views)
     figures = np.empty((bootstraps, len(candidates), len(CHOOSING)))
     for b in range(bootstraps):
         rows = np.sort(np.random.default_rng([seed, b]).choice(n, size=round(SHARE_DRAWN * n), replace=False))
         for place, candidate in enumerate(candidates):
-            found = measure(candidate.views.take(rows), seed=seed + b)
+            found = measure_criteria(candidate.views.take(rows), seed=seed + b)
             figures[b, place] = [found[criterion] for criterion in CHOOSING]
     return np.round(figures, DECIMALS)
 
@@ -231,7 +231,7 @@ def _verdict(place: int, chosen: int, objection: str | None) -> str:
     return "the start" if place == 0 else objection or "admissible"
 
 
-def _chosen_sentence(judged: Judged, bootstraps: int, everyone: Sequence[Judged]) -> str:
+def _chosen_sentence(judged: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult]) -> str:
     clear = [criterion for criterion in CHOOSING if judged.ahead[criterion] >= CLEARLY_AHEAD]
     unclear = [TITLES[criterion] for criterion in CHOOSING if criterion not in clear]
     shares = [f"{judged.ahead[criterion] * 100:.0f} %" for criterion in clear]
@@ -249,7 +249,7 @@ def _chosen_sentence(judged: Judged, bootstraps: int, everyone: Sequence[Judged]
     return sentence + "."
 
 
-def _kept_sentence(others: Sequence[Judged]) -> str:
+def _kept_sentence(others: Sequence[CandidateResult]) -> str:
     if not others:
         return "The start was kept: there is no other candidate."
     ranked = sorted(others, key=lambda judged: -(judged.score or 0))

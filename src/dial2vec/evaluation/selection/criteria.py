@@ -75,7 +75,7 @@ def n_neighbours(n: int) -> int:
     return max(1, min(15, n // 10))
 
 
-def measure(views: Views, *, seed: int) -> dict[str, float]:
+def measure_criteria(views: Views, *, seed: int) -> dict[str, float]:
     """Return the criteria named in `CHOOSING`, from one set of clusters and cosines.
 
     :param views: of at least 3 dialogues.

@@ -16,7 +16,7 @@ from dial2vec.evaluation import TASKS
 from dial2vec.files import code_hash, read_json, write_json
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.registry.promotion import Verdict, summary
+from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import standing_champion
 
 
@@ -42,7 +42,8 @@ class CorpusResult:
     def judged(self, verdict: Verdict) -> None:
         """Note the verdict of the gate."""
         self.promoted = verdict.promoted
-        self.verdict = f"{'Promoted' if verdict.promoted else 'Champion stays'}: {summary(verdict).rstrip('.')}."
+        outcome = "Promoted" if verdict.promoted else "Champion stays"
+        self.verdict = f"{outcome}: {verdict_sentence(verdict).rstrip('.')}."
 
     def __str__(self) -> str:
         if self.failed:

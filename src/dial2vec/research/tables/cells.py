@@ -16,7 +16,7 @@ from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.errors import ArtifactError, CorpusError, ModelError
 from dial2vec.evaluation.intervals import Interval, contributions, intervals
-from dial2vec.evaluation.scores import figures, judge
+from dial2vec.evaluation.scores import figures, task_scores
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables.course import Training, course, trained_encoder
@@ -202,9 +202,9 @@ def _scored(
     scores, ranges = {}, {}
     for name, vectors in views.items():
         clusters = vectors.argmax(axis=1) if topics else None
-        judgement = judge(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
-        scores[name] = figures(judgement, vectors, labels)
-        ranges[name] = intervals(contributions(judgement, labels), seed=settings.seed)
+        task = task_scores(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
+        scores[name] = figures(task, vectors, labels)
+        ranges[name] = intervals(contributions(task, labels), seed=settings.seed)
     return scores, ranges
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from dial2vec.evaluation.measure import Measured
 
 
-def keep(folder: Path, encoder_hash: str, dev_hash: str, measured: Measured) -> None:
+def cache_scores(folder: Path, encoder_hash: str, dev_hash: str, measured: Measured) -> None:
     """Keep scores and contributions of an encoder on a dev split; nothing is kept of a split without figures."""
     if measured.contributions is None:
         return
@@ -26,7 +26,7 @@ def keep(folder: Path, encoder_hash: str, dev_hash: str, measured: Measured) -> 
         np.savez(handle, scores=scores, purity=found.purity, spearman=found.spearman, map=found.map)
 
 
-def kept(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[str, float], Contributions] | None:
+def cached_scores(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[str, float], Contributions] | None:
     """Return what this code kept of an encoder on a dev split; None for nothing, or a file that is not whole."""
     try:
         with np.load(_path(folder, encoder_hash, dev_hash)) as found:

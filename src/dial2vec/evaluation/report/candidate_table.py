@@ -29,7 +29,7 @@ class CandidateRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CandidateTable:
     """The choice, ready for the page.
 
     :param sentence: what was chosen and why.
@@ -52,7 +52,7 @@ class Choice:
     by_labels: bool
 
 
-def read_choice(selection: dict[str, Any] | None) -> Choice | None:
+def candidate_table(selection: dict[str, Any] | None) -> CandidateTable | None:
     """Return the choice that `selection.json` records; None when nothing was chosen.
 
     :param selection: the content of the file: "rule", "chosen", "sentence", "criteria" and "candidates", each of
@@ -64,7 +64,7 @@ def read_choice(selection: dict[str, Any] | None) -> Choice | None:
     dev = list(dict.fromkeys(title for candidate in candidates for title in candidate["dev"] or ()))
     drawn = [c for c in candidates if c["alignment"] is not None and c["uniformity"] is not None]
     names = [candidate["name"] for candidate in drawn]
-    return Choice(
+    return CandidateTable(
         sentence=selection["sentence"],
         criteria=[criterion.replace("_", " ") for criterion in selection["criteria"]],
         dev=dev,

@@ -5,12 +5,12 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.selection import choice
 from dial2vec.evaluation.selection.choice import (
     MOSTLY_LOST,
-    Candidate,
+    EncodedCandidate,
     choose_by_scores,
     choose_label_free,
     choose_last,
 )
-from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure
+from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
 
 N = 120
 
@@ -29,7 +29,10 @@ def all_alike(value):
 
 
 def candidates(*others):
-    return [Candidate("start", 0, encoded()), *(Candidate(f"try {i}", i, view) for i, view in enumerate(others, 1))]
+    return [
+        EncodedCandidate("start", 0, encoded()),
+        *(EncodedCandidate(f"try {i}", i, view) for i, view in enumerate(others, 1)),
+    ]
 
 
 def faked(monkeypatch, *figures):
@@ -42,14 +45,16 @@ def faked(monkeypatch, *figures):
         asked[place] += 1
         return dict(zip(CHOOSING, row, strict=True))
 
-    monkeypatch.setattr(choice, "measure", fake)
-    return [Candidate(f"try {place}" if place else "start", place, all_alike(place)) for place in range(len(figures))]
+    monkeypatch.setattr(choice, "measure_criteria", fake)
+    return [
+        EncodedCandidate(f"try {place}" if place else "start", place, all_alike(place)) for place in range(len(figures))
+    ]
 
 
 def test_a_candidate_with_clearer_topics_is_chosen():
     found = choose_label_free(candidates(encoded(topic=0.8)), bootstraps=10, seed=0)
     assert found.chosen == 1
-    assert [judged.verdict for judged in found.judged] == ["the start", "chosen"]
+    assert [judged.verdict for judged in found.results] == ["the start", "chosen"]
     assert "The try 1 was chosen: it is clearly ahead of the start on cluster stability" in found.sentence
     assert "of 10 resamplings)" in found.sentence
     assert "ranks highest" not in found.sentence
@@ -58,7 +63,7 @@ def test_a_candidate_with_clearer_topics_is_chosen():
 def test_a_candidate_that_sharpens_the_style_of_one_side_is_refused():
     found = choose_label_free(candidates(encoded(style=2.5)), bootstraps=10, seed=0)
     assert found.chosen == 0
-    fooled = found.judged[1]
+    fooled = found.results[1]
     assert fooled.ahead["stability"] == fooled.ahead["silhouette"] == 1
     assert fooled.verdict == "clearly behind the start on agreement of the two sides"
     assert fooled.verdict in found.sentence
@@ -69,8 +74,8 @@ def test_a_candidate_that_sharpens_the_style_of_one_side_is_refused():
 def test_a_collapsed_or_diverged_candidate_loses(value):
     found = choose_label_free(candidates(all_alike(value)), bootstraps=5, seed=0)
     assert found.chosen == 0
-    assert found.judged[1].score == 0
-    assert found.judged[1].verdict.startswith("clearly behind the start on cluster stability, silhouette and")
+    assert found.results[1].score == 0
+    assert found.results[1].verdict.startswith("clearly behind the start on cluster stability, silhouette and")
 
 
 def test_the_start_in_other_clothes_is_never_admissible():
@@ -79,10 +84,10 @@ def test_the_start_in_other_clothes_is_never_admissible():
     turned = Views(start.whole @ turn, start.first @ turn, start.second @ turn)
     found = choose_label_free(candidates(start, turned), bootstraps=5, seed=0)
     assert found.chosen == 0
-    for judged in found.judged:
+    for judged in found.results:
         assert judged.ahead == dict.fromkeys(CHOOSING, 0.5)
         assert judged.score == 0.5
-    assert found.judged[2].verdict == "not clearly ahead of the start on two criteria"
+    assert found.results[2].verdict == "not clearly ahead of the start on two criteria"
 
 
 @pytest.mark.parametrize(
@@ -101,17 +106,17 @@ def test_clearly_means_nine_resamplings_of_ten(monkeypatch, ahead_in, verdict):
     tried = [[1.0 if b < times else -1.0 for times in ahead_in] for b in range(10)]
     tried.append([times - 4.5 for times in ahead_in])
     found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], tried), bootstraps=10, seed=0)
-    assert found.judged[1].verdict == verdict
-    assert found.judged[1].ahead == pytest.approx(dict(zip(CHOOSING, np.array(ahead_in) / 10, strict=True)))
+    assert found.results[1].verdict == verdict
+    assert found.results[1].ahead == pytest.approx(dict(zip(CHOOSING, np.array(ahead_in) / 10, strict=True)))
 
 
 def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
     tried = faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[2, 2, 0.6]], [[9, 9, -9]])
     found = choose_label_free(tried, bootstraps=4, seed=0)
     # Ranks of four: the start 1, 1, 2; then 2, 2, 4; 3, 3, 3; 4, 4, 1. Less 1, by 3, averaged.
-    assert [judged.score for judged in found.judged] == pytest.approx([1 / 9, 5 / 9, 6 / 9, 6 / 9])
+    assert [judged.score for judged in found.results] == pytest.approx([1 / 9, 5 / 9, 6 / 9, 6 / 9])
     assert found.chosen == 2
-    assert [judged.verdict for judged in found.judged] == [
+    assert [judged.verdict for judged in found.results] == [
         "the start",
         "admissible",
         "chosen",
@@ -128,7 +133,7 @@ def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(mo
     found = choose_label_free(
         faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[9, 9, 0.4]], [[2, 2, 0.5]]), bootstraps=2, seed=0
     )
-    assert [judged.verdict for judged in found.judged] == [
+    assert [judged.verdict for judged in found.results] == [
         "the start",
         "admissible",
         "less than half of the best gain in agreement of the two sides",
@@ -143,7 +148,7 @@ def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(mo
 def test_the_gain_that_must_be_kept_is_that_on_all_dialogues(monkeypatch):
     shrunk = [[9, 9, 1], [9, 9, 1], [9, 9, 0.4]]
     found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], shrunk), bootstraps=2, seed=0)
-    assert (found.chosen, found.judged[2].verdict) == (1, MOSTLY_LOST)
+    assert (found.chosen, found.results[2].verdict) == (1, MOSTLY_LOST)
 
 
 def test_clusters_without_any_gain_in_the_agreement_of_the_sides_keep_the_start(monkeypatch):
@@ -164,7 +169,7 @@ def test_of_equals_the_earlier_wins(monkeypatch):
 
 def test_a_difference_of_rounding_is_a_tie(monkeypatch):
     found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], [[1e-7, 1e-7, 1e-7]]), bootstraps=2, seed=0)
-    assert found.judged[1].ahead == dict.fromkeys(CHOOSING, 0.5)
+    assert found.results[1].ahead == dict.fromkeys(CHOOSING, 0.5)
 
 
 def test_many_refused_candidates_are_counted_not_listed(monkeypatch):
@@ -178,8 +183,8 @@ def test_the_criteria_are_those_of_all_dialogues_and_the_choice_repeats_for_a_se
     tried = candidates(encoded(topic=0.5))
     found = choose_label_free(tried, bootstraps=3, seed=4)
     assert found == choose_label_free(tried, bootstraps=3, seed=4)
-    assert found.judged[1].criteria == measure(tried[1].views, seed=4)
-    assert (found.judged[1].name, found.judged[1].step) == ("try 1", 1)
+    assert found.results[1].criteria == measure_criteria(tried[1].views, seed=4)
+    assert (found.results[1].name, found.results[1].step) == ("try 1", 1)
 
 
 def test_each_resampling_draws_four_fifths_without_replacement_and_the_same_for_all(monkeypatch):
@@ -190,9 +195,11 @@ def test_each_resampling_draws_four_fifths_without_replacement_and_the_same_for_
         seeds.append(seed)
         return dict.fromkeys(CHOOSING, 0.0)
 
-    monkeypatch.setattr(choice, "measure", record)
+    monkeypatch.setattr(choice, "measure_criteria", record)
     numbered = Views(*[np.arange(N, dtype=np.float32)[:, None]] * 3)
-    choose_label_free([Candidate("start", 0, numbered), Candidate("map", 1, numbered)], bootstraps=2, seed=7)
+    choose_label_free(
+        [EncodedCandidate("start", 0, numbered), EncodedCandidate("map", 1, numbered)], bootstraps=2, seed=7
+    )
     first, same, second, same_again, *whole = drawn
     assert first == same != second == same_again
     assert len(first) == len(set(first)) == 96
@@ -202,14 +209,14 @@ def test_each_resampling_draws_four_fifths_without_replacement_and_the_same_for_
 
 
 def test_too_few_dialogues_keep_the_start():
-    few = [Candidate(name, 0, encoded(topic=2).take(np.arange(12))) for name in ("start", "map")]
+    few = [EncodedCandidate(name, 0, encoded(topic=2).take(np.arange(12))) for name in ("start", "map")]
     found = choose_label_free(few, bootstraps=5, seed=0)
     assert found.chosen == 0
     assert found.sentence == (
         "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
         "12. Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
     )
-    assert [(judged.verdict, judged.score, judged.criteria) for judged in found.judged] == [
+    assert [(judged.verdict, judged.score, judged.criteria) for judged in found.results] == [
         ("chosen", None, {}),
         ("too few dialogues", None, {}),
     ]
@@ -230,7 +237,7 @@ def test_the_highest_figure_is_chosen_of_equals_the_earlier():
     found = choose_by_scores(["start", "map", "late"], [0, 1, 2], [65.4, 72.1, 72.1], what="dev purity")
     assert found.chosen == 1
     assert found.sentence == "The map was chosen: it has the highest dev purity, 72.10, and the start 65.40."
-    assert [judged.verdict for judged in found.judged] == ["the start", "chosen", "not the highest dev purity"]
+    assert [judged.verdict for judged in found.results] == ["the start", "chosen", "not the highest dev purity"]
 
 
 @pytest.mark.parametrize("figure", [65.4, 60.0, None, float("nan")])
@@ -250,11 +257,11 @@ def test_without_labels_the_start_stays():
     found = choose_by_scores(["start", "map"], [0, 1], [None, None], what="dev purity")
     assert found.chosen == 0
     assert found.sentence == "The start was kept: without labels there is no dev purity."
-    assert [judged.verdict for judged in found.judged] == ["chosen", "no dev purity"]
+    assert [judged.verdict for judged in found.results] == ["chosen", "no dev purity"]
 
 
 def test_the_last_is_chosen_unseen():
     found = choose_last(["start", "map", "late"], [0, 1, 2])
     assert found.chosen == 2
-    assert found.judged[2].verdict == "chosen"
+    assert found.results[2].verdict == "chosen"
     assert found.sentence.startswith("The late was chosen")
