@@ -32,8 +32,22 @@ def receipt(registered, record):
     return path
 
 
-def told(root):
+def decided(root):
     return [(one.kind, one.before, one.after) for one in history(root, "demo")]
+
+
+def killed_history(root, monkeypatch, *, after):
+    """List the history in a process that is killed after its first call of a method of MLflow's client."""
+    done = getattr(mlflow.MlflowClient, after)
+
+    def die(*arguments: object, **named: object) -> None:
+        done(*arguments, **named)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mlflow.MlflowClient, after, die)
+        with pytest.raises(KeyboardInterrupt):
+            history(root, "demo")
 
 
 def test_a_champion_moved_back_by_hand_stays_and_the_history_says_so(registered):
@@ -44,7 +58,7 @@ def test_a_champion_moved_back_by_hand_stays_and_the_history_says_so(registered)
     assert reason.startswith("version 2 was rolled back (20")
     assert ": by hand, in MLflow). " in reason
     assert aliases(registered) == {"candidate": "2", "champion": "1", "previous": "2"}
-    assert told(registered) == [("first", "", "1"), ("promoted", "1", "2"), ("moved by hand", "2", "1")]
+    assert decided(registered) == [("first", "", "1"), ("promoted", "1", "2"), ("moved by hand", "2", "1")]
     assert "  champion moved by hand; champion is version 1 (before: 2). " in str(history(registered, "demo")[-1])
     experiment = client.get_experiment_by_name(NAME).experiment_id
     [run] = client.search_runs([experiment], "tags.`decision.kind` = 'moved by hand'")
@@ -63,7 +77,7 @@ def test_a_promotion_that_is_told_has_moved_the_alias(registered):
     client.delete_model_version_tag(NAME, "2", "rolled_back")
     assert promote(registered, "demo", MARGINS).promoted
     assert aliases(registered)["champion"] == "2"
-    assert told(registered)[2:] == [("moved by hand", "2", "1"), ("promoted", "1", "2")]
+    assert decided(registered)[2:] == [("moved by hand", "2", "1"), ("promoted", "1", "2")]
 
 
 def test_a_candidate_made_champion_by_hand_is_champion(registered, make_record):
@@ -71,7 +85,7 @@ def test_a_candidate_made_champion_by_hand_is_champion(registered, make_record):
     assert promote(registered, "demo", MARGINS).reasons == ["version 2 is the champion already"]
     assert aliases(registered) == {"candidate": "2", "champion": "2", "previous": "1"}
     assert "rolled_back" not in open_store(registered).get_model_version(NAME, "1").tags
-    assert told(registered)[1:] == [("moved by hand", "1", "2")]
+    assert decided(registered)[1:] == [("moved by hand", "1", "2")]
 
 
 def test_a_previous_that_was_set_by_hand_with_the_champion_stays(registered, make_record):
@@ -88,24 +102,15 @@ def test_an_alias_that_does_not_move_is_no_promotion(registered, monkeypatch):
         patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", lambda *_: None)
         with pytest.raises(BusyError, match="the champion of dial2vec-demo has changed meanwhile"):
             promote(registered, "demo", MARGINS)
-    assert told(registered) == [("first", "", "1")]
+    assert decided(registered) == [("first", "", "1")]
 
 
 @pytest.mark.parametrize("call", ["create_run", "set_registered_model_alias", "set_tag", "set_terminated"])
 def test_a_kill_while_a_move_by_hand_is_written_down_leaves_no_trace(registered, make_record, monkeypatch, call):
     third(registered, make_record)
     open_store(registered).set_registered_model_alias(NAME, "champion", "1")
-    done = getattr(mlflow.MlflowClient, call)
-
-    def die(*arguments: object, **named: object) -> None:
-        done(*arguments, **named)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(mlflow.MlflowClient, call, die)
-        with pytest.raises(KeyboardInterrupt):
-            history(registered, "demo")
-    assert told(registered)[3:] == [("moved by hand", "3", "1")]
+    killed_history(registered, monkeypatch, after=call)
+    assert decided(registered)[3:] == [("moved by hand", "3", "1")]
     assert aliases(registered) == {"candidate": "3", "champion": "1", "previous": "3"}
 
 
@@ -122,13 +127,13 @@ def test_a_move_of_another_machine_is_not_taken_for_one_by_hand(registered, monk
     decisions.settle(client, experiment, "demo")
     client.set_registered_model_alias(NAME, "champion", "2")
     assert decisions.notice(client, experiment, "demo") is None
-    assert told(registered) == [("first", "", "1"), ("promoted", "1", "2")]
+    assert decided(registered) == [("first", "", "1"), ("promoted", "1", "2")]
 
 
 def test_a_deleted_champion_alias_goes_to_the_champion_before(registered, make_record):
     third(registered, make_record)
     open_store(registered).delete_registered_model_alias(NAME, "champion")
-    assert told(registered)[3:] == [("removed by hand", "3", "2")]
+    assert decided(registered)[3:] == [("removed by hand", "3", "2")]
     assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
     line = str(history(registered, "demo")[-1])
     assert (
@@ -140,7 +145,7 @@ def test_a_deleted_champion_alias_goes_to_the_champion_before(registered, make_r
 
 def test_a_deleted_alias_of_the_first_champion_goes_to_the_start_again(registered):
     open_store(registered).delete_registered_model_alias(NAME, "champion")
-    assert told(registered)[1:] == [("removed by hand", "1", "1")]
+    assert decided(registered)[1:] == [("removed by hand", "1", "1")]
     assert aliases(registered) == {"candidate": "2", "champion": "1"}
 
 
@@ -148,7 +153,7 @@ def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start
     third(registered, make_record)
     shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
     open_store(registered).delete_model_version(NAME, "3")
-    assert told(registered)[3:] == [("removed by hand", "3", "1")]
+    assert decided(registered)[3:] == [("removed by hand", "3", "1")]
     assert aliases(registered) == {"champion": "1"}
 
 
@@ -156,17 +161,8 @@ def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start
 def test_a_kill_while_a_removed_champion_is_replaced_leaves_no_trace(registered, make_record, monkeypatch, call):
     third(registered, make_record)
     open_store(registered).delete_model_version(NAME, "3")
-    done = getattr(mlflow.MlflowClient, call)
-
-    def die(*arguments: object, **named: object) -> None:
-        done(*arguments, **named)
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(mlflow.MlflowClient, call, die)
-        with pytest.raises(KeyboardInterrupt):
-            history(registered, "demo")
-    assert told(registered)[3:] == [("removed by hand", "3", "2")]
+    killed_history(registered, monkeypatch, after=call)
+    assert decided(registered)[3:] == [("removed by hand", "3", "2")]
     assert aliases(registered) == {"champion": "2", "previous": "1"}
 
 
@@ -178,7 +174,7 @@ def test_a_deleted_candidate_is_written_down_and_registered_again(registered, re
     [note] = reconcile(registered, ["demo"])
     assert note == "dial2vec-demo: version 2 is no longer in the registry, so stage register runs again"
     assert not receipt.exists()
-    assert told(registered)[1:] == [("removed by hand", "1", "1")]
+    assert decided(registered)[1:] == [("removed by hand", "1", "1")]
     assert "  version 2 removed by hand; champion stays version 1. " in str(history(registered, "demo")[-1])
     assert register_training(registered, record).version == "3"
     assert promote(registered, "demo", MARGINS).promoted
@@ -192,7 +188,7 @@ def test_a_kill_before_the_receipt_is_gone_writes_the_removal_down_once(register
         with pytest.raises(ZeroDivisionError):
             reconcile(registered, ["demo"])
     reconcile(registered, ["demo"])
-    assert told(registered)[1:] == [("removed by hand", "1", "1")]
+    assert decided(registered)[1:] == [("removed by hand", "1", "1")]
     assert not receipt.exists()
 
 
@@ -203,7 +199,7 @@ def test_a_deleted_start_is_registered_again_and_the_candidate_names_the_new_one
     assert not receipt.exists()
     done = register_training(registered, record)
     assert (done.version, done.start_version, done.champion_version, done.created) == ("2", "3", "3", False)
-    assert told(registered)[1:] == [("removed by hand", "1", ""), ("first", "", "3")]
+    assert decided(registered)[1:] == [("removed by hand", "1", ""), ("first", "", "3")]
     assert promote(registered, "demo", MARGINS).promoted
     assert aliases(registered) == {"candidate": "2", "champion": "2", "previous": "3"}
 
@@ -215,7 +211,7 @@ def test_a_deleted_model_is_made_again_with_its_history(registered, receipt, rec
     reconcile(registered, ["demo"])
     assert not receipt.exists()
     assert register_training(registered, record).version == "2"
-    assert told(registered)[3:] == [("removed by hand", "3", ""), ("first", "", "1")]
+    assert decided(registered)[3:] == [("removed by hand", "3", ""), ("first", "", "1")]
     line = str(history(registered, "demo")[3])
     assert "there is no champion (before: 3). Somebody deleted every version in MLflow" in line
     # Numbers of the old model mean nothing in the new one.
