@@ -1,8 +1,8 @@
-"""The memory of the registry: every decision about a champion is a run in the experiment of its corpus.
+"""The history of a registry: every decision about a champion is a run in the experiment of its corpus.
 
-A decision is written down before an alias moves, and closed afterwards: what a killed process has left open is settled
-by the next one, so aliases and memory never disagree for longer. People move and delete in MLflow as well: `notice`
-writes that down.
+A decision is recorded before an alias moves and closed afterwards. If a process is killed in between, the next one
+closes or cancels the decision, so aliases and history agree again. People also move and delete things in MLflow:
+`notice` records that.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from mlflow import MlflowClient
 from mlflow.entities import Metric, Run
 
 from dial2vec.errors import BusyError, ModelError
-from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, REMOVED, Decision
-from dial2vec.registry.store import SERVER, aliases_of, has_files, model_name, newest_first
+from dial2vec.registry.records import CHAMPION, MOVED, PREVIOUS, REMOVED, ROLLED_BACK, Decision, local_minute
+from dial2vec.registry.store import SERVER, aliases_of, has_files, model_name, versions_of
 
 KIND = "decision"
-# What a tag of a run holds, with room to spare.
+# A tag of a run holds a little more.
 LONGEST_REASON = 4000
-# Tag of a version that is not promoted again by itself.
-ROLLED_BACK = "rolled_back"
-# Seconds that a decision may take; a younger open one on a server may be another machine's.
+# Tag of a version that the gate does not promote again.
+ROLLED_BACK_TAG = "rolled_back"
+# Seconds that a decision may take; on a server, a younger open decision may belong to another machine.
 AT_WORK = 60
 
 
@@ -37,14 +37,14 @@ def record(
     text: str = "",
     metrics: Mapping[str, float] | None = None,
 ) -> None:
-    """Write a decision down and carry it out: the aliases move, and the registered model says who is champion.
+    """Record a decision and carry it out: move the aliases and name the champion in the model's description.
 
-    :param text: the run's description, Markdown.
+    :param text: description of the run, Markdown.
     :param metrics: figures of the run.
-    :raises BusyError: when another machine has moved the champion meanwhile; nothing is moved then.
+    :raises BusyError: if another machine has moved the champion meanwhile; nothing is moved then.
     """
     name = model_name(corpus)
-    number = max((_number(run) for run in _runs(client, experiment_id)), default=0) + 1
+    number = max(map(_number, _runs(client, experiment_id)), default=0) + 1
     tags = {
         "kind": KIND,
         "decision.number": str(number),
@@ -57,9 +57,8 @@ def record(
     }
     began = int(decision.when * 1000)
     run_id = client.create_run(experiment_id, start_time=began, tags=tags, run_name=decision.title).info.run_id
-    logged = [Metric(key, value, began, 0) for key, value in (metrics or {}).items()]
-    if logged:
-        client.log_batch(run_id, metrics=logged)
+    if metrics:
+        client.log_batch(run_id, metrics=[Metric(key, value, began, 0) for key, value in metrics.items()])
     moves = decision.before != decision.after or decision.kind == REMOVED
     if moves and not _move(client, name, decision):
         client.set_terminated(run_id, "FAILED")
@@ -68,13 +67,12 @@ def record(
 
 
 def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
-    """Close what a killed process left open: a decision whose champion stands counts, another is marked FAILED.
+    """Close decisions that a killed process left open if the champion has moved, and mark the others FAILED.
 
-    To be called by one process at a time, which has nothing open itself.
+    Call it from one process at a time, with no open decision of its own.
     """
-    name = model_name(corpus)
-    runs = _runs(client, experiment_id)
-    latest = max(map(_number, _finished(runs)), default=0)
+    name, runs = model_name(corpus), _runs(client, experiment_id)
+    latest = max((_number(run) for run in runs if run.info.status == "FINISHED"), default=0)
     for run in runs:
         if run.info.status != "RUNNING":
             continue
@@ -86,12 +84,12 @@ def settle(client: MlflowClient, experiment_id: str, corpus: str) -> None:
 
 
 def notice(client: MlflowClient, experiment_id: str, corpus: str) -> Decision | None:
-    """Write down a champion that somebody has moved or deleted in MLflow, and return that decision; None if nobody has.
+    """Record that somebody has moved or deleted the champion in MLflow, and return that decision, or None.
 
-    A deleted champion gets a successor if there is one. To be called after `settle`, by the same process. The history
-    of another machine's move explains it, so such a move is never taken for one by hand.
+    A deleted champion gets a successor if there is one. Call it after `settle`, from the same process. The history
+    explains a move by another machine, so such a move never counts as one by hand.
     """
-    # The alias before the runs: a decision is written down before the alias moves, so its run is then seen.
+    # Read the alias before the runs: a decision is recorded before its alias moves, so its run is visible then.
     name = model_name(corpus)
     champion = _aliases(client, name).get(CHAMPION, "")
     runs = _runs(client, experiment_id)
@@ -100,37 +98,39 @@ def notice(client: MlflowClient, experiment_id: str, corpus: str) -> Decision | 
         return None
     before = decided[-1].after
     if champion:
-        reason = "Somebody moved the alias in MLflow; it was seen at this time."
+        reason = "Somebody moved the alias in MLflow; noticed at this time."
         decision = Decision(MOVED, champion, before, champion, reason, time.time())
     else:
-        kept = {str(version.version) for version in newest_first(client, name)}
-        thing = f"the alias `{CHAMPION}`" if before in kept else f"version {before}" if kept else "every version"
-        after, place = _successor(client, name, decided)
-        reason = f"Somebody deleted {thing} in MLflow; it was seen at this time. {place}"
+        versions = versions_of(client, name)
+        deleted = f"version {before}" if versions else "every version"
+        if before in versions:
+            deleted = f"the alias `{CHAMPION}`"
+        after, consequence = _successor(client, name, decided)
+        reason = f"Somebody deleted {deleted} in MLflow; noticed at this time. {consequence}"
         decision = Decision(REMOVED, before, before, after, reason, time.time())
     record(client, experiment_id, corpus, decision)
     return decision
 
 
 def notice_removed(client: MlflowClient, experiment_id: str, corpus: str, version: str) -> None:
-    """Write down once that somebody has deleted a version that is not champion."""
+    """Record once that somebody has deleted a version that is not champion."""
     champion = _aliases(client, model_name(corpus)).get(CHAMPION, "")
     earlier = _of_this_model(decisions(client, experiment_id))
     if champion and not any(decision.kind == REMOVED and decision.version == version for decision in earlier):
-        reason = "Somebody deleted it in MLflow; it was seen at this time. Stage register makes a new version."
+        reason = "Somebody deleted it in MLflow; noticed at this time. Stage register makes a new version."
         decision = Decision(REMOVED, version, champion, champion, reason, time.time())
         record(client, experiment_id, corpus, decision)
 
 
 def decisions(client: MlflowClient, experiment_id: str) -> list[Decision]:
-    """Return what was decided and carried out, oldest first."""
+    """Return all decisions that were carried out, oldest first."""
     return _carried_out(_runs(client, experiment_id))
 
 
 def _move(client: MlflowClient, name: str, decision: Decision) -> bool:
     """Move the alias, read it back, and return True if it names the new champion.
 
-    The lock belongs to this checkout; others may use the same server.
+    The lock holds for this checkout only; others may use the same server.
     """
     expected = decision.after if decision.kind == MOVED else decision.before
     # Without the alias the start is champion.
@@ -142,41 +142,40 @@ def _move(client: MlflowClient, name: str, decision: Decision) -> bool:
 
 
 def _close(client: MlflowClient, experiment_id: str, name: str, run_id: str, decision: Decision) -> None:
-    """Do what follows from a moved alias; done again after a kill, it changes nothing."""
-    if decision.kind == MOVED:
-        _mark_moved(client, name, decision)
+    """Update tags, `previous` and the description after a move; a second call after a kill changes nothing."""
+    if decision.kind in (MOVED, ROLLED_BACK):
+        _mark_rolled_back(client, name, decision)
     if decision.before != decision.after != "":
         _set_previous(client, experiment_id, name, decision)
-        since = time.strftime("%Y-%m-%d %H:%M", time.localtime(decision.when))
-        said = f"Champion: version {decision.after}, since {since}. {decision.reason}"
-        client.update_registered_model(name, description=said)
+        champion = f"Champion: version {decision.after}, since {local_minute(decision.when)}. {decision.reason}"
+        client.update_registered_model(name, description=champion)
     client.set_tag(run_id, "decision.previous", _aliases(client, name).get(PREVIOUS, ""))
     client.set_terminated(run_id, "FINISHED")
 
 
-def _mark_moved(client: MlflowClient, name: str, decision: Decision) -> None:
-    """Treat a move back by hand as a rollback: the gate does not overrule it."""
-    known = {str(version.version): version for version in newest_first(client, name)}
-    if decision.before in known and int(decision.after) < int(decision.before):
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(decision.when))
-        client.set_model_version_tag(name, decision.before, ROLLED_BACK, f"{when}: by hand, in MLflow")
-    if decision.after in known and ROLLED_BACK in known[decision.after].tags:
-        client.delete_model_version_tag(name, decision.after, ROLLED_BACK)
+def _mark_rolled_back(client: MlflowClient, name: str, decision: Decision) -> None:
+    """Keep the gate from promoting a champion again that was rolled back; a move back by hand counts as a rollback."""
+    versions, by_hand = versions_of(client, name), decision.kind == MOVED
+    if decision.before in versions and (not by_hand or int(decision.after) < int(decision.before)):
+        reason = "by hand, in MLflow" if by_hand else decision.reason
+        client.set_model_version_tag(name, decision.before, ROLLED_BACK_TAG, f"{local_minute(decision.when)}: {reason}")
+    if decision.after in versions and ROLLED_BACK_TAG in versions[decision.after].tags:
+        client.delete_model_version_tag(name, decision.after, ROLLED_BACK_TAG)
 
 
 def _set_previous(client: MlflowClient, experiment_id: str, name: str, decision: Decision) -> None:
-    known = {str(version.version) for version in newest_first(client, name)}
-    aliases, finished = _aliases(client, name), _finished(_runs(client, experiment_id))
+    versions, aliases = versions_of(client, name), _aliases(client, name)
+    finished = [run for run in _runs(client, experiment_id) if run.info.status == "FINISHED"]
     previous = decision.before if decision.kind in ("promoted", MOVED) else None
     if decision.kind == MOVED:
-        noted, present = finished[-1].data.tags.get("decision.previous"), aliases.get(PREVIOUS)
-        # The person has set it, too.
-        if noted is not None and present not in (None, noted, decision.after):
+        recorded, present = finished[-1].data.tags.get("decision.previous"), aliases.get(PREVIOUS)
+        # The person has set `previous`, too.
+        if recorded is not None and present not in (None, recorded, decision.after):
             previous = present
-    if previous not in known:
-        # A version that was rolled back is no place to go back to.
-        previous = _champion_before([_decision(run) for run in finished], decision.after)
-    if previous in known:
+    if previous not in versions:
+        # Nobody goes back to a version that was rolled back.
+        previous = _champion_before(_carried_out(finished), decision.after)
+    if previous in versions:
         client.set_registered_model_alias(name, PREVIOUS, previous)
     elif PREVIOUS in aliases:
         client.delete_registered_model_alias(name, PREVIOUS)
@@ -189,23 +188,19 @@ def _aliases(client: MlflowClient, name: str) -> dict[str, str]:
 
 
 def _runs(client: MlflowClient, experiment_id: str) -> list[Run]:
-    """Return the runs of all decisions in their order; by number, because a clock may be set back."""
-    found: list[Run] = []
+    """Return the runs of all decisions in order: by number, because a clock may be set back."""
+    runs: list[Run] = []
     token = None
     while True:
         page = client.search_runs(experiment_id, f"tags.kind = '{KIND}'", page_token=token)
-        found += page
+        runs += page
         token = page.token
         if not token:
-            return sorted(found, key=lambda run: (_number(run), run.info.start_time))
-
-
-def _finished(runs: list[Run]) -> list[Run]:
-    return [run for run in runs if run.info.status == "FINISHED"]
+            return sorted(runs, key=lambda run: (_number(run), run.info.start_time))
 
 
 def _carried_out(runs: list[Run]) -> list[Decision]:
-    return [_decision(run) for run in _finished(runs)]
+    return [_decision(run) for run in runs if run.info.status == "FINISHED"]
 
 
 def _number(run: Run) -> int:
@@ -213,38 +208,39 @@ def _number(run: Run) -> int:
 
 
 def _champion_before(decided: list[Decision], version: str) -> str | None:
-    """Return who was champion before `version` was promoted, or moved by hand, for the last time; None for nobody."""
+    """Return the champion before the latest promotion of `version`, else before its latest move by hand, or None."""
     for kind in ("promoted", MOVED):
-        if found := [one.before for one in _of_this_model(decided) if one.kind == kind and one.after == version]:
-            return found[-1]
+        for decision in reversed(_of_this_model(decided)):
+            if decision.kind == kind and decision.after == version:
+                return decision.before
     return None
 
 
 def _successor(client: MlflowClient, name: str, decided: list[Decision]) -> tuple[str, str]:
-    """Return who becomes champion after the champion was deleted, "" for nobody, and a sentence about it.
+    """Return the next champion after the champion was deleted, "" for none, and a sentence about it.
 
-    That is `previous`, else the nearest champion before it, else the starting encoder, which may be the same one again.
+    The next champion is `previous`, else the nearest earlier champion, else the starting encoder, possibly the same
+    version again.
     """
-    known = {str(version.version): version for version in newest_first(client, name)}
-    removed = decided[-1].after
+    versions, removed = versions_of(client, name), decided[-1].after
     earlier: list[str] = [_aliases(client, name).get(PREVIOUS, "")]
     before = _champion_before(decided, removed)
     while before and before not in earlier[1:]:
         earlier.append(before)
         before = _champion_before(decided, before)
     for number in earlier:
-        version = known.get(number)
-        if number != removed and version and ROLLED_BACK not in version.tags and has_files(client, version):
+        version = versions.get(number)
+        if number != removed and version and ROLLED_BACK_TAG not in version.tags and has_files(client, version):
             return number, "An earlier champion takes its place."
-    for number, version in known.items():
+    for number, version in versions.items():
         if version.tags.get("kind") == "start" and has_files(client, version):
             return number, "The starting encoder takes its place."
     return "", "Nothing takes its place until stage register runs."
 
 
 def _of_this_model(decided: list[Decision]) -> list[Decision]:
-    """Return the decisions since the last "first": in a model that was deleted and made again, numbers mean others."""
-    starts = [at for at, decision in enumerate(decided) if decision.kind == "first"]
+    """Return the decisions from the last "first" on: a model that was deleted and made again numbers from 1."""
+    starts = [place for place, decision in enumerate(decided) if decision.kind == "first"]
     return decided[starts[-1] :] if starts else decided
 
 

@@ -17,11 +17,11 @@ from dial2vec.registry.store import (
     experiment,
     has_files,
     model_name,
-    newest_first,
     one_sentence,
     open_store,
     registry_lock,
     store_uri,
+    versions_of,
 )
 
 
@@ -75,7 +75,7 @@ def _lost(client: MlflowClient, receipt: Path, name: str) -> tuple[str, str] | N
         return "", f"{receipt} cannot be read"
     except ModelError:
         return "", "nothing is registered"
-    known = {str(version.version): version for version in newest_first(client, name)}
+    known = versions_of(client, name)
     for number in numbers:
         if number not in known:
             return number, f"version {number} is no longer in the registry"

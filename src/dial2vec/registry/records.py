@@ -17,6 +17,12 @@ CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
 # Kinds of decisions that somebody took in MLflow.
 MOVED: Final = "moved by hand"
 REMOVED: Final = "removed by hand"
+ROLLED_BACK: Final = "rolled back"
+
+
+def local_minute(when: float) -> str:
+    """Return seconds since 1970 as local date and time, such as "2026-11-25 09:00"."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(when))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,9 @@ class RegisteredVersion:
     created: float
 
     def __str__(self) -> str:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.created))
         aliases = f" ({', '.join(self.aliases)})" if self.aliases else ""
-        return f"{self.version:>3}  {when}  {self.kind}{aliases}. {promotion.figures_sentence(self.dev_scores)}"
+        figures = promotion.figures_sentence(self.dev_scores)
+        return f"{self.version:>3}  {local_minute(self.created)}  {self.kind}{aliases}. {figures}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +143,9 @@ class Decision:
         return f"champion {self.kind}" if self.kind == MOVED else f"version {self.version} {self.kind}"
 
     def __str__(self) -> str:
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when))
         champion = f"champion is version {self.after}" if self.after else "there is no champion"
         if self.before not in ("", self.after):
             champion += f" (before: {self.before})"
         elif self.before:
             champion = f"champion stays version {self.after}"
-        return f"{when}  {self.title}; {champion}. {self.reason}"
+        return f"{local_minute(self.when)}  {self.title}; {champion}. {self.reason}"

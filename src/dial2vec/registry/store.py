@@ -192,10 +192,10 @@ def as_default(uri: str) -> Iterator[None]:
         mlflow.set_tracking_uri(None)
 
 
-def newest_first(client: MlflowClient, name: str) -> list[ModelVersion]:
-    """All versions of a model."""
-    found = client.search_model_versions(f"name = '{name}'")
-    return sorted(found, key=lambda version: -int(version.version))
+def versions_of(client: MlflowClient, name: str) -> dict[str, ModelVersion]:
+    """Return the versions of a model by their numbers, newest first."""
+    versions = client.search_model_versions(f"name = '{name}'")
+    return {str(one.version): one for one in sorted(versions, key=lambda one: -int(one.version))}
 
 
 def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:

@@ -30,10 +30,10 @@ from dial2vec.registry.store import (
     has_files,
     keep_files,
     model_name,
-    newest_first,
     one_sentence,
     registry_lock,
     store_figures,
+    versions_of,
 )
 from dial2vec.registry.store import open_store as open_store
 from dial2vec.registry.store import store_uri as store_uri
@@ -103,7 +103,7 @@ def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRec
 
 def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> ModelVersion | None:
     """Return the newest version with that tag whose files are there."""
-    matches = (version for version in newest_first(client, name) if version.tags.get(tag) == value)
+    matches = (version for version in versions_of(client, name).values() if version.tags.get(tag) == value)
     return next((version for version in matches if has_files(client, version)), None)
 
 
@@ -258,7 +258,7 @@ def local_model(uri: str, *, root: Path | None) -> Path:
                 f"{name} has no alias '{alias}'.{did_you_mean(alias, aliases)} "
                 f"It has: {', '.join(sorted(aliases)) or 'none'}."
             )
-        versions = {str(version.version): version for version in newest_first(client, name)}
+        versions = versions_of(client, name)
         wanted = aliases.get(alias, number)
         if wanted not in versions:
             raise ModelError(f"{name} has no version {wanted}. It has: {', '.join(sorted(versions, key=int))}.")
@@ -286,11 +286,11 @@ def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
         aliases = aliases_of(client, name)
         return [
             RegisteredVersion(
-                version=str(one.version),
-                aliases=tuple(sorted(alias for alias, number in aliases.items() if number == str(one.version))),
-                kind=one.tags.get("kind", ""),
-                dev_scores=dev_scores(one),
-                created=one.creation_timestamp / 1000,
+                version=number,
+                aliases=tuple(sorted(alias for alias, of in aliases.items() if of == number)),
+                kind=version.tags.get("kind", ""),
+                dev_scores=dev_scores(version),
+                created=version.creation_timestamp / 1000,
             )
-            for one in reversed(newest_first(client, name))
+            for number, version in reversed(versions_of(client, name).items())
         ]
