@@ -166,7 +166,7 @@ def test_without_the_dialogues_no_gain_is_sure():
     other = Contender("2", {"purity": 50.0, "spearman": 50.0, "map": 60.0})
     verdict = judge(other, BEFORE, BEFORE, margins=SURE)
     assert verdict.reasons == [
-        "whether map on dev is above the champion's with 95 % confidence needs the dialogues, and they are not here"
+        "map on dev cannot be compared with the champion's at 95 % confidence: the dialogues are not here"
     ]
 
 

@@ -1,4 +1,4 @@
-"""The description of a registered version, in Markdown: what it is, reached, and is for, and what was decided."""
+"""The description of a registered version, in Markdown: data, figures, use, limits and verdict."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ def model_card(record: TrainingRecord) -> str:
         *(_figures(record, split) for split in ("dev", "test")),
         f"Choice: {record.choice}",
         "",
-        "In brackets: 95 % intervals over the dialogues (bootstrap). They say how far a figure would move with other "
-        "dialogues of the same kind, not with other seeds. The gate looks at dev only.",
+        "In brackets: 95 % intervals over the dialogues (bootstrap). They show how far a figure would move with other "
+        "dialogues of the same kind, not with other seeds. The gate reads dev only.",
         "",
         f"## Intended use\n\n{INTENDED}",
         "",
         "## Limits\n",
-        f"- It reads {record.max_length} tokens at a time: longer dialogues are encoded in windows, between turns. Of "
-        "those that it was trained on, it saw as much as it reads at a time.",
+        f"- It reads {record.max_length} tokens at a time and encodes longer dialogues in windows, cut between turns. "
+        "Training saw at most that many tokens of a dialogue.",
         "- The figures hold for dialogues like those of this corpus, with its labels.",
-        "- It was compared with the encoder it started from; with the champion when it was judged (below, if it was).",
+        "- It was compared with the encoder it started from and, if there is a verdict below, with the champion then.",
     ]
     return "\n".join(parts)
 
 
 def start_card(record: TrainingRecord) -> str:
     """Return the card of the starting encoder, the first champion."""
-    said = [f"The starting encoder {record.start_name}, untrained.", "", "## Figures\n"]
+    lines = [f"The starting encoder {record.start_name}, untrained.", "", "## Figures\n"]
     for split, scores in (("dev", record.dev_scores.get("start")), ("test", record.scores.get("start"))):
         intervals = record.intervals.get(split, {}).get("start", {})
         listed = f"no figures: {NOTHING_TO_SCORE}"
         if scores is not None:
             listed = ", ".join(_figure(metric, scores, intervals) for metric in TASKS if metric in scores)
-        said.append(f"- {split}: {listed}")
-    return "\n".join(said)
+        lines.append(f"- {split}: {listed}")
+    return "\n".join(lines)
 
 
 def verdict_text(contenders: Sequence[Contender], verdict: Verdict) -> str:
-    """Return the verdict of the gate in Markdown, for somebody who knows neither the code nor the method.
+    """Return the verdict of the gate in Markdown, for readers who know neither code nor method.
 
     :param contenders: candidate, start and champion.
     """
     candidate, start, champion = contenders
     if verdict.promoted:
-        said = f"**Promoted**: version {candidate.version} is champion in place of version {champion.version}."
+        headline = f"**Promoted**: version {candidate.version} is champion in place of version {champion.version}."
     else:
-        said = f"**Refused**: version {champion.version} stays champion. Version {candidate.version} fell short:"
-    lines = [said, ""]
+        headline = f"**Refused**: version {champion.version} stays champion. Version {candidate.version} fell short:"
+    lines = [headline, ""]
     lines += [f"- {reason}" for reason in verdict.reasons] or [f"It was let through because {verdict.ground}."]
     if candidate.scores is None:
         return "\n".join(lines)
@@ -90,7 +90,7 @@ def verdict_text(contenders: Sequence[Contender], verdict: Verdict) -> str:
 
 
 def with_verdict(description: str, text: str) -> str:
-    """Return a version's description with its latest verdict at the end, in the place of an earlier one."""
+    """Return a version's description with its latest verdict at the end, instead of an earlier one."""
     return description.split(VERDICT)[0] + VERDICT + text
 
 

@@ -1,4 +1,4 @@
-"""The gate in front of the alias `champion`: pure arithmetic on dev figures, no registry in sight."""
+"""The gate: decide from dev figures alone whether a candidate becomes champion."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A registered version and what it reached on dev.
+    """A registered version and its figures on dev.
 
     :param version: number in the registry.
-    :param scores: at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None where labels leave nothing to
-        score.
-    :param contributions: what each dialogue of dev adds to them; None where dev is not at hand.
-    :param measured: False when its figures are of another dev split than the others'.
+    :param scores: figures, at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None if labels leave nothing
+        to score.
+    :param contributions: share of each dev dialogue in the figures; None if dev was not measured now.
+    :param measured: False if the figures belong to another dev split.
     """
 
     version: str
@@ -32,13 +32,13 @@ class Contender:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the gate decided.
+    """Decision of the gate.
 
-    :param promoted: True when the candidate is the new champion.
-    :param reasons: one sentence per figure that fell short; empty when promoted.
-    :param gains: "start" and "champion" -> figure -> by how much the candidate is above it on dev; empty where they
-        were not compared dialogue by dialogue.
-    :param ground: what it was decided by.
+    :param promoted: True if the candidate is the new champion.
+    :param reasons: one sentence per figure that fell short; empty if promoted.
+    :param gains: "start" and "champion" -> figure -> gain of the candidate over it on dev; empty if dialogues were not
+        compared one by one.
+    :param ground: reason for a promotion.
     """
 
     promoted: bool
@@ -50,57 +50,56 @@ class Verdict:
 def judge(candidate: Contender, start: Contender, champion: Contender, *, margins: Promote, seed: int = 0) -> Verdict:
     """Decide whether `candidate` becomes champion.
 
-    It must beat the starting encoder *and* the present champion in every one of `TASKS`, by at least the margins; and
-    where a margin is above 0, the interval of the gain, by the paired bootstrap over the dialogues of dev, must be
-    above 0 as well. Figures are compared as they are printed, to two decimals, so that every reason can be checked by
-    eye. A missing figure or NaN never promotes.
+    It must beat the starting encoder *and* the champion in each of `TASKS`, by at least the margins. If a margin is
+    above 0, the interval of the gain must also be above 0 (paired bootstrap over the dialogues of dev). Figures are
+    compared to two decimals, as printed, so readers can check every reason. A missing figure or NaN never promotes.
 
-    :param start: the untrained encoder that the candidate was trained from; often the champion itself.
-    :param margins: least gain in points, where a negative one allows a loss, and the confidence of the interval.
-    :param seed: of the bootstrap.
+    :param start: untrained encoder that the candidate was trained from; often the champion itself.
+    :param margins: minimum gains in points (negative ones allow a loss) and the confidence of the interval.
+    :param seed: seed of the bootstrap.
     """
     if candidate.version == champion.version:
         return Verdict(False, [already_champion(candidate.version)])
     rivals = {"champion": champion} if start.version == champion.version else {"start": start, "champion": champion}
     everyone = {"candidate": candidate, **rivals}
-    reasons = [_without_figures(who, one) for who, one in everyone.items() if one.scores is None]
+    reasons = [_without_figures(who, contender) for who, contender in everyone.items() if contender.scores is None]
     if reasons:
         return Verdict(False, reasons)
-    found = {who: _gains(candidate, rival, margins, seed) for who, rival in rivals.items()}
+    gained = {who: _gains(candidate, rival, margins, seed) for who, rival in rivals.items()}
     reasons = [
         reason
         for metric in TASKS
         for who, rival in rivals.items()
         if (
             reason := _shortfall(metric, candidate, rival, who, getattr(margins, f"min_{metric}_gain"))
-            or _doubt(metric, who, found[who], margins)
+            or _doubt(metric, who, gained[who], margins)
         )
     ]
-    return Verdict(not reasons, reasons, {who: one for who, one in found.items() if one})
+    return Verdict(not reasons, reasons, {who: by_metric for who, by_metric in gained.items() if by_metric})
 
 
 def already_champion(version: str) -> str:
-    """Return the reason that a candidate is not promoted when it need not be."""
+    """Return the reason not to promote a champion."""
     return f"version {version} is the champion already"
 
 
 def verdict_sentence(verdict: Verdict) -> str:
-    """Return why it was decided so, in a sentence.
+    """Return the reason for a verdict as a sentence.
 
     >>> verdict_sentence(Verdict(True, [], {"champion": {"map": Gain(1.2, 0.3, 2.1)}}))
     'On dev it gains over the champion: map +1.20 [+0.30, +2.10].'
     """
     if not verdict.promoted:
         return "; ".join(verdict.reasons)
-    said = [
-        f"over the {who}: {', '.join(f'{metric} {gain}' for metric, gain in found.items())}"
-        for who, found in verdict.gains.items()
+    gained = [
+        f"over the {who}: {', '.join(f'{metric} {gain}' for metric, gain in by_metric.items())}"
+        for who, by_metric in verdict.gains.items()
     ]
-    return f"On dev it gains {'; '.join(said)}." if said else f"{verdict.ground[:1].upper()}{verdict.ground[1:]}."
+    return f"On dev it gains {'; '.join(gained)}." if gained else f"{verdict.ground[:1].upper()}{verdict.ground[1:]}."
 
 
 def figures_sentence(scores: Scores | None) -> str:
-    """Return one plain sentence with the figures on dev.
+    """Return the figures on dev as a sentence.
 
     >>> figures_sentence({"purity": 70.0, "map": 56.0})
     'On dev: purity 70.00, map 56.00.'
@@ -113,20 +112,18 @@ def figures_sentence(scores: Scores | None) -> str:
 def _gains(candidate: Contender, rival: Contender, margins: Promote, seed: int) -> dict[str, Gain]:
     if candidate.contributions is None or rival.contributions is None:
         return {}
-    # Without a confidence to reach, the usual interval is shown.
+    # Without a required confidence the page shows the usual interval.
     return gains(candidate.contributions, rival.contributions, seed=seed, coverage=margins.confidence or 0.95)
 
 
-def _doubt(metric: str, who: str, found: Mapping[str, Gain], margins: Promote) -> str | None:
-    """Return why a gain that is large enough may be chance, or None."""
+def _doubt(metric: str, who: str, gained: Mapping[str, Gain], margins: Promote) -> str | None:
+    """Return why a large enough gain may be chance, or None."""
     if not margins.confidence or getattr(margins, f"min_{metric}_gain") <= 0:
         return None
     confidence = f"{100 * margins.confidence:g} % confidence"
-    if metric not in found:
-        return (
-            f"whether {metric} on dev is above the {who}'s with {confidence} needs the dialogues, and they are not here"
-        )
-    gain = found[metric]
+    if metric not in gained:
+        return f"{metric} on dev cannot be compared with the {who}'s at {confidence}: the dialogues are not here"
+    gain = gained[metric]
     if gain.low > 0:
         return None
     return (
@@ -141,17 +138,19 @@ def _gain(figure: float, rival: float) -> float:
 
 
 def _without_figures(who: str, contender: Contender) -> str:
-    found = f"the {who} (version {contender.version}) has no figures on dev"
-    return f"{found}, and without them nothing is promoted: {NOTHING_TO_SCORE}"
+    return (
+        f"the {who} (version {contender.version}) has no figures on dev, and without them nothing is promoted: "
+        f"{NOTHING_TO_SCORE}"
+    )
 
 
 def _shortfall(metric: str, candidate: Contender, rival: Contender, who: str, margin: float) -> str | None:
-    """Return why this figure fails, or None when it passes."""
+    """Return why this figure fails, or None if it passes."""
     figures = []
-    for name, one in (("candidate", candidate), (who, rival)):
-        figure = (one.scores or {}).get(metric, math.nan)
+    for name, contender in (("candidate", candidate), (who, rival)):
+        figure = (contender.scores or {}).get(metric, math.nan)
         if math.isnan(figure):
-            return f"{metric} on dev is missing for the {name} (version {one.version})"
+            return f"{metric} on dev is missing for the {name} (version {contender.version})"
         figures.append(figure)
     ours, theirs = figures
     gain = _gain(ours, theirs)

@@ -1,4 +1,4 @@
-"""The receipts of stage register beside the registry: in MLflow people delete versions, aliases and whole models."""
+"""The receipts of stage register, compared with the registry: people delete versions and models in MLflow."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from dial2vec.registry.store import (
 
 
 def reconcile(root: Path, corpora: Sequence[str]) -> list[str]:
-    """Write down what was done by hand, remove each receipt whose version is gone, and return sentences about both.
+    """Record changes by hand, delete the receipts of missing versions, and return sentences about both.
 
-    Without its receipt DVC runs stage register again.
+    DVC runs stage register again if its receipt is missing.
 
     :raises ModelError: if the store cannot be used.
     """
@@ -53,7 +53,7 @@ def reconcile(root: Path, corpora: Sequence[str]) -> list[str]:
 
 
 def standing_champion(root: Path, corpus: str) -> str:
-    """Return the champion's version; "" if the registry lacks it, or anything that the receipt names.
+    """Return the champion's version; "" if the registry lacks the champion or anything that the receipt names.
 
     :raises ModelError: if the store cannot be used.
     """
@@ -66,10 +66,10 @@ def standing_champion(root: Path, corpus: str) -> str:
 
 
 def _lost(client: MlflowClient, receipt: Path, name: str) -> tuple[str, str] | None:
-    """Return the version that is gone, "" if it is only an alias, and what is gone in words; None for nothing."""
+    """Return the missing version ("" if its number is unknown or kept) and a reason; None if nothing is missing."""
     try:
-        named = read_json(receipt)
-        numbers = [str(named[key]) for key in ("version", "start_version")]
+        content = read_json(receipt)
+        numbers = [str(content[key]) for key in ("version", "start_version")]
         aliases = aliases_of(client, name)
     except (ArtifactError, KeyError, TypeError):
         return "", f"{receipt} cannot be read"

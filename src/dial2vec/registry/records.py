@@ -1,4 +1,4 @@
-"""What is handed to the registry about a training, and what it says about its versions."""
+"""Records of the registry: a training, its registration, versions, and decisions about the champion."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dial2vec.evaluation.intervals import Contributions, Gain, Interval
 from dial2vec.registry import promotion
 
 Scores = dict[str, float]
-# The versions of a model that have a part to play.
+# Aliases of versions.
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
-# Kinds of decisions that somebody took in MLflow.
+# Kinds of decisions; the first two were made in MLflow.
 MOVED: Final = "moved by hand"
 REMOVED: Final = "removed by hand"
 ROLLED_BACK: Final = "rolled back"
@@ -27,10 +27,10 @@ def local_minute(when: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What an encoder reached on dev.
+    """Figures of an encoder on dev.
 
-    :param scores: in points; None where labels leave nothing to score.
-    :param contributions: what each dialogue adds to them; None where there are none.
+    :param scores: figures in points; None if labels leave nothing to score.
+    :param contributions: share of each dialogue in the figures; None without figures.
     """
 
     scores: Scores | None
@@ -39,31 +39,31 @@ class Figures:
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """Everything about one training that the registry keeps.
+    """One training as the registry keeps it.
 
     :param corpus: name of the corpus.
     :param params: every setting, flat: `{"train.epochs": 1}`.
     :param data_hash: DVC's md5 of the data.
     :param git_commit: commit of the checkout.
-    :param history: what training logged, each with "step" and any of "loss", "learning_rate", "grad_norm".
+    :param history: log entries of the training, each with "step" and any of "loss", "learning_rate", "grad_norm".
     :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
-    :param dev_scores: the same on dev: the only figures that the gate looks at.
+    :param dev_scores: the same figures on dev; the gate reads only these.
     :param intervals: "dev" and "test" -> "start" and "trained" -> figure -> its 95 % interval; none without labels.
-    :param gains: "dev" and "test" -> figure -> by how much "trained" is above "start"; none without labels.
-    :param dev_hash: identifies the dev split and how it is measured; figures are comparable only where it is equal.
+    :param gains: "dev" and "test" -> figure -> gain of "trained" over "start"; none without labels.
+    :param dev_hash: hash of the dev split and of the way it is measured; only figures of equal hashes are comparable.
     :param split_sizes: dialogues per split.
     :param model: folder of the trained encoder.
     :param start_model: folder of the starting encoder, in the same format.
-    :param start_name: what the starting encoder is called.
-    :param report: the evaluation report, a file.
-    :param selection: every candidate of the training, its criteria and the choice, a file.
-    :param choice: the choice in a sentence.
-    :param max_length: tokens of a dialogue that the encoder reads.
+    :param start_name: name of the starting encoder.
+    :param report: file of the evaluation report.
+    :param selection: file with all candidates of the training, their criteria and the choice.
+    :param choice: the choice, as a sentence.
+    :param max_length: tokens that the encoder reads at a time.
     :param dimension: length of a vector.
     :param languages: share of each language (ISO 639-1) in the data.
     :param example: a dialogue for the model's input example.
     :param seconds: wall-clock seconds per stage.
-    :param fingerprint: equal for two trainings with equal weights, settings and dev split.
+    :param fingerprint: hash of weights, settings and dev split.
     """
 
     corpus: str
@@ -93,7 +93,7 @@ class TrainingRecord:
 
 @dataclass(frozen=True)
 class Registration:
-    """Where a training ended up in the registry; `created` is False when it was there already."""
+    """Version and run of a training; `created` is False if they existed already."""
 
     version: str
     run_id: str
@@ -120,13 +120,13 @@ class RegisteredVersion:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Something that was decided about the champion of a corpus.
+    """A decision about the champion of a corpus.
 
-    :param kind: "first" for the starting encoder, which is champion until something is better.
-    :param version: the version that it was about.
-    :param before: champion until then; "" before the first.
-    :param after: champion from then on; "" for nobody.
-    :param reason: why, in a sentence or more.
+    :param kind: kind of the decision; "first" makes the starting encoder champion until a better one comes.
+    :param version: version that was promoted, refused, rolled back, moved or removed.
+    :param before: champion before; "" before the first.
+    :param after: champion afterwards; "" for none.
+    :param reason: one or more sentences.
     :param when: seconds since 1970.
     """
 

@@ -1,4 +1,4 @@
-"""The registered model as MLflow runs it ("model from code"): dialogues in, one vector each out.
+"""The registered model as MLflow runs it ("model from code"): one vector per dialogue.
 
 MLflow copies this file into every version and executes it there, next to a copy of the package `dial2vec`.
 """
@@ -15,21 +15,21 @@ log = logging.getLogger(__name__)
 
 
 class TurnRecord(BaseModel):
-    """One utterance; `speaker` is any name that tells the speakers of this dialogue apart."""
+    """One utterance; `speaker` is any name, the same for all turns of one speaker."""
 
     speaker: str
     text: str
 
 
 class DialogueRecord(BaseModel):
-    """One whole conversation; `dialogue_id` is only used in messages."""
+    """One whole conversation; only messages use `dialogue_id`."""
 
     turns: list[TurnRecord]
     dialogue_id: str | None = None
 
 
 class DialogueVectors(mlflow.pyfunc.PythonModel):
-    """A `DialogueEncoder` behind MLflow's pyfunc interface.
+    """A `DialogueEncoder` with MLflow's pyfunc interface.
 
     It raises `MlflowException` only: the scoring server answers any other exception with its stack trace.
     """
@@ -45,11 +45,11 @@ class DialogueVectors(mlflow.pyfunc.PythonModel):
     ) -> list[list[float]]:
         """Return one vector per dialogue, in input order.
 
-        :param context: unused, the encoder is loaded once.
-        :param model_input: at least one dialogue, each with at least one turn that is not blank.
-        :param params: unused, there are none.
-        :raises MlflowException: INVALID_PARAMETER_VALUE, which the scoring server answers with status 400, naming the
-            dialogue by its place (from 1) and its id.
+        :param context: unused; `load_context` has loaded the encoder.
+        :param model_input: one or more dialogues, each with at least one turn that is not blank.
+        :param params: unused; the model has no parameters.
+        :raises MlflowException: INVALID_PARAMETER_VALUE (status 400 of the scoring server) with the place of the
+            dialogue, from 1, and its id.
         """
         from dial2vec.dialogue import RecordError, dialogue_from_record
 

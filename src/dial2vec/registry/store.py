@@ -1,4 +1,4 @@
-"""Opening MLflow's store: made by one process at a time, healed when the checkout has moved, errors in one sentence."""
+"""MLflow's store: one process at a time makes it, a moved checkout is healed, and errors are one sentence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 SERVER = "MLFLOW_TRACKING_URI"
-# Where MLflow's database holds absolute paths.
+# Columns of MLflow's database that hold absolute paths.
 ABSOLUTE_PATHS = {
     "experiments": "artifact_location",
     "runs": "artifact_uri",
@@ -41,9 +41,9 @@ ABSOLUTE_PATHS = {
 
 
 def model_name(corpus: str) -> str:
-    """Name of the experiment and of the registered model of a corpus.
+    """Return the name of a corpus's experiment and registered model.
 
-    :raises CorpusError: when it is no corpus name.
+    :raises CorpusError: if it is no corpus name.
     """
     if not corpus.isascii() or not corpus.replace("_", "").isalnum():
         raise CorpusError(f"{corpus!r} is no corpus name; use letters, digits and '_' only.")
@@ -51,17 +51,17 @@ def model_name(corpus: str) -> str:
 
 
 def store_uri(root: Path) -> str:
-    """URI of the store: MLFLOW_TRACKING_URI where it is set, else the database below the project."""
+    """Return the URI of the store: MLFLOW_TRACKING_URI if set, else the database in the project folder."""
     return os.environ.get(SERVER) or f"sqlite:///{database_path(root)}"
 
 
 def open_store(root: Path) -> MlflowClient:
-    """Open the project's store, and make it on first use; safe when several processes start at once.
+    """Open the project's store; make it on first use, also if several processes start at once.
 
-    A checkout that was moved or copied is healed: MLflow stores absolute paths, which are rewritten.
+    MLflow stores absolute paths; they are rewritten if the checkout was moved or copied.
 
-    :param root: the project; the store is `mlruns/mlflow.db` below it, unless MLFLOW_TRACKING_URI names another.
-    :raises ModelError: when the server does not answer, or the database is damaged or may not be written to.
+    :param root: project folder; its store is `mlruns/mlflow.db` unless MLFLOW_TRACKING_URI names another.
+    :raises ModelError: if the server does not answer, or the database is damaged or read-only.
     """
     uri = store_uri(root)
     if os.environ.get(SERVER):
@@ -80,7 +80,7 @@ def open_store(root: Path) -> MlflowClient:
 
 
 def database_path(root: Path) -> Path:
-    """Where the project's own database is."""
+    """Return the path of the project's own database."""
     return root.resolve() / "mlruns" / "mlflow.db"
 
 
@@ -90,7 +90,7 @@ def _artifacts(database: Path) -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold an advisory lock that the kernel drops with the process."""
+    """Hold an advisory lock; the kernel releases it if the process dies."""
     with write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         handle = path.open("a")
@@ -100,49 +100,49 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def registry_lock(root: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold the registry of a project: versions are made and aliases moved by one process at a time."""
+    """Lock the registry of a project: only one process at a time makes versions and moves aliases."""
     return locked(database_path(root).with_name(".register.lock"))
 
 
 @contextlib.contextmanager
 def one_sentence(uri: str) -> Iterator[None]:
-    """Turn what MLflow and its database raise into one sentence."""
+    """Turn errors of MLflow and its database into one sentence."""
     try:
         yield
     except (MlflowException, SQLAlchemyError, sqlite3.Error) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        advice = "Check that the server is well."
+        advice = "Check the server."
         if uri.startswith("sqlite:///"):
             advice = (
-                "It must be a whole database of this MLflow version in a folder that you may write to; restore it, "
-                "or move the folder `mlruns` away and run `make run`."
+                "Expected a complete database of this MLflow version in a writable folder; restore it, or move the "
+                "folder `mlruns` away and run `make run`."
             )
         raise ModelError(f"the MLflow store {shown(uri)} cannot be used: {reason}. {advice}") from error
 
 
 def _probe(uri: str) -> None:
-    """Ask a server for a sign of life: MLflow's own client retries a dead one for two minutes."""
+    """Raise if a server does not answer within 10 s; MLflow's own client would retry for two minutes."""
     if not uri.startswith(("http://", "https://")):
         return
     if reason := silence(f"{uri.rstrip('/')}/health", seconds=10):
         raise ModelError(
             f"the MLflow server {shown(uri)} does not answer ({reason}). Start it, correct {SERVER}, or unset {SERVER} "
-            "to use the store below the project."
+            "to use the store in the project folder."
         )
 
 
 def _create(database: Path) -> None:
-    """Make the database beside its place and rename it: a killed first start leaves no half-made tables."""
+    """Make the database under another name and rename it, so a kill leaves no incomplete tables."""
     with atomic_path(database) as temporary:
         store = SqlAlchemyStore(f"sqlite:///{temporary}", str(_artifacts(database)))
         store.engine.dispose()
 
 
 def _heal(database: Path) -> None:
-    """Rewrite the absolute paths of a moved or copied checkout, all of them or none."""
+    """Rewrite all absolute paths of a moved or copied checkout in one transaction."""
     here = str(_artifacts(database))
     with contextlib.closing(sqlite3.connect(database, timeout=20, isolation_level=None)) as connection:
-        # Takes the write lock, so that a read-only or damaged database shows here, before any training is logged.
+        # The write lock reveals a read-only or damaged database before any training is logged.
         connection.execute("BEGIN IMMEDIATE")
         moved = connection.execute(
             "SELECT DISTINCT artifact_location FROM experiments WHERE name LIKE 'dial2vec-%' "
@@ -159,28 +159,28 @@ def _heal(database: Path) -> None:
 
 
 def experiment(client: MlflowClient, root: Path, corpus: str) -> str:
-    """Return the id of the corpus's experiment, made on first use; nothing else may make one."""
+    """Return the id of the corpus's experiment; make it on first use. Nothing else may make one."""
     name = model_name(corpus)
-    found = client.get_experiment_by_name(name)
-    if found is None:
+    existing = client.get_experiment_by_name(name)
+    if existing is None:
         location = None if os.environ.get(SERVER) else str(_artifacts(database_path(root)))
         try:
             return str(client.create_experiment(name, artifact_location=location))
         except MlflowException:
-            found = client.get_experiment_by_name(name)
-            if found is None:  # else another process was faster
+            existing = client.get_experiment_by_name(name)
+            if existing is None:  # else another process was faster
                 raise
-    if found.lifecycle_stage == "deleted":
-        client.restore_experiment(found.experiment_id)
-    return str(found.experiment_id)
+    if existing.lifecycle_stage == "deleted":
+        client.restore_experiment(existing.experiment_id)
+    return str(existing.experiment_id)
 
 
 @contextlib.contextmanager
 def as_default(uri: str) -> Iterator[None]:
     """Make `uri` MLflow's default store for a moment.
 
-    Its registry looks up "models:/m-..." there, whichever store the client was made for. Setting the default also
-    writes MLFLOW_TRACKING_URI into the environment, where it must not stay.
+    The registry looks up "models:/m-..." in the default store, not in the client's. Setting the default also writes
+    MLFLOW_TRACKING_URI into the environment, so it must be unset afterwards.
     """
     if os.environ.get(SERVER):
         yield
@@ -195,13 +195,13 @@ def as_default(uri: str) -> Iterator[None]:
 def versions_of(client: MlflowClient, name: str) -> dict[str, ModelVersion]:
     """Return the versions of a model by their numbers, newest first."""
     versions = client.search_model_versions(f"name = '{name}'")
-    return {str(one.version): one for one in sorted(versions, key=lambda one: -int(one.version))}
+    return {str(version.version): version for version in sorted(versions, key=lambda version: -int(version.version))}
 
 
 def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
-    """Alias -> version of a model.
+    """Return alias -> version of a model.
 
-    :raises ModelError: when nothing is registered under that name.
+    :raises ModelError: if nothing is registered under that name.
     """
     if not client.search_registered_models(f"name = '{name}'"):
         names = [model.name for model in client.search_registered_models()]
@@ -224,9 +224,9 @@ def candidate_of(client: MlflowClient, name: str) -> ModelVersion:
 
 
 def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
-    """Return the encoder folder of a version; a server's are downloaded once, into the user's cache.
+    """Return the encoder folder of a version; files of a server are downloaded once, into the user's cache.
 
-    :raises ModelError: when its files are gone.
+    :raises ModelError: if the files are gone.
     """
     location = client.get_model_version_download_uri(version.name, version.version)
     model = Path(location) if location.startswith("/") else _downloaded(version, location)
@@ -240,7 +240,7 @@ def encoder_folder(client: MlflowClient, version: ModelVersion) -> Path:
 
 
 def has_files(client: MlflowClient, version: ModelVersion) -> bool:
-    """Return whether the files of a version are there; a server keeps its files itself."""
+    """Return True if the files of a version exist; those of a server always count as existing."""
     location = client.get_model_version_download_uri(version.name, version.version)
     return not location.startswith("/") or (Path(location) / "MLmodel").is_file()
 
@@ -258,23 +258,23 @@ def _downloaded(version: ModelVersion, location: str) -> Path:
 
 
 def store_figures(client: MlflowClient, version: ModelVersion, scores: dict[str, float] | None, dev_hash: str) -> None:
-    """Note what a version reached on the dev split of that hash."""
+    """Store the figures of a version on the dev split with this hash."""
     for key, value in (("dev_scores", json.dumps(scores)), ("dev_hash", dev_hash)):
         client.set_model_version_tag(version.name, version.version, key, value)
         version.tags[key] = value
 
 
 def dev_scores(version: ModelVersion) -> dict[str, float] | None:
-    """Return what was noted about a version, in points; None for nothing."""
+    """Return the stored figures of a version in points, or None."""
     scores: Any = json.loads(version.tags.get("dev_scores", "null"))
     return scores
 
 
 def keep_files(root: Path) -> None:
-    """Give registered versions files of their own, which no clean-up of MLflow removes.
+    """Give registered versions their own files, which `mlflow gc` does not remove.
 
-    `mlflow gc` deletes the files of a logged model without asking whether a version stands on them. Theirs are hard
-    links to the same content, so they take no room. A server keeps its files itself.
+    `mlflow gc` deletes the files of a logged model even if a version uses them. The copies are hard links, so they take
+    no space. A server keeps its files itself.
     """
     if os.environ.get(SERVER):
         return

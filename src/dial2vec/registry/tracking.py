@@ -1,4 +1,4 @@
-"""MLflow: one run per training, one registered model per corpus, and the alias `champion` behind the gate."""
+"""MLflow: one run per training, one registered model per corpus; only the gate moves the alias `champion`."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ from mlflow.models import Model
 
 PACKAGE = Path(__file__).parents[1]
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
-# What one call of `log_batch` may carry.
+# Limits of one call of `log_batch`.
 PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
 
 
 def register_training(root: Path, record: TrainingRecord) -> Registration:
     """Log one run for the training and register its encoder under the alias `candidate`.
 
-    Registering the same fingerprint again changes nothing; runs that a killed call left half-made are marked FAILED
-    and made anew. The first version of a corpus is its starting encoder, which is also the first champion.
+    Registering the same fingerprint again changes nothing. Incomplete runs of a killed call are marked FAILED and made
+    again. The first version of a corpus is its starting encoder, also the first champion.
 
-    :raises ModelError: when the store cannot be used.
+    :raises ModelError: if the store cannot be used.
     """
     client, name = open_store(root), model_name(record.corpus)
     with one_sentence(store_uri(root)), registry_lock(root):
@@ -67,26 +67,26 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
         decisions.notice(client, experiment_id, record.corpus)
         start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
-            reason = "The starting encoder, until something is better."
+            reason = "The starting encoder, until a better one comes."
             first = Decision("first", start, before="", after=start, reason=reason, when=time.time())
             decisions.record(client, experiment_id, record.corpus, first)
-        found = _known_version(client, name, "fingerprint", record.fingerprint)
+        existing = _known_version(client, name, "fingerprint", record.fingerprint)
         for run in client.search_runs(experiment_id, f"tags.fingerprint = '{record.fingerprint}'"):
             if run.info.status == "RUNNING":
-                whole = found is not None and found.run_id == run.info.run_id
+                whole = existing is not None and existing.run_id == run.info.run_id
                 client.set_terminated(run.info.run_id, "FINISHED" if whole else "FAILED")
-        version = found or _trained_version(client, experiment_id, record, start)
+        version = existing or _trained_version(client, experiment_id, record, start)
         if version.tags.get("start_version") != start:
-            # The version that it names was deleted by hand.
+            # Somebody deleted the version that the tag names.
             client.set_model_version_tag(name, version.version, "start_version", start)
         keep_files(root)
         client.set_registered_model_alias(name, CANDIDATE, version.version)
         champion = client.get_registered_model(name).aliases[CHAMPION]
-    return Registration(str(version.version), version.run_id, start, str(champion), created=found is None)
+    return Registration(str(version.version), version.run_id, start, str(champion), created=existing is None)
 
 
 def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRecord) -> str:
-    """Return the version of the starting encoder, registered if it is new, with its present figures on dev."""
+    """Return the version of the starting encoder, registered if it is new, and store its present figures on dev."""
     name, digest = model_name(record.corpus), folder_hash(record.start_model)
     if not client.search_registered_models(f"name = '{name}'"):
         client.create_registered_model(name, description=f"One vector per dialogue, for the corpus '{record.corpus}'.")
@@ -102,7 +102,7 @@ def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRec
 
 
 def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> ModelVersion | None:
-    """Return the newest version with that tag whose files are there."""
+    """Return the newest version with this tag and with files."""
     matches = (version for version in versions_of(client, name).values() if version.tags.get(tag) == value)
     return next((version for version in matches if has_files(client, version)), None)
 
@@ -134,7 +134,7 @@ def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingR
 def _new_version(
     client: MlflowClient, name: str, model_id: str, tags: dict[str, str], description: str, *, run_id: str | None
 ) -> ModelVersion:
-    """Make a version, with tags and description in one transaction: a killed call leaves all of it or nothing."""
+    """Make a version with tags and description in one transaction: a kill leaves all of it or nothing."""
     with as_default(client.tracking_uri):
         return client.create_model_version(
             name, f"models:/{model_id}", run_id=run_id, model_id=model_id, tags=tags, description=description
@@ -159,9 +159,9 @@ def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> N
 
 
 def _log_batches(client: MlflowClient, run_id: str, params: Mapping[str, object], metrics: list[Metric]) -> None:
-    found = [Param(key, str(value)) for key, value in params.items()]
-    for first in range(0, len(found), PARAMS_PER_CALL):
-        client.log_batch(run_id, params=found[first : first + PARAMS_PER_CALL])
+    logged = [Param(key, str(value)) for key, value in params.items()]
+    for first in range(0, len(logged), PARAMS_PER_CALL):
+        client.log_batch(run_id, params=logged[first : first + PARAMS_PER_CALL])
     for first in range(0, len(metrics), METRICS_PER_CALL):
         client.log_batch(run_id, metrics=metrics[first : first + METRICS_PER_CALL])
 
@@ -171,7 +171,7 @@ def _log_model(
 ) -> str:
     """Store an encoder folder as a pyfunc model and return its id.
 
-    By the client alone: MLflow's fluent functions would change the tracking URI of the whole process.
+    Use the client only: MLflow's fluent functions would change the tracking URI of the whole process.
     """
     logged = client.create_logged_model(experiment_id, name="encoder", source_run_id=run_id, model_type="encoder")
     own_id = logged.model_id
@@ -209,12 +209,12 @@ def log_run(
     record: object,
     course: Sequence[Mapping[str, float]] = (),
 ) -> str:
-    """Log one finished run that has no model, and return its id.
+    """Log one finished run without a model, and return its id.
 
-    :param area: of the experiment `dial2vec-<area>`.
-    :param record: kept with the run, as `record.json`.
+    :param area: name of the experiment after `dial2vec-`.
+    :param record: content of the run's artifact `record.json`.
     :param course: points of a training run, each with its "step"; their figures are logged as `course.<name>`.
-    :raises ModelError: when the store cannot be used.
+    :raises ModelError: if the store cannot be used.
     """
     client, now = open_store(root), int(time.time() * 1000)
     logged = [Metric(key, float(value), now, 0) for key, value in metrics.items()]
@@ -234,11 +234,11 @@ def log_run(
 
 
 def local_model(uri: str, *, root: Path | None) -> Path:
-    """Return the encoder folder behind a registry address; nothing is copied where the store is local.
+    """Return the encoder folder of a registry address; a local store copies nothing.
 
-    :param uri: "models:/dial2vec-demo@champion" or "models:/dial2vec-demo/2".
-    :param root: the project; None means the one at or above the working directory.
-    :raises ModelError: when the model, alias or version does not exist, naming those that do.
+    :param uri: address, "models:/dial2vec-demo@champion" or "models:/dial2vec-demo/2".
+    :param root: project folder; None means the one at or above the working directory.
+    :raises ModelError: if the model, alias or version is missing; the message names the existing ones.
     """
     name, at, alias = uri.removeprefix("models:/").partition("@")
     number = ""
@@ -266,9 +266,9 @@ def local_model(uri: str, *, root: Path | None) -> Path:
 
 
 def run_address(root: Path, corpus: str) -> str:
-    """Return where MLflow's page shows the run of the candidate of a corpus, below the page's own address.
+    """Return the address of the candidate's run on MLflow's page, relative to the page.
 
-    :raises ModelError: when nothing is registered, or the store cannot be used.
+    :raises ModelError: if nothing is registered, or the store cannot be used.
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
@@ -277,9 +277,9 @@ def run_address(root: Path, corpus: str) -> str:
 
 
 def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
-    """List the registered versions of a corpus, oldest first.
+    """Return the registered versions of a corpus, oldest first.
 
-    :raises ModelError: when nothing is registered, or the store cannot be used.
+    :raises ModelError: if nothing is registered, or the store cannot be used.
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
