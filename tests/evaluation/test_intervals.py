@@ -15,10 +15,10 @@ def blobs(n: int, *, spread: float, seed: int = 0) -> tuple[np.ndarray, list[str
     return (np.eye(3, 8)[labels] + spread * rng.normal(size=(n, 8))).astype(np.float32), [f"l{n}" for n in labels]
 
 
-def slow_intervals(vectors, labels, judged, *, draws, seed):
+def slow_intervals(vectors, labels, scores, *, draws, seed):
     """Draw dialogues one lot at a time and compute each figure from the lot."""
     n, commonest = len(labels), []
-    for run in judged.clusters.clusters:
+    for run in scores.clusters.clusters:
         names = {c: Counter(sorted(np.array(labels)[run == c])) for c in set(run)}
         commonest.append(np.array([names[at].most_common(1)[0][0] for at in run]))
     lots = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=draws)
@@ -28,8 +28,8 @@ def slow_intervals(vectors, labels, judged, *, draws, seed):
         drawn.append(
             (
                 np.mean([named[lot] == np.array(labels)[lot] for named in commonest]),
-                np.mean(judged.relatedness[lot]),
-                np.nanmean(judged.retrieval.precisions[lot]),
+                np.mean(scores.relatedness[lot]),
+                np.nanmean(scores.retrieval.precisions[lot]),
             )
         )
     return 100 * np.percentile(drawn, [2.5, 97.5], axis=0).T
@@ -38,18 +38,18 @@ def slow_intervals(vectors, labels, judged, *, draws, seed):
 def test_intervals_equal_a_bootstrap_lot_by_lot_with_a_label_that_occurs_once():
     vectors, labels = blobs(40, spread=0.6)
     labels[7] = "alone"
-    judged = task_scores(vectors, labels, runs=3, seed=1)
-    found = intervals(contributions(judged, labels), draws=50, seed=5)
+    scores = task_scores(vectors, labels, runs=3, seed=1)
+    found = intervals(contributions(scores, labels), draws=50, seed=5)
     assert list(found) == ["purity", "spearman", "map"]
-    assert np.array(list(found.values())) == pytest.approx(slow_intervals(vectors, labels, judged, draws=50, seed=5))
+    assert np.array(list(found.values())) == pytest.approx(slow_intervals(vectors, labels, scores, draws=50, seed=5))
 
 
 def test_the_figure_lies_in_its_interval_and_more_dialogues_narrow_it():
     widths = []
     for n in (60, 960):
         vectors, labels = blobs(n, spread=0.6)
-        judged = task_scores(vectors, labels, runs=3, seed=1)
-        found, points = intervals(contributions(judged, labels), seed=0), figures(judged, vectors, labels)
+        scores = task_scores(vectors, labels, runs=3, seed=1)
+        found, points = intervals(contributions(scores, labels), seed=0), figures(scores, vectors, labels)
         assert all(low <= points[name] <= high for name, (low, high) in found.items())
         widths.append([high - low for low, high in found.values()])
     # A sixteenth of the variance is a quarter of the width; a sample's own spread moves it a little.
@@ -64,9 +64,9 @@ def test_perfect_vectors_have_no_spread_but_in_relatedness():
 
 def test_without_a_query_there_is_no_interval_of_map():
     vectors, labels = blobs(30, spread=0.3)
-    judged = task_scores(vectors, labels, runs=1, seed=0)
-    judged.retrieval.precisions[:] = np.nan
-    assert "map" not in intervals(contributions(judged, labels), seed=0)
+    scores = task_scores(vectors, labels, runs=1, seed=0)
+    scores.retrieval.precisions[:] = np.nan
+    assert "map" not in intervals(contributions(scores, labels), seed=0)
 
 
 def test_judging_first_changes_no_figure():
@@ -89,9 +89,9 @@ def judged_twice(n: int, *, spreads: tuple[float, float]) -> list[Contributions]
 def test_every_figure_is_the_mean_of_what_the_dialogues_add():
     vectors, labels = blobs(50, spread=0.7)
     labels[3] = "alone"
-    judged = task_scores(vectors, labels, runs=3, seed=1)
-    points = figures(judged, vectors, labels)
-    for name, row in contributions(judged, labels).rows().items():
+    scores = task_scores(vectors, labels, runs=3, seed=1)
+    points = figures(scores, vectors, labels)
+    for name, row in contributions(scores, labels).rows().items():
         assert 100 * np.nanmean(row) == pytest.approx(points[name], abs=1e-4)
 
 

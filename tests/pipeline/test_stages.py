@@ -192,7 +192,7 @@ def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(project)
     _, said = run(project, validate, prepare, sample, train_encoder, select)
     assert said[-1] == (
         "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
-        "19. Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
+        "19. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
     )
 
 

@@ -1,6 +1,6 @@
-"""Vectors and labels to figures, and figures to a page."""
+"""Figures from vectors and labels, the report page, and the choice without labels."""
 
-# The three that decide (Liu et al. 2022, section 4): domain categorisation, semantic relatedness, retrieval.
+# The three figures that decide (Liu et al. 2022, section 4): domain categorisation, semantic relatedness, retrieval.
 TASKS = ("purity", "spearman", "map")
-# Ends a sentence about a split for which there are no figures.
+# Reason at the end of a sentence about a split without figures.
 NOTHING_TO_SCORE = "its labels leave nothing to score (fewer than two different ones, or none that occurs twice)"

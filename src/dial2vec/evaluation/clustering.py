@@ -48,9 +48,9 @@ def cluster_scores(
 
     :param vectors: [n, d] float32.
     :param labels: n labels.
-    :param runs: how often k-means++ starts anew, at least 1; purity moves by points from start to start. None is
-        what the paper's published code takes for n dialogues, `published_runs`.
-    :param seed: run i is seeded by `seed + i`.
+    :param runs: starts of k-means++, at least 1; purity moves by points from start to start. None means
+        `published_runs`, as in the paper's published code.
+    :param seed: seed of the first run; run i takes `seed + i`.
     """
     n_labels = len(set(labels))
     if runs is None:
@@ -60,7 +60,7 @@ def cluster_scores(
 
 
 def published_runs(n: int) -> int:
-    """Return how often the code of Liu et al. 2022 clusters n dialogues: 10, one less for each 500, at least 3."""
+    """Return the runs of k-means in the code of Liu et al. 2022: 10, one less per 500 dialogues, at least 3."""
     return max(3, 10 - n // 500)
 
 
@@ -71,7 +71,7 @@ def compare_clusters(clusters: np.ndarray, labels: Sequence[str | int]) -> Clust
     :param labels: n labels.
     """
     truth = np.unique(np.asarray(labels), return_inverse=True)[1]
-    found = clusters.astype(np.int32)
+    runs = clusters.astype(np.int32)
     per_run = [
         (
             purity(truth, run),
@@ -79,7 +79,7 @@ def compare_clusters(clusters: np.ndarray, labels: Sequence[str | int]) -> Clust
             normalized_mutual_info_score(truth, run),
             accuracy(truth, run),
         )
-        for run in found
+        for run in runs
     ]
     means = np.mean(per_run, axis=0)
     purities = tuple(float(figures[0]) for figures in per_run)
@@ -90,21 +90,21 @@ def compare_clusters(clusters: np.ndarray, labels: Sequence[str | int]) -> Clust
         nmi=float(means[2]),
         accuracy=float(means[3]),
         purities=purities,
-        clusters=found,
+        clusters=runs,
     )
 
 
 def purity(labels: ArrayLike, clusters: ArrayLike) -> float:
-    """Return the share of dialogues that carry the commonest label of their cluster, in (0, 1]; higher is better.
+    """Return the share of dialogues with the commonest label of their cluster, in (0, 1]; higher is better.
 
-    It grows with the number of clusters and is 1 when each dialogue is a cluster of its own.
+    It grows with the number of clusters and is 1 if each dialogue is its own cluster.
     """
     table = contingency_matrix(labels, clusters)
     return float(table.max(axis=0).sum() / table.sum())
 
 
 def accuracy(labels: ArrayLike, clusters: ArrayLike) -> float:
-    """Return the share of dialogues in the cluster given to their label by the best one-to-one match, in (0, 1].
+    """Return the share of dialogues in the cluster that the best one-to-one match gives to their label, in (0, 1].
 
     The match is the Hungarian one; with fewer clusters than labels some labels get none.
     """
@@ -123,10 +123,11 @@ def kmeans(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
 
 def _runs(vectors: np.ndarray, n_clusters: int, seeds: Sequence[int]) -> list[np.ndarray]:
     def run(seed: int) -> np.ndarray:
-        found: np.ndarray = KMeans(n_clusters, init="k-means++", n_init=1, random_state=seed).fit_predict(vectors)
-        return found
+        means = KMeans(n_clusters, init="k-means++", n_init=1, random_state=seed)
+        clusters: np.ndarray = means.fit_predict(vectors)
+        return clusters
 
     with warnings.catch_warnings():
-        # Vectors that collapsed onto fewer points than labels are a poor score, not a reason to warn.
+        # Vectors that collapsed onto fewer points than labels get a poor score, not a warning.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return list(in_threads(run, seeds))

@@ -1,4 +1,4 @@
-"""How the normalised vectors lie on the sphere: alignment and uniformity (Wang and Isola 2020)."""
+"""Distribution of normalised vectors on the sphere: alignment and uniformity (Wang and Isola 2020)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def normalised(vectors: np.ndarray) -> np.ndarray:
 def alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> float:
     """Return the mean squared distance between normalised vectors of one label, in [0, 4]; lower is better.
 
-    All pairs of different dialogues count once. NaN when no label occurs twice. A zero vector is 1 away from every
+    All pairs of different dialogues count once. NaN if no label occurs twice. A zero vector is 1 away from every
     other. Source: Wang and Isola 2020, section 3.1, with alpha 2 and same-label pairs as positives.
 
     :param vectors: [n, d] float32.
@@ -32,7 +32,7 @@ def alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> float:
 def adjusted_alignment(vectors: np.ndarray, labels: Sequence[str | int]) -> float:
     """Return `alignment` minus the same mean over pairs of different labels, in [-4, 4]; lower is better.
 
-    Unlike alignment, it cannot be lowered by drawing all vectors together. NaN when there is no pair of either kind.
+    Drawing all vectors together does not lower it, unlike alignment. NaN if either kind has no pair.
     """
     same, n_same, different, n_different = _pair_sums(vectors, labels)
     return same / n_same - different / n_different if n_same and n_different else float("nan")
@@ -44,7 +44,7 @@ def uniformity(vectors: np.ndarray, *, block: int | None = None) -> float:
     0 means that all vectors coincide. Source: Wang and Isola 2020, section 3.1, with t = 2.
 
     :param vectors: [n, d] float32, n at least 2.
-    :param block: rows taken at a time, as in `blocks.over_blocks`.
+    :param block: rows at a time, as in `blocks.over_blocks`.
     """
     units = normalised(vectors)
     squares = (units**2).sum(axis=1)
@@ -57,14 +57,14 @@ def uniformity(vectors: np.ndarray, *, block: int | None = None) -> float:
         closeness -= 2 * squares[rows, None]
         return float(np.exp(closeness, out=closeness).sum())
 
-    # A dialogue with itself is no pair; each of these n terms is exp(0).
+    # Subtract the n pairs of a dialogue with itself; each is exp(0).
     return float(np.log((sum(over_blocks(work, n, block=block)) - n) / (n * (n - 1))))
 
 
 def _pair_sums(vectors: np.ndarray, labels: Sequence[str | int]) -> tuple[float, int, float, int]:
     """Return the sum of squared distances and the number of pairs, first for same-label, then for other pairs.
 
-    Over the pairs of a group, the squared distances sum to `m * sum |u|^2 - |sum u|^2`, so no pair is ever formed.
+    Over the pairs of a group, the squared distances sum to `m * sum |u|^2 - |sum u|^2`, so no pair is formed.
     """
     units = normalised(vectors)
     codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]

@@ -1,4 +1,4 @@
-"""How far figures would move if other dialogues of the same kind had been at hand: bootstrap intervals."""
+"""Bootstrap intervals: how far figures would move with other dialogues of the same kind."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dial2vec.evaluation.scores import TaskScores
 
 Interval = tuple[float, float]
 DRAWS = 1000
-# Weights of so many dialogues at a time, so that a hundred thousand of them take no gigabyte.
+# Draws held at a time, so that 100,000 dialogues take less than a gigabyte.
 DRAWS_AT_ONCE = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Contributions:
-    """What each of n dialogues adds to the figures of one encoder: every figure is 100 times the mean of its row.
+    """Shares of n dialogues in the figures of one encoder: each figure is 100 times the mean of its row.
 
-    :param purity: share of the runs of k-means in which it has the commonest label of its cluster, float64 [n].
-    :param spearman: Spearman's correlation with it as the query, float64 [n].
-    :param map: average precision with it as the query, float64 [n]; NaN where no other has its label.
+    :param purity: share of k-means runs in which the dialogue has the commonest label of its cluster, float64 [n].
+    :param spearman: Spearman's correlation with the dialogue as query, float64 [n].
+    :param map: average precision with the dialogue as query, float64 [n]; NaN if no other has its label.
     """
 
     purity: NDArray[np.float64]
@@ -37,11 +37,11 @@ class Contributions:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """By how much one encoder is above another on the same dialogues, in points.
+    """Gain of one encoder over another on the same dialogues, in points.
 
     :param points: difference of the two figures.
-    :param low: lower end of its interval.
-    :param high: upper end.
+    :param low: lower end of the interval.
+    :param high: upper end of the interval.
     """
 
     points: float
@@ -52,29 +52,29 @@ class Gain:
         return f"{self.points:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
 
 
-def contributions(judged: TaskScores, labels: Sequence[str | int]) -> Contributions:
-    """Return what each dialogue adds to the figures.
+def contributions(scores: TaskScores, labels: Sequence[str | int]) -> Contributions:
+    """Return the share of each dialogue in the figures.
 
-    :param judged: by `evaluation.scores.task_scores`.
-    :param labels: the n labels that it was judged by.
+    :param scores: result of `evaluation.scores.task_scores`.
+    :param labels: the n labels of that call.
     """
     truth = np.unique(np.asarray(labels), return_inverse=True)[1]
     return Contributions(
-        purity=_in_place(truth, judged.clusters.clusters),
-        spearman=judged.relatedness,
-        map=judged.retrieval.precisions,
+        purity=_in_place(truth, scores.clusters.clusters),
+        spearman=scores.relatedness,
+        map=scores.retrieval.precisions,
     )
 
 
 def intervals(of: Contributions, *, draws: int = DRAWS, seed: int, coverage: float = 0.95) -> dict[str, Interval]:
     """Return the percentile interval of purity, spearman and map, in points, rounded to 4 decimals.
 
-    n dialogues are drawn with replacement, `draws` times. Clusters, the commonest label of each, and what each query
-    ranks stay those of all dialogues: so each figure is a mean over dialogues, and the interval is about which of them
-    one has, not about seeds of training or of k-means. (Looking for the commonest label anew in every draw would raise
-    purity in all of them.) A figure without any dialogue is left out. Source: Efron 1979.
+    n dialogues are drawn with replacement, `draws` times. Clusters, their commonest labels and the rankings stay those
+    of all dialogues, so each figure is a mean over dialogues. The interval covers the choice of dialogues, not seeds of
+    training or k-means. (A new commonest label in each draw would always raise purity.) A figure without any
+    dialogue is left out. Source: Efron 1979.
 
-    :param draws: at least 1.
+    :param draws: number of draws, at least 1.
     :param coverage: share of the draws between the two ends, in (0, 1).
     """
     return _percentiles(of.rows(), draws=draws, seed=seed, coverage=coverage)
@@ -83,20 +83,20 @@ def intervals(of: Contributions, *, draws: int = DRAWS, seed: int, coverage: flo
 def gains(
     ours: Contributions, theirs: Contributions, *, draws: int = DRAWS, seed: int, coverage: float = 0.95
 ) -> dict[str, Gain]:
-    """Return by how much `ours` is above `theirs` in each figure, with the interval of the paired bootstrap.
+    """Return the gain of `ours` over `theirs` in each figure, with the interval of the paired bootstrap.
 
-    Both encoders are measured on the same dialogues, and every draw takes the same dialogues for both: what is hard for
-    both of them moves the difference little, so the interval is narrower than those of the two figures apart. Source:
-    Efron & Tibshirani 1993, chapter 8; for the pairing, Berg-Kirkpatrick et al. 2012.
+    Every draw takes the same dialogues for both encoders. A dialogue that is hard for both moves the difference little,
+    so the interval is narrower than those of the two figures. Source: Efron & Tibshirani 1993, chapter 8; pairing:
+    Berg-Kirkpatrick et al. 2012.
 
-    :param ours: of n dialogues.
-    :param theirs: of the same n dialogues in the same order.
-    :param draws: at least 1.
+    :param ours: contributions of n dialogues.
+    :param theirs: contributions of the same n dialogues in the same order.
+    :param draws: number of draws, at least 1.
     :param coverage: share of the draws between the two ends, in (0, 1).
     """
     rows = {name: row - theirs.rows()[name] for name, row in ours.rows().items()}
-    found = _percentiles(rows, draws=draws, seed=seed, coverage=coverage)
-    return {name: Gain(round(100 * float(np.nanmean(rows[name])), 4), *ends) for name, ends in found.items()}
+    both_ends = _percentiles(rows, draws=draws, seed=seed, coverage=coverage)
+    return {name: Gain(round(100 * float(np.nanmean(rows[name])), 4), *ends) for name, ends in both_ends.items()}
 
 
 def _percentiles(
@@ -104,12 +104,12 @@ def _percentiles(
 ) -> dict[str, Interval]:
     ends = [50 * (1 - coverage), 50 * (1 + coverage)]
     return {
-        name: _points(np.percentile(found, ends)) for name, found in _means(rows, draws, seed).items() if found.size
+        name: _points(np.percentile(means, ends)) for name, means in _means(rows, draws, seed).items() if means.size
     }
 
 
 def _means(rows: Mapping[str, NDArray[np.float64]], draws: int, seed: int) -> dict[str, NDArray[np.float64]]:
-    """Return the mean of every row in each draw; a draw with nothing but NaN of a row is left out there."""
+    """Return the means of every row over the draws; a draw with only NaN in a row is left out for that row."""
     n = len(next(iter(rows.values())))
     rng = np.random.default_rng(seed)
     values = np.stack([np.nan_to_num(row) for row in rows.values()], axis=1)
@@ -120,19 +120,19 @@ def _means(rows: Mapping[str, NDArray[np.float64]], draws: int, seed: int) -> di
         sums.append(weights @ values)
         counts.append(weights @ counted)
     total, count = np.concatenate(sums), np.concatenate(counts)
-    found = {}
-    for at, name in enumerate(rows):
-        some = count[:, at] > 0
-        found[name] = total[some, at] / count[some, at]
-    return found
+    means = {}
+    for place, name in enumerate(rows):
+        some = count[:, place] > 0
+        means[name] = total[some, place] / count[some, place]
+    return means
 
 
 def _in_place(truth: NDArray[np.int64], clusters: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return the share of the runs of k-means in which a dialogue has the commonest label of its cluster, [n]."""
-    found = np.zeros(len(truth))
+    """Return the share of k-means runs in which a dialogue has the commonest label of its cluster, [n]."""
+    hits = np.zeros(len(truth))
     for run in clusters:
-        found += contingency_matrix(truth, run).argmax(axis=0)[np.unique(run, return_inverse=True)[1]] == truth
-    return found / len(clusters)
+        hits += contingency_matrix(truth, run).argmax(axis=0)[np.unique(run, return_inverse=True)[1]] == truth
+    return hits / len(clusters)
 
 
 def _points(ends: NDArray[np.float64]) -> Interval:

@@ -1,4 +1,4 @@
-"""An encoder and a labelled split to scores: each dialogue is encoded once."""
+"""Scores of an encoder on a labelled split; each dialogue is encoded once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 class Measured:
     """Scores of one encoder on one split.
 
-    :param scores: as `evaluation.scores.score` gives them; None where the labels leave nothing to score: fewer than
-        two different ones, or none that occurs twice.
-    :param vectors: float32 [n, d] of the labelled dialogues.
-    :param labels: their labels, n.
-    :param contributions: what each of them adds to the scores; None where there are none.
+    :param scores: result of `evaluation.scores.score`; None if the labels leave nothing to score: fewer than two
+        different ones, or none that occurs twice.
+    :param vectors: vectors of the labelled dialogues, float32 [n, d].
+    :param labels: labels of these dialogues, n.
+    :param contributions: share of each dialogue in the scores; None without scores.
     """
 
     scores: dict[str, float] | None
@@ -46,7 +46,7 @@ def measure(
 ) -> Measured:
     """Encode the dialogues that have exactly one label and score their vectors (methods: Liu et al. 2022, section 4).
 
-    :param runs: seeded k-means runs; None as in `clustering.cluster_scores`.
+    :param runs: runs of k-means; None as in `clustering.cluster_scores`.
     :param seed: seed of the first run.
     """
     labelled = [dialogue for dialogue in dialogues if dialogue.label is not None]
@@ -54,14 +54,14 @@ def measure(
     if not 2 <= len(set(labels)) < len(labels):
         return Measured(None, np.zeros((0, encoder.dimension), np.float32), [], None)
     vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
-    judged = task_scores(vectors, labels, runs=runs, seed=seed)
-    return Measured(figures(judged, vectors, labels), vectors, labels, contributions(judged, labels))
+    scores = task_scores(vectors, labels, runs=runs, seed=seed)
+    return Measured(figures(scores, vectors, labels), vectors, labels, contributions(scores, labels))
 
 
 def measure_vectors(
     vectors: NDArray[np.float32], labels: Sequence[str | None], *, runs: int | None, seed: int
 ) -> dict[str, float] | None:
-    """Score vectors that are there already; None where the labels leave nothing to score.
+    """Return the scores of vectors; None if the labels leave nothing to score.
 
     :param vectors: float32 [n, d].
     :param labels: n labels; a dialogue with None is left out.
@@ -72,9 +72,9 @@ def measure_vectors(
 
 
 def measurement_hash(dialogues: Sequence[Dialogue], *, runs: int | None, seed: int) -> str:
-    """Identify a split, by what is said in it and how it is labelled, and the way it is measured.
+    """Return a hash of a split's texts and labels and of the settings of its measurement.
 
-    Figures with different hashes must not be compared.
+    Only figures of equal hashes are comparable.
     """
     digest = hashlib.sha256(repr((runs, seed)).encode())
     for dialogue in dialogues:

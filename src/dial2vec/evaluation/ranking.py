@@ -1,4 +1,4 @@
-"""Every dialogue as a query that ranks all others, once: what MAP, MRR and Spearman are made of."""
+"""Every dialogue ranks all others once; MAP, MRR and Spearman use these rankings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from dial2vec.evaluation.blocks import over_blocks
 from dial2vec.evaluation.distribution import normalised
 
-# Cosines are rounded to this step, so that equal vectors tie exactly, in whatever order the machine adds products.
+# Cosines are rounded to this step, so equal vectors tie exactly on every machine.
 COSINE_STEP = 1e-10
 
 Floats = NDArray[np.float64]
@@ -19,10 +19,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """What each dialogue finds as a query, float64 [n] throughout.
+    """Rankings of each dialogue as a query, float64 [n] throughout.
 
     :param correlations: Spearman's correlation of cosine with relevance, in [-1, 1]; ties share their average rank; 0
-        where it is undefined: all others relevant, none, or all equally similar.
+        if undefined: all or no others relevant, or all equally similar.
     :param precisions: average precision, hits last among equally similar others, in (0, 1]; NaN without a hit.
     :param reciprocals: 1 / rank of the first hit, in the same order, in (0, 1]; NaN without a hit.
     """
@@ -35,12 +35,12 @@ class Rankings:
 def rank_others(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> Rankings:
     """Rank all other dialogues by cosine for every dialogue; those of its label are its hits.
 
-    Takes n^2 (d + log n) time, and for each thread memory for some six arrays of `block` x n numbers. Sources: Liu et
+    Takes n^2 (d + log n) time, and per thread memory for some six arrays of `block` x n numbers. Sources: Liu et
     al. 2022, section 4.2; the ties are ours.
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.
-    :param block: queries taken at a time; None as in `over_blocks`.
+    :param block: queries at a time; None as in `over_blocks`.
     """
     units = normalised(vectors)
     codes = np.unique(np.asarray(labels), return_inverse=True)[1]
@@ -48,11 +48,11 @@ def rank_others(vectors: np.ndarray, labels: Sequence[str | int], *, block: int 
     def work(queries: NDArray[np.int64]) -> Rankings:
         return _figures(_sorted_keys(units[queries] @ units.T, queries, codes))
 
-    found = list(over_blocks(work, len(units), block=block))
+    parts = list(over_blocks(work, len(units), block=block))
     return Rankings(
-        np.concatenate([np.zeros(0), *(one.correlations for one in found)]),
-        np.concatenate([np.zeros(0), *(one.precisions for one in found)]),
-        np.concatenate([np.zeros(0), *(one.reciprocals for one in found)]),
+        np.concatenate([np.zeros(0), *(part.correlations for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.precisions for part in parts)]),
+        np.concatenate([np.zeros(0), *(part.reciprocals for part in parts)]),
     )
 
 
@@ -76,7 +76,7 @@ def _figures(keys: NDArray[np.int64]) -> Rankings:
     hits = (keys & 1).astype(bool)
     counts = hits.sum(axis=1)
     rows, places = np.nonzero(hits)
-    # The hits of a query stand together in `rows`: the first of them, and of each how many are before it.
+    # The hits of a query are adjacent in `rows`: place of the first one, and number of hits before each.
     first = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
     before = np.arange(len(rows)) - first[rows]
     sums = np.bincount(rows, weights=(before + 1) / (places + 1), minlength=n_queries)
@@ -100,22 +100,22 @@ def _correlations(
     With ranks counted from the most similar, Spearman is minus the Pearson correlation of the ranks with 0/1: for N
     others, m hits and ranks of variance sum V, `sum over hits of ((N - 1) / 2 - place) / sqrt(V m (N - m) / N)`.
 
-    :param places: sum of the hits' places, from 0, as they stand.
+    :param places: sum of the hits' places, from 0, before ties are averaged.
     """
     n_queries, n = keys.shape
     moved, cubes = _ties(keys, hits)
     covariance = counts * (n - 1) / 2 - (places + moved)
-    # Whole numbers: where all are tied exactly nothing is left.
+    # Whole numbers, so exactly 0 if all are tied.
     variance = (n * (n * n - 1) - cubes) / 12
     spread = variance * counts * (n - counts) / max(n, 1)
     return np.divide(covariance, np.sqrt(spread), out=np.zeros(n_queries), where=spread > 0)
 
 
 def _ties(keys: NDArray[np.int64], hits: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int64]]:
-    """Return what ties change for each query.
+    """Return the effects of ties for each query.
 
-    :return: by how much the sum of the hits' places grows where equals share their mean place, [b]; sum of t^3 - t
-        over groups of t equals, int64 [b].
+    :return: growth of the sum of the hits' places if equals share their mean place, [b]; sum of t^3 - t over groups of
+        t equals, int64 [b].
     """
     n_queries, n = keys.shape
     steps = keys >> 1
@@ -123,14 +123,15 @@ def _ties(keys: NDArray[np.int64], hits: NDArray[np.bool_]) -> tuple[Floats, NDA
     moved, cubes = np.zeros(n_queries), np.zeros(n_queries, dtype=np.int64)
     if not len(rows):
         return moved, cubes
-    # Each pair of neighbours that are equal is one entry; consecutive ones are one group.
+    # One entry per pair of equal neighbours; consecutive entries form a group.
     begins = np.flatnonzero(np.concatenate([[True], np.diff(rows * n + places) != 1]))
     sizes = np.diff(np.concatenate([begins, [len(rows)]])) + 1
     rows, places = rows[begins], places[begins]
-    # From each place of a group to the first place behind it, through all groups: every second sum is of a group.
+    # Edges: the first place of each group and the first place after it, so every second sum belongs to a group.
     edges = np.stack([rows * n + places, rows * n + places + sizes], axis=1).ravel()
-    found = np.add.reduceat(np.append(hits.ravel(), False), edges, dtype=np.int64)[::2]
-    # The hits of a group of t stand last in it: their places sum to h (t - 1) - h (h - 1) / 2 behind its beginning.
-    np.add.at(moved, rows, found * (sizes - 1) / 2 - (found * (sizes - 1) - found * (found - 1) / 2))
+    tied_hits = np.add.reduceat(np.append(hits.ravel(), False), edges, dtype=np.int64)[::2]
+    # The h hits of a group of t come last: counted from its first place, they sum to h (t - 1) - h (h - 1) / 2.
+    last = tied_hits * (sizes - 1) - tied_hits * (tied_hits - 1) / 2
+    np.add.at(moved, rows, tied_hits * (sizes - 1) / 2 - last)
     np.add.at(cubes, rows, sizes**3 - sizes)
     return moved, cubes

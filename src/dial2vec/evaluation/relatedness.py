@@ -1,4 +1,4 @@
-"""Semantic relatedness: are dialogues of one label more similar than others, and how far can that figure rise?"""
+"""Semantic relatedness: are dialogues of one label more similar than others? And the ceiling of that figure."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | N
     """Return the mean over queries of Spearman's correlation of cosine with relevance, in [-1, 1]; higher is better.
 
     Every dialogue is a query against all others; relevance is 1 for the same label and 0 otherwise. Ties share their
-    average rank. A query for which it is undefined (all others relevant, none, or all equally similar) counts 0.
-    Its upper end is not 1 but `spearman_ceiling`. Source: Liu et al. 2022, section 4.2, over all pairs instead of
+    average rank. It counts 0 if it is undefined: all or no others relevant, or all equally similar.
+    Its maximum is not 1 but `spearman_ceiling`. Source: Liu et al. 2022, section 4.2, over all pairs instead of
     one random partner per dialogue.
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.
-    :param block: queries taken at a time; None as in `ranking.rank_others`.
+    :param block: queries at a time; None as in `ranking.rank_others`.
     """
     return float(rank_others(vectors, labels, block=block).correlations.mean())
 
 
 def spearman_ceiling(labels: Sequence[str | int]) -> float:
-    """Return `spearman` of a perfect ranking: all of the query's label before all others, no two equally similar.
+    """Return `spearman` of a perfect ranking: all dialogues of the query's label first, no two equally similar.
 
     With N others of which m are relevant, the relevant ones hold the ranks N - m + 1 to N, and Spearman is
     `sqrt(3 m (N - m) / (N^2 - 1))`, at most 0.87 and small for many labels. It depends on the label sizes alone.

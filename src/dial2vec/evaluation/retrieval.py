@@ -18,8 +18,8 @@ class RetrievalScores:
     :param map: mean average precision, in (0, 1]; NaN without a query.
     :param mrr: mean of 1 / rank of the first hit, in (0, 1]; NaN without a query.
     :param queries: dialogues that were queries.
-    :param left_out: dialogues that could not be queries, because no other has their label.
-    :param precisions: average precision of each dialogue as a query, float64 [n]; NaN where it was left out.
+    :param left_out: dialogues that were no queries, because no other has their label.
+    :param precisions: average precision of each dialogue as a query, float64 [n]; NaN if it was left out.
     """
 
     map: float
@@ -32,18 +32,18 @@ class RetrievalScores:
 def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | None = None) -> RetrievalScores:
     """Rank all other dialogues by cosine for every dialogue; a hit is one of the same label.
 
-    Among equally similar dialogues the hits come last. So the order of the input never matters, and vectors that
-    collapsed to one point gain nothing from it. Source: Liu et al. 2022, section 4.2 (conversation retrieval).
+    Among equally similar dialogues the hits come last, so the order of the input never matters and vectors that
+    collapsed to one point gain nothing. Source: Liu et al. 2022, section 4.2 (conversation retrieval).
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.
-    :param block: queries taken at a time; None as in `ranking.rank_others`.
+    :param block: queries at a time; None as in `ranking.rank_others`.
     """
     return retrieval_of(rank_others(vectors, labels, block=block))
 
 
 def retrieval_of(rankings: Rankings) -> RetrievalScores:
-    """Return what `retrieval_scores` returns, of dialogues that were ranked already."""
+    """Return the result of `retrieval_scores` from rankings computed before."""
     is_query = ~np.isnan(rankings.precisions)
     n_queries = int(is_query.sum())
     return RetrievalScores(

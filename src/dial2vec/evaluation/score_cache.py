@@ -1,4 +1,4 @@
-"""What encoders reached on dev, kept beside the pipeline's files, so that the gate need not measure them again."""
+"""Stored figures of encoders on dev, so the gate need not measure them again."""
 
 from __future__ import annotations
 
@@ -17,25 +17,23 @@ if TYPE_CHECKING:
 
 
 def cache_scores(folder: Path, encoder_hash: str, dev_hash: str, measured: Measured) -> None:
-    """Keep scores and contributions of an encoder on a dev split; nothing is kept of a split without figures."""
+    """Store scores and contributions of an encoder on a dev split; a split without figures stores nothing."""
     if measured.contributions is None:
         return
     with atomic_path(_path(folder, encoder_hash, dev_hash)) as temporary, temporary.open("wb") as handle:
-        found = measured.contributions
-        scores = np.array(json.dumps(measured.scores))
-        np.savez(handle, scores=scores, purity=found.purity, spearman=found.spearman, map=found.map)
+        np.savez(handle, scores=np.array(json.dumps(measured.scores)), **measured.contributions.rows())
 
 
 def cached_scores(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[str, float], Contributions] | None:
-    """Return what this code kept of an encoder on a dev split; None for nothing, or a file that is not whole."""
+    """Return stored scores and contributions by this code; None if they are missing or their file is damaged."""
     try:
-        with np.load(_path(folder, encoder_hash, dev_hash)) as found:
-            scores: dict[str, float] = json.loads(str(found["scores"]))
-            return scores, Contributions(found["purity"], found["spearman"], found["map"])
+        with np.load(_path(folder, encoder_hash, dev_hash)) as arrays:
+            scores: dict[str, float] = json.loads(str(arrays["scores"]))
+            return scores, Contributions(arrays["purity"], arrays["spearman"], arrays["map"])
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         return None
 
 
 def _path(folder: Path, encoder_hash: str, dev_hash: str) -> Path:
-    # Other code may read or score otherwise, and such figures must not be compared.
+    # Other code may encode or score in another way; such figures must not be compared.
     return folder / f"{encoder_hash[:16]}-{dev_hash}-{code_hash()[:8]}.npz"

@@ -1,4 +1,4 @@
-"""All figures of one set of vectors, on the scale on which they are reported."""
+"""All figures of one set of vectors, on the scale of the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_of
 
 @dataclass(frozen=True, slots=True)
 class TaskScores:
-    """One set of vectors, judged: the three tasks with what each dialogue adds to them.
+    """Scores of one set of vectors on the three tasks, also per dialogue.
 
     :param relatedness: Spearman's correlation of each dialogue as a query, float64 [n].
     """
@@ -31,9 +31,9 @@ class TaskScores:
 def task_scores(
     vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None, seed: int, clusters: np.ndarray | None = None
 ) -> TaskScores:
-    """Judge vectors by the three tasks; parameters and errors are those of `score`.
+    """Score vectors on the three tasks; parameters and errors are those of `score`.
 
-    :param clusters: the cluster of each dialogue, [n], where the system has its own; None is k-means.
+    :param clusters: cluster of each dialogue, [n], if the system makes its own; None means k-means.
     """
     _check(vectors, labels, runs)
     rankings = rank_others(vectors, labels)
@@ -53,21 +53,21 @@ def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None,
     spearman_ceiling, map, mrr, ari, nmi, accuracy. Raw: alignment, adjusted_alignment, uniformity.
 
     :param vectors: [n, d] float32, finite; a zero vector has cosine 0 to everything.
-    :param labels: n labels, at least two different ones, at least one of them twice.
+    :param labels: n labels, at least two different ones, one of them at least twice.
     :param runs: runs of k-means, at least 1; None as in `cluster_scores`.
     :param seed: seed of the first run; run i takes `seed + i`.
-    :raises Dial2vecError: when vectors and labels do not fit this.
+    :raises Dial2vecError: if vectors or labels break one of these rules.
     """
     return figures(task_scores(vectors, labels, runs=runs, seed=seed), vectors, labels)
 
 
-def figures(judged: TaskScores, vectors: np.ndarray, labels: Sequence[str | int]) -> dict[str, float]:
-    """Return what `score` returns, of vectors that were judged already."""
-    clusters, retrieval = judged.clusters, judged.retrieval
+def figures(scores: TaskScores, vectors: np.ndarray, labels: Sequence[str | int]) -> dict[str, float]:
+    """Return the figures of `score` from task scores computed before."""
+    clusters, retrieval = scores.clusters, scores.retrieval
     shares = {
         "purity": clusters.purity,
         "purity_sd": clusters.purity_sd,
-        "spearman": float(judged.relatedness.mean()),
+        "spearman": float(scores.relatedness.mean()),
         "spearman_ceiling": spearman_ceiling(labels),
         "map": retrieval.map,
         "mrr": retrieval.mrr,

@@ -97,13 +97,13 @@ def _mapped(unmapped: Views, encoder: DialogueEncoder) -> Views:
     return Views(*(encoder.through_head(torch.from_numpy(part).to(encoder.device)).cpu().numpy() for part in parts))
 
 
-def _choose(candidates: list[EncodedCandidate], figures: list[Scores | None], settings: Settings) -> Choice:
+def _choose(candidates: list[EncodedCandidate], figures: list[dict[str, float] | None], settings: Settings) -> Choice:
     names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
         return choose_last(names, steps)
     if settings.select.selection == "dev_purity":
         purities = [None if scores is None else scores["purity"] for scores in figures]
-        return choose_by_scores(names, steps, purities, what="purity on dev")
+        return choose_by_scores(names, steps, purities, title="purity on dev")
     return choose_label_free(candidates, bootstraps=settings.select.bootstraps, seed=settings.seed)
 
 
@@ -111,7 +111,7 @@ def _record(
     choice: Choice,
     sentence: str,
     candidates: list[EncodedCandidate],
-    figures: list[Scores | None],
+    figures: list[dict[str, float] | None],
     settings: Settings,
 ) -> dict[str, Any]:
     listed = []

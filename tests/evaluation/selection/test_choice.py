@@ -54,7 +54,7 @@ def faked(monkeypatch, *figures):
 def test_a_candidate_with_clearer_topics_is_chosen():
     found = choose_label_free(candidates(encoded(topic=0.8)), bootstraps=10, seed=0)
     assert found.chosen == 1
-    assert [judged.verdict for judged in found.results] == ["the start", "chosen"]
+    assert [result.verdict for result in found.results] == ["the start", "chosen"]
     assert "The try 1 was chosen: it is clearly ahead of the start on cluster stability" in found.sentence
     assert "of 10 resamplings)" in found.sentence
     assert "ranks highest" not in found.sentence
@@ -84,9 +84,9 @@ def test_the_start_in_other_clothes_is_never_admissible():
     turned = Views(start.whole @ turn, start.first @ turn, start.second @ turn)
     found = choose_label_free(candidates(start, turned), bootstraps=5, seed=0)
     assert found.chosen == 0
-    for judged in found.results:
-        assert judged.ahead == dict.fromkeys(CHOOSING, 0.5)
-        assert judged.score == 0.5
+    for result in found.results:
+        assert result.ahead == dict.fromkeys(CHOOSING, 0.5)
+        assert result.score == 0.5
     assert found.results[2].verdict == "not clearly ahead of the start on two criteria"
 
 
@@ -114,9 +114,9 @@ def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
     tried = faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[2, 2, 0.6]], [[9, 9, -9]])
     found = choose_label_free(tried, bootstraps=4, seed=0)
     # Ranks of four: the start 1, 1, 2; then 2, 2, 4; 3, 3, 3; 4, 4, 1. Less 1, by 3, averaged.
-    assert [judged.score for judged in found.results] == pytest.approx([1 / 9, 5 / 9, 6 / 9, 6 / 9])
+    assert [result.score for result in found.results] == pytest.approx([1 / 9, 5 / 9, 6 / 9, 6 / 9])
     assert found.chosen == 2
-    assert [judged.verdict for judged in found.results] == [
+    assert [result.verdict for result in found.results] == [
         "the start",
         "admissible",
         "chosen",
@@ -133,7 +133,7 @@ def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(mo
     found = choose_label_free(
         faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[9, 9, 0.4]], [[2, 2, 0.5]]), bootstraps=2, seed=0
     )
-    assert [judged.verdict for judged in found.results] == [
+    assert [result.verdict for result in found.results] == [
         "the start",
         "admissible",
         "less than half of the best gain in agreement of the two sides",
@@ -214,9 +214,9 @@ def test_too_few_dialogues_keep_the_start():
     assert found.chosen == 0
     assert found.sentence == (
         "The start was kept: choosing without labels needs at least 40 dev dialogues with two speakers, and there are "
-        "12. Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
+        "12. Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
     )
-    assert [(judged.verdict, judged.score, judged.criteria) for judged in found.results] == [
+    assert [(result.verdict, result.score, result.criteria) for result in found.results] == [
         ("chosen", None, {}),
         ("too few dialogues", None, {}),
     ]
@@ -234,30 +234,30 @@ def test_candidates_of_different_dialogues_are_refused():
 
 
 def test_the_highest_figure_is_chosen_of_equals_the_earlier():
-    found = choose_by_scores(["start", "map", "late"], [0, 1, 2], [65.4, 72.1, 72.1], what="dev purity")
+    found = choose_by_scores(["start", "map", "late"], [0, 1, 2], [65.4, 72.1, 72.1], title="dev purity")
     assert found.chosen == 1
     assert found.sentence == "The map was chosen: it has the highest dev purity, 72.10, and the start 65.40."
-    assert [judged.verdict for judged in found.results] == ["the start", "chosen", "not the highest dev purity"]
+    assert [result.verdict for result in found.results] == ["the start", "chosen", "not the highest dev purity"]
 
 
 @pytest.mark.parametrize("figure", [65.4, 60.0, None, float("nan")])
 def test_a_candidate_without_a_higher_figure_leaves_the_start(figure):
-    found = choose_by_scores(["start", "map"], [0, 1], [65.4, figure], what="dev purity")
+    found = choose_by_scores(["start", "map"], [0, 1], [65.4, figure], title="dev purity")
     assert found.chosen == 0
     assert found.sentence == "The start was kept: no candidate has a higher dev purity than its 65.40."
 
 
 @pytest.mark.parametrize("unknown", [None, float("nan")])
 def test_a_start_without_a_figure_gives_way_to_a_candidate_with_one(unknown):
-    found = choose_by_scores(["start", "map"], [0, 1], [unknown, 60.0], what="dev purity")
+    found = choose_by_scores(["start", "map"], [0, 1], [unknown, 60.0], title="dev purity")
     assert (found.chosen, found.sentence) == (1, "The map was chosen: it has the highest dev purity, 60.00.")
 
 
 def test_without_labels_the_start_stays():
-    found = choose_by_scores(["start", "map"], [0, 1], [None, None], what="dev purity")
+    found = choose_by_scores(["start", "map"], [0, 1], [None, None], title="dev purity")
     assert found.chosen == 0
     assert found.sentence == "The start was kept: without labels there is no dev purity."
-    assert [judged.verdict for judged in found.results] == ["chosen", "no dev purity"]
+    assert [result.verdict for result in found.results] == ["chosen", "no dev purity"]
 
 
 def test_the_last_is_chosen_unseen():

@@ -1,4 +1,4 @@
-"""The choice among the candidates of a training: without labels, by a figure, or the last one."""
+"""Choice among the candidates of a training: without labels, by a figure, or the last one."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from scipy.stats import rankdata
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.selection.criteria import CHOOSING, Views, measure_criteria
 
-# Shares of resamplings in which a candidate is above the start: from the one on it is clearly ahead, up to the other
-# clearly behind. Both are written out because 1 - 0.9 is a little less than 0.1.
-CLEARLY_AHEAD, CLEARLY_BEHIND = 0.9, 0.1
-# Criteria on which an admissible candidate is clearly ahead, of the three.
+# Share of resamplings in which a candidate is above the start: at least 0.9 is clearly ahead, at most 0.1 clearly
+# below. Both are written out because 1 - 0.9 is a little less than 0.1.
+CLEARLY_AHEAD, CLEARLY_BELOW = 0.9, 0.1
+# Number of criteria, of three, on which an admissible candidate is clearly ahead.
 AHEAD_ON = 2
-# Share of the best gain in agreement of the two sides that a candidate keeps. A space that is shrinking pleases the
-# other two criteria more and more, while this gain melts away: measured in docs/recipe.md.
+# Minimum share of the best gain in agreement of the two sides. A shrinking space raises the other two criteria more and
+# more and loses this gain: measured in docs/recipe.md.
 KEPT_SHARE = 0.5
 MIN_DIALOGUES = 40
 SHARE_DRAWN = 0.8
-# Figures that agree to so many decimals are equal: what is beyond is rounding, and no merit.
+# Figures that agree to this many decimals are equal; later decimals are rounding.
 DECIMALS = 5
-# So many refused candidates are named in a sentence; the others are counted.
+# Refused candidates named in a sentence; the others are counted.
 NAMED = 3
 TITLES = {
     "stability": "cluster stability",
@@ -39,11 +39,11 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class EncodedCandidate:
-    """One encoder that training could hand on.
+    """A candidate of a training and its vectors of the dev dialogues.
 
-    :param name: reads well after "the", such as "start", "map" or "checkpoint after 960 dialogues".
-    :param step: optimiser steps behind it; 0 for the start.
-    :param views: the dev dialogues as it encodes them; the same dialogues in the same order for all candidates.
+    :param name: name that reads well after "the", such as "start", "map" or "checkpoint after 960 dialogues".
+    :param step: optimiser steps so far; 0 for the start.
+    :param views: vectors of the dev dialogues, the same dialogues in the same order for all candidates.
     """
 
     name: str
@@ -53,16 +53,16 @@ class EncodedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """What was found about one candidate.
+    """Criteria and verdict of one candidate.
 
-    :param name: as given.
-    :param step: as given.
-    :param criteria: each criterion on all dialogues, higher is better; empty when none was measured.
-    :param ahead: share of resamplings in which it is above the start by each criterion, in [0, 1], ties counting half;
-        0.5 throughout for the start; empty when none was measured.
-    :param score: mean over resamplings and criteria of its rank among all candidates, from 0 (worst) to 1 (best); None
-        when none was measured.
-    :param verdict: why it was chosen or not, in a few words.
+    :param name: name of the candidate.
+    :param step: step of the candidate.
+    :param criteria: each criterion on all dialogues, higher is better; empty if none was measured.
+    :param ahead: share of resamplings in which the candidate is above the start, per criterion, in [0, 1]; ties count
+        half, so the start has 0.5; empty if none was measured.
+    :param score: mean rank among all candidates over resamplings and criteria, from 0 (worst) to 1 (best); None if no
+        criterion was measured.
+    :param verdict: reason for or against it, in a few words.
     """
 
     name: str
@@ -75,11 +75,11 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which candidate is kept.
+    """The chosen candidate and the reason.
 
-    :param chosen: its place among the candidates.
-    :param sentence: why, ready for a report.
-    :param judged: all candidates, in the order given.
+    :param chosen: place of the chosen candidate.
+    :param sentence: reason, ready for a report.
+    :param results: results of all candidates, in their order.
     """
 
     chosen: int
@@ -90,16 +90,15 @@ class Choice:
 def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int) -> Choice:
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
 
-    A candidate is admissible when it is clearly ahead of the start on at least two criteria and clearly behind on none.
-    Of these, those are left that gain at least half as much in `cross_side`, on all dialogues, as the one that gains
-    most, and at least nothing; the one with the highest score is chosen, of equal ones the earlier. Each resampling
-    draws 80 % of the dialogues without replacement, the same for all candidates: a dialogue drawn twice would be its
-    own neighbour.
+    A candidate is admissible if it is clearly ahead of the start on at least two criteria and clearly behind on none.
+    Of the admissible ones, only those stay whose gain in `cross_side`, on all dialogues, is at least half of the best
+    gain and at least 0. The highest score wins; of equal ones the earlier. Each resampling draws 80 % of the dialogues
+    without replacement, the same for all candidates: a dialogue drawn twice would be its own neighbour.
 
-    :param candidates: the start first; at least it.
+    :param candidates: one or more candidates, the start first.
     :param bootstraps: number of resamplings, at least 1.
-    :param seed: resampling b is drawn by `default_rng([seed, b])`, its k-means seeded by `seed + b`.
-    :raises Dial2vecError: when the candidates do not hold equally many dialogues.
+    :param seed: seed; resampling b is drawn by `default_rng([seed, b])` and its k-means seeded by `seed + b`.
+    :raises Dial2vecError: if the candidates hold different numbers of dialogues.
     """
     n = len(candidates[0].views)
     for candidate in candidates:
@@ -112,17 +111,17 @@ def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int
     if n < MIN_DIALOGUES:
         needed = f"choosing without labels needs at least {MIN_DIALOGUES} dev dialogues with two speakers"
         sentence = f"The start was kept: {needed}, and there are {n}. "
-        sentence += "Bring more dialogues, or raise prepare.dev_share where the corpus has no splits of its own."
+        sentence += "Bring more dialogues, or raise prepare.dev_share if the corpus has no splits of its own."
         return _unmeasured(names, steps, 0, sentence, "too few dialogues")
     figures = _resampled(candidates, bootstraps=bootstraps, seed=seed)
     ahead = ((figures > figures[:, :1]) + 0.5 * (figures == figures[:, :1])).mean(axis=0)
     scores = _scores(figures)
     criteria = [measure_criteria(candidate.views, seed=seed) for candidate in candidates]
     objections = _all_objections(ahead, criteria)
-    left = [place for place, objection in enumerate(objections) if objection is None]
+    admissible = [place for place, objection in enumerate(objections) if objection is None]
     # `max` returns the first of equals.
-    chosen = max(left, key=lambda place: scores[place], default=0)
-    judged = [
+    chosen = max(admissible, key=lambda place: scores[place], default=0)
+    results = [
         CandidateResult(
             name=candidate.name,
             step=candidate.step,
@@ -133,38 +132,38 @@ def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int
         )
         for place, candidate in enumerate(candidates)
     ]
-    sentence = _chosen_sentence(judged[chosen], bootstraps, judged) if chosen else _kept_sentence(judged[1:])
-    return Choice(chosen, sentence, judged)
+    sentence = _chosen_sentence(results[chosen], bootstraps, results) if chosen else _kept_sentence(results[1:])
+    return Choice(chosen, sentence, results)
 
 
 def choose_by_scores(
-    names: Sequence[str], steps: Sequence[int], figures: Sequence[float | None], *, what: str
+    names: Sequence[str], steps: Sequence[int], figures: Sequence[float | None], *, title: str
 ) -> Choice:
     """Choose the candidate with the highest figure, of equal ones the earlier; without any figure, the start stays.
 
-    :param names: of the candidates, the start first.
-    :param steps: of the candidates.
-    :param figures: one for each candidate, higher is better; None or NaN where it could not be measured.
-    :param what: what the figures are, such as "dev purity".
+    :param names: names of the candidates, the start first.
+    :param steps: steps of the candidates.
+    :param figures: figure of each candidate, higher is better; None or NaN if it could not be measured.
+    :param title: title of the figures, such as "dev purity".
     """
     known = [-math.inf if figure is None or math.isnan(figure) else figure for figure in figures]
     best = max(known)
     if best == -math.inf:
-        return _unmeasured(names, steps, 0, f"The start was kept: without labels there is no {what}.", f"no {what}")
+        return _unmeasured(names, steps, 0, f"The start was kept: without labels there is no {title}.", f"no {title}")
     chosen = known.index(best)
     if chosen:
         start = "" if known[0] == -math.inf else f", and the start {known[0]:.2f}"
-        sentence = f"The {names[chosen]} was chosen: it has the highest {what}, {best:.2f}{start}."
+        sentence = f"The {names[chosen]} was chosen: it has the highest {title}, {best:.2f}{start}."
     else:
-        sentence = f"The start was kept: no candidate has a higher {what} than its {best:.2f}."
-    return _unmeasured(names, steps, chosen, sentence, f"not the highest {what}")
+        sentence = f"The start was kept: no candidate has a higher {title} than its {best:.2f}."
+    return _unmeasured(names, steps, chosen, sentence, f"not the highest {title}")
 
 
 def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
-    """Choose the last candidate without looking at any.
+    """Choose the last candidate without measuring any.
 
-    :param names: of the candidates, the start first.
-    :param steps: of the candidates.
+    :param names: names of the candidates, the start first.
+    :param steps: steps of the candidates.
     """
     last = len(names) - 1
     sentence = f"The {names[last]} was chosen: it is the last candidate, and none was compared."
@@ -172,12 +171,12 @@ def choose_last(names: Sequence[str], steps: Sequence[int]) -> Choice:
 
 
 def _unmeasured(names: Sequence[str], steps: Sequence[int], chosen: int, sentence: str, refused: str) -> Choice:
-    """Return a choice without criteria; `refused` is the verdict on all candidates but the chosen one and the start."""
-    judged = [
+    """Return a choice without criteria; `refused` is the verdict on all except the start and the chosen candidate."""
+    results = [
         CandidateResult(name, step, {}, {}, None, _verdict(place, chosen, refused))
         for place, (name, step) in enumerate(zip(names, steps, strict=True))
     ]
-    return Choice(chosen, sentence, judged)
+    return Choice(chosen, sentence, results)
 
 
 def _resampled(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int) -> Matrix:
@@ -187,13 +186,13 @@ def _resampled(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed:
     for b in range(bootstraps):
         rows = np.sort(np.random.default_rng([seed, b]).choice(n, size=round(SHARE_DRAWN * n), replace=False))
         for place, candidate in enumerate(candidates):
-            found = measure_criteria(candidate.views.take(rows), seed=seed + b)
-            figures[b, place] = [found[criterion] for criterion in CHOOSING]
+            criteria = measure_criteria(candidate.views.take(rows), seed=seed + b)
+            figures[b, place] = [criteria[criterion] for criterion in CHOOSING]
     return np.round(figures, DECIMALS)
 
 
 def _scores(figures: Matrix) -> Matrix:
-    """Return the mean rank of each candidate, from 0 to 1; 1 when there is no other."""
+    """Return the mean rank of each candidate, from 0 to 1; 1 for a single candidate."""
     others = figures.shape[1] - 1
     if not others:
         return np.ones(1)
@@ -202,24 +201,24 @@ def _scores(figures: Matrix) -> Matrix:
 
 
 def _all_objections(ahead: Matrix, criteria: Sequence[dict[str, float]]) -> list[str | None]:
-    """Return for each candidate why it cannot be chosen, or None."""
+    """Return the objection to each candidate, or None."""
     objections = [_objection(shares) for shares in ahead]
-    # On all dialogues: in fewer, equally many neighbours reach further, and a space that shrinks seems to lose less.
-    gains = [round(found["cross_side"] - criteria[0]["cross_side"], DECIMALS) for found in criteria]
-    most = max((gain for gain, objection in zip(gains, objections, strict=True) if objection is None), default=0.0)
-    refused = MOSTLY_LOST if most > 0 else f"no gain in {TITLES['cross_side']}"
-    # Below zero half of the best is more than the best: nothing is left.
+    # On all dialogues: among fewer, the same number of neighbours reaches further and a shrinking space loses less.
+    gains = [round(figures["cross_side"] - criteria[0]["cross_side"], DECIMALS) for figures in criteria]
+    best = max((gain for gain, objection in zip(gains, objections, strict=True) if objection is None), default=0.0)
+    refused = MOSTLY_LOST if best > 0 else f"no gain in {TITLES['cross_side']}"
+    # If the best gain is below 0, half of it is higher than the best itself, so all are refused.
     return [
-        refused if objection is None and gain < KEPT_SHARE * most else objection
+        refused if objection is None and gain < KEPT_SHARE * best else objection
         for gain, objection in zip(gains, objections, strict=True)
     ]
 
 
 def _objection(ahead: Matrix) -> str | None:
     """Return why a candidate is not admissible, or None."""
-    behind = [TITLES[name] for name, share in _by_criterion(ahead).items() if share <= CLEARLY_BEHIND]
-    if behind:
-        return f"clearly behind the start on {_listed(behind)}"
+    below = [TITLES[name] for name, share in _by_criterion(ahead).items() if share <= CLEARLY_BELOW]
+    if below:
+        return f"clearly behind the start on {_listed(below)}"
     if (ahead >= CLEARLY_AHEAD).sum() < AHEAD_ON:
         return "not clearly ahead of the start on two criteria"
     return None
@@ -231,35 +230,35 @@ def _verdict(place: int, chosen: int, objection: str | None) -> str:
     return "the start" if place == 0 else objection or "admissible"
 
 
-def _chosen_sentence(judged: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult]) -> str:
-    clear = [criterion for criterion in CHOOSING if judged.ahead[criterion] >= CLEARLY_AHEAD]
+def _chosen_sentence(result: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult]) -> str:
+    clear = [criterion for criterion in CHOOSING if result.ahead[criterion] >= CLEARLY_AHEAD]
     unclear = [TITLES[criterion] for criterion in CHOOSING if criterion not in clear]
-    shares = [f"{judged.ahead[criterion] * 100:.0f} %" for criterion in clear]
-    # The first share says what the others are shares of.
+    shares = [f"{result.ahead[criterion] * 100:.0f} %" for criterion in clear]
+    # Only the first share names the resamplings.
     shares[0] = f"in {shares[0]} of {bootstraps} resamplings"
-    found = [f"{TITLES[criterion]} ({share})" for criterion, share in zip(clear, shares, strict=True)]
-    sentence = f"The {judged.name} was chosen: it is clearly ahead of the start on {_listed(found)}"
+    ahead = [f"{TITLES[criterion]} ({share})" for criterion, share in zip(clear, shares, strict=True)]
+    sentence = f"The {result.name} was chosen: it is clearly ahead of the start on {_listed(ahead)}"
     if unclear:
         sentence += f", and not clearly behind on {_listed(unclear)}"
-    left = sum(one.verdict in ("chosen", "admissible") for one in everyone)
-    shrunk = any(one.verdict == MOSTLY_LOST for one in everyone)
-    if left > 1 or shrunk:
+    admissible = sum(other.verdict in ("chosen", "admissible") for other in everyone)
+    shrunk = any(other.verdict == MOSTLY_LOST for other in everyone)
+    if admissible > 1 or shrunk:
         half = f" and that have half of the best gain in {TITLES['cross_side']}" if shrunk else ""
-        sentence += f"; of the {left} candidates for which this holds{half} it ranks highest"
+        sentence += f"; of the {admissible} candidates for which this holds{half} it ranks highest"
     return sentence + "."
 
 
 def _kept_sentence(others: Sequence[CandidateResult]) -> str:
     if not others:
         return "The start was kept: there is no other candidate."
-    ranked = sorted(others, key=lambda judged: -(judged.score or 0))
-    reasons = [f"{judged.name}: {judged.verdict}" for judged in ranked[:NAMED]]
+    ranked = sorted(others, key=lambda result: -(result.score or 0))
+    reasons = [f"{result.name}: {result.verdict}" for result in ranked[:NAMED]]
     if len(ranked) > NAMED:
         reasons.append(f"and {len(ranked) - NAMED} more")
-    wanted = "is clearly ahead of it on two of three criteria without being clearly behind on one"
-    if any(judged.verdict.startswith("no gain") for judged in others):
-        wanted = f"that is clearly ahead of it gains in {TITLES['cross_side']}"
-    return f"The start was kept: no candidate {wanted} ({'; '.join(reasons)})."
+    condition = "is clearly ahead of it on two of three criteria and clearly behind on none"
+    if any(result.verdict.startswith("no gain") for result in others):
+        condition = f"that is clearly ahead of it gains in {TITLES['cross_side']}"
+    return f"The start was kept: no candidate {condition} ({'; '.join(reasons)})."
 
 
 def _by_criterion(figures: Matrix) -> dict[str, float]:

@@ -1,8 +1,8 @@
-"""Label-free criteria: one number for how well a candidate's vectors serve topics, higher being better unless said.
+"""Label-free criteria: how well the vectors of a candidate serve topics; higher is better.
 
-Every criterion looks at directions only: vectors are brought to length 1 first. A row that is zero or not finite counts
-as zero, so a candidate that diverged or collapsed gets a defined low figure and loses. Cosines of all pairs are held at
-once: n dialogues need some 50 n² bytes, 0.45 GB for 3,000.
+Every criterion scales vectors to length 1 first. A row that is zero or not finite counts as zero, so a candidate that
+diverged or collapsed gets a defined low figure and loses. Memory holds the cosines of all pairs: some 50 n² bytes for n
+dialogues, 0.45 GB for 3,000.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from dial2vec.evaluation.clustering import kmeans
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.evaluation.ranking import COSINE_STEP
 
-# The three that choose. They fail on different candidates: a collapse onto few points pleases the first two and not the
-# third, a space without clusters may please the third alone.
+# The three criteria fail on different candidates: a collapse onto few points raises the first two and not the third; a
+# space without clusters may raise only the third.
 CHOOSING = ("stability", "silhouette", "cross_side")
 RUNS = 4
-# The silhouette hardly moves from run to run, so fewer runs are enough.
+# The silhouette hardly moves between runs, so fewer are enough.
 SILHOUETTE_RUNS = 2
-# Mean squared distance from the centre below which unit vectors differ by rounding alone.
+# Mean squared distance from the centre below which unit vectors differ only by rounding.
 NO_SPREAD = 1e-10
 
 Vectors = NDArray[np.float32]
@@ -35,12 +35,12 @@ Relevance = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Views:
-    """The dev dialogues with two speakers or more, as one candidate encodes them.
+    """Vectors by one candidate of the dev dialogues with at least two speakers.
 
     :param whole: [n, d] float32, whole dialogues.
-    :param first: [n, d] float32, the first speaker's turns encoded apart.
-    :param second: [n, d] float32, the turns of all other speakers encoded apart.
-    :raises Dial2vecError: when the three do not have one shape [n, d].
+    :param first: [n, d] float32, only the first speaker's turns.
+    :param second: [n, d] float32, only the turns of all other speakers.
+    :raises Dial2vecError: if the three shapes differ.
     """
 
     whole: Vectors
@@ -66,20 +66,20 @@ class Views:
 
 
 def n_clusters(n: int) -> int:
-    """Return how many clusters are sought among n dialogues: one for 15 dialogues, from 2 to 20."""
+    """Return the number of clusters for n dialogues: one per 15 dialogues, from 2 to 20."""
     return max(2, min(20, n // 15))
 
 
 def n_neighbours(n: int) -> int:
-    """Return how many of n dialogues count as near to one: a tenth, from 1 to 15."""
+    """Return the number of neighbours among n dialogues: a tenth, from 1 to 15."""
     return max(1, min(15, n // 10))
 
 
 def measure_criteria(views: Views, *, seed: int) -> dict[str, float]:
     """Return the criteria named in `CHOOSING`, from one set of clusters and cosines.
 
-    :param views: of at least 3 dialogues.
-    :param seed: run i of k-means is seeded by `seed + i`.
+    :param views: vectors of at least 3 dialogues.
+    :param seed: seed; run i of k-means takes `seed + i`.
     """
     units = finite_units(views.whole)
     clusterings = clusterings_of(units, clusters=n_clusters(len(views)), seed=seed, runs=RUNS)
@@ -94,16 +94,16 @@ def cross_side(first: Vectors, second: Vectors, *, neighbours: int) -> float:
     """Return how well either side's cosines rank the nearest dialogues by the other side, in [0, 1]; 0.5 is chance.
 
     The area under the ROC curve, averaged over dialogues and both directions. Both sides of a dialogue share its topic
-    and little else, so what both find near is near by topic: a space sharpened by the style of one side gains nothing.
-    Equal cosines count half; a collapsed side gives 0.5.
+    and little else, so dialogues that both find near share a topic; the style of one side gains nothing. Equal cosines
+    count half; a collapsed side gives 0.5.
 
     :param first: [n, d] float32, first speakers' sides.
     :param second: [n, d] float32, the other sides of the same dialogues.
-    :param neighbours: how many are near, 1 to n - 1; all that are as near as the last of them count too.
+    :param neighbours: number of nearest dialogues, 1 to n - 1; ties with the last one count too.
     """
-    one, other = cosines_of(finite_units(first)), cosines_of(finite_units(second))
-    forth = ranking_area(one, nearest_rows(other, neighbours=neighbours))
-    return (forth + ranking_area(other, nearest_rows(one, neighbours=neighbours))) / 2
+    ours, theirs = cosines_of(finite_units(first)), cosines_of(finite_units(second))
+    forth = ranking_area(ours, nearest_rows(theirs, neighbours=neighbours))
+    return (forth + ranking_area(theirs, nearest_rows(ours, neighbours=neighbours))) / 2
 
 
 def finite_units(vectors: NDArray[np.floating]) -> Matrix:
@@ -118,14 +118,14 @@ def rounded(cosines: Matrix) -> Matrix:
 
 
 def cosines_of(units: Matrix) -> Matrix:
-    """Return [n, n] cosines with -2 on the diagonal: below all others, so that no dialogue is near to itself."""
+    """Return [n, n] cosines with -2 on the diagonal, below all others, so no dialogue is near itself."""
     cosines = rounded(units @ units.T)
     np.fill_diagonal(cosines, -2)
     return cosines
 
 
 def nearest_rows(cosines: Matrix, *, neighbours: int) -> Relevance:
-    """Return [n, n], the nearest of each row with all that tie with the last: the order of the input never matters."""
+    """Return [n, n]: the nearest dialogues of each row and all ties with the last one, so input order never matters."""
     near: Relevance = cosines >= np.partition(cosines, -neighbours, axis=1)[:, -neighbours, None]
     return near
 
@@ -133,14 +133,14 @@ def nearest_rows(cosines: Matrix, *, neighbours: int) -> Relevance:
 def ranking_area(cosines: Matrix, relevant: Relevance) -> float:
     """Return the mean over rows of the area under the ROC curve; a row with all or none relevant counts 0.5.
 
-    By mid-ranks (Mann and Whitney). Rows are sorted and laid end to end, 4 apart, so that one binary search finds the
-    ranks of the few relevant ones: five times faster than ranking all.
+    By mid-ranks (Mann and Whitney). Sorted rows stand end to end, 4 apart, so one binary search finds the ranks of the
+    few relevant dialogues: five times faster than ranking all.
     """
     n = len(cosines)
     rows, columns = np.nonzero(relevant & ~np.eye(n, dtype=np.bool_))
     line = (np.sort(cosines, axis=1) + 4.0 * np.arange(n)[:, None]).ravel()
     values = cosines[rows, columns] + 4.0 * rows
-    # Places in the line to ranks from 1 in the row: the row's own dialogue stands first and is not counted.
+    # Ranks in the row count from 1; the row's own dialogue comes first in the line and does not count.
     ranks = (np.searchsorted(line, values, "left") + np.searchsorted(line, values, "right") - 1) / 2 - n * rows
     hits = np.bincount(rows, minlength=n)
     pairs = hits * (n - 1 - hits)
@@ -154,11 +154,11 @@ def spread(units: Matrix) -> float:
 
 
 def clusterings_of(units: Matrix, *, clusters: int, seed: int, runs: int) -> list[NDArray[np.int32]]:
-    """Return `runs` clusterings; none when there are too few dialogues or different points for so many clusters."""
+    """Return `runs` clusterings; none if there are too few dialogues or different points for so many clusters."""
     if len(units) <= clusters or spread(units) < NO_SPREAD:
         return []
-    found = [kmeans(units, clusters, seed + run) for run in range(runs)]
-    return found if all(len(np.unique(clustering)) == clusters for clustering in found) else []
+    clusterings = [kmeans(units, clusters, seed + run) for run in range(runs)]
+    return clusterings if all(len(np.unique(clustering)) == clusters for clustering in clusterings) else []
 
 
 def mean_agreement(clusterings: list[NDArray[np.int32]]) -> float:
