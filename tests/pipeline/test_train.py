@@ -70,7 +70,7 @@ def test_the_candidates_hold_what_guessing_words_changed_in_frozen_layers_too(gu
     assert not artifacts.checkpoints.exists()
     assert len(read_json(artifacts.training)["before"]["history"]) == 4
     first, *_, last = read_candidates(artifacts.candidates)
-    assert (first.beneath, last.beneath) == (None, "beneath.safetensors")
+    assert (first.base, last.base) == (None, "base.safetensors")
     found = become(start(guessing), last, artifacts.candidates).network.state_dict()
     assert all(torch.equal(found[name], value) for name, value in trained[-1].network.state_dict().items())
     table = "backbone.embeddings.word_embeddings.weight"
@@ -157,7 +157,7 @@ def test_other_settings_throw_away_what_was_adapted(guessing, trained, monkeypat
     _, said = run(guessing, train_encoder)
     assert said == ["4 candidates; 5 steps over 10 responses"]
     assert not artifacts.adaptation.exists()
-    assert all(one.beneath is None for one in read_candidates(artifacts.candidates))
+    assert all(one.base is None for one in read_candidates(artifacts.candidates))
 
 
 @pytest.mark.parametrize("frozen_share", [0.0, 0.5])

@@ -29,7 +29,7 @@ def a_head(*, seed=0, d=16):
 
 @pytest.fixture(scope="module")
 def trained(tiny_folder, tmp_path_factory):
-    """An encoder trained beneath its head, the folder of its checkpoints, and the folder of its candidates."""
+    """An encoder trained under its head, the folder of its checkpoints, and the folder of its candidates."""
     folder = tmp_path_factory.mktemp("run")
     encoder, _ = run(tiny_folder, folder / "checkpoints", settings=NEIGHBOURS)
     maps = {0: {"cautious map": a_head(), "map": a_head(seed=1)}, 12: {"map": a_head(seed=2)}}
@@ -174,17 +174,17 @@ def test_the_list_is_plain_json(tmp_path):
     assert json.loads((tmp_path / "candidates.json").read_text())[0]["name"] == "start"
 
 
-def test_weights_beneath_are_loaded_first_and_their_loss_is_one_sentence(trained, tiny_folder, tmp_path):
+def test_base_weights_are_loaded_first_and_their_loss_is_one_sentence(trained, tiny_folder, tmp_path):
     from safetensors.torch import save_file
 
     names = [f"backbone.encoder.layer.{layer}.output.dense.bias" for layer in (0, 3)]
-    save_file({name: torch.full((16,), 7.0) for name in names}, tmp_path / "beneath.safetensors")
-    write_candidates(tmp_path / "c", checkpoints=trained[1], beneath=tmp_path / "beneath.safetensors")
+    save_file({name: torch.full((16,), 7.0) for name in names}, tmp_path / "base.safetensors")
+    write_candidates(tmp_path / "c", checkpoints=trained[1], base=tmp_path / "base.safetensors")
     last = read_candidates(tmp_path / "c")[-1]
     found = become(start(tiny_folder), last, tmp_path / "c").network.state_dict()
-    # The frozen bottom is from beneath, the top from the checkpoint.
+    # The frozen bottom is from the base weights, the top from the checkpoint.
     assert torch.equal(found[names[0]], torch.full((16,), 7.0))
     assert torch.equal(found[names[1]], trained[0].network.state_dict()[names[1]])
-    (tmp_path / "c" / "beneath.safetensors").unlink()
-    with pytest.raises(ArtifactError, match=r"beneath\.safetensors cannot be loaded"):
+    (tmp_path / "c" / "base.safetensors").unlink()
+    with pytest.raises(ArtifactError, match=r"base\.safetensors cannot be loaded"):
         become(start(tiny_folder), last, tmp_path / "c")

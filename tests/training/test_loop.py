@@ -113,7 +113,7 @@ def test_a_resumed_run_has_the_same_hierarchy_as_a_whole_one(tiny_folder, tmp_pa
         assert torch.equal(dict(encoder.network.named_parameters())[name], weights), name
 
 
-def test_the_head_stays_as_it_was_fitted_while_the_encoder_beneath_it_trains(tiny_folder, tmp_path):
+def test_the_head_stays_as_it_was_fitted_while_the_encoder_under_it_trains(tiny_folder, tmp_path):
     start, dialogues = DialogueEncoder.from_pretrained(tiny_folder), corpus(120)
     settings = Settings(seed=1, train=NEIGHBOURS)
     plan = METHODS["neighbours"](Given(start, dialogues, samples_of(dialogues), settings, tmp_path / "v"))

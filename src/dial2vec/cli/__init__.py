@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from copy import copy
 
 import click
 
@@ -38,9 +37,3 @@ def main(debug: bool) -> None:
     """Train, evaluate, register and use a dialogue encoder on your own conversations."""
     telemetry.switch_off()
     logging.basicConfig(level=logging.INFO if debug else logging.WARNING, format="%(message)s")
-
-
-# The old name of `tables`.
-benchmark = copy(tables)
-benchmark.hidden = True
-main.add_command(benchmark, "benchmark")

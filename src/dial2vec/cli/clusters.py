@@ -27,12 +27,15 @@ MIN_TEXT = 60
 @click.option("-k", "--k", type=click.IntRange(min=1), help="Number of clusters; default: the most stable number.")
 @click.option("--by", type=click.Choice(["k", "density"]), help="Method; density finds the number itself; default: k.")
 @click.option(
-    "--anew", is_flag=True, help="Cluster everything from scratch; clusters that stay together keep their ids."
+    "--anew",
+    "from_scratch",
+    is_flag=True,
+    help="Cluster everything from scratch; clusters that stay together keep their ids.",
 )
 @click.option("--seed", default=1, show_default=True, help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def cluster(
-    folder: Path, k: int | None, by: Literal["k", "density"] | None, anew: bool, seed: int, as_json: bool
+    folder: Path, k: int | None, by: Literal["k", "density"] | None, from_scratch: bool, seed: int, as_json: bool
 ) -> None:
     """Group the dialogues of a collection, and name the groups.
 
@@ -48,7 +51,7 @@ def cluster(
 
     collection = Collection(folder)
     with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:
-        clusters = cluster_collection(collection, k=k, by=by, seed=seed, anew=anew, done=bar.update)
+        clusters = cluster_collection(collection, k=k, by=by, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
         click.echo((folder / "clusters" / "clusters.json").read_text(encoding="utf-8").rstrip())
         return

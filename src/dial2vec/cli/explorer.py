@@ -22,8 +22,8 @@ from dial2vec.cli.group import examples
 )
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page to this file instead.")
 @click.option("--start", metavar="NAME", help="Encoder to compare with, such as the starting encoder.")
-@click.option("--anew", is_flag=True, help="Make a new map; dialogues may then change place.")
-def explore(folder: Path, port: int, static: Path | None, start: str | None, anew: bool) -> None:
+@click.option("--anew", "from_scratch", is_flag=True, help="Make a new map; dialogues may then change place.")
+def explore(folder: Path, port: int, static: Path | None, start: str | None, from_scratch: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
     The page can search, select, read and download (docs/explorer.md). New dialogues are placed on the existing map.
@@ -36,14 +36,14 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, ane
     if static is not None and static.is_dir():
         raise Dial2vecError(f"{static} is a folder; expected a file to write. Name one, such as {static / 'map.html'}.")
     collection = Collection(folder)
-    maps = maps_of(collection, start=start, anew=anew)
+    maps = maps_of(collection, start=start, from_scratch=from_scratch)
     if 2 * len(maps.trained.fitted) < len(collection) and len(maps.trained.fitted) < 50_000:
         fitted = f"The map was made from {len(maps.trained.fitted)} of the {len(collection)} dialogues"
         click.echo(f"{fitted}; `dial2vec explore {folder} --anew` makes one from all", err=True)
     if static is None:
-        from dial2vec.collection.explorer.server import serve
+        from dial2vec.collection.explorer.server import serve_page
 
-        serve(collection, maps, port=port, say=click.echo)
+        serve_page(collection, maps, port=port, say=click.echo)
         return
     from dial2vec.collection.explorer.explorer_page import write_page
 

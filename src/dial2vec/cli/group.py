@@ -13,6 +13,7 @@ from dial2vec.files import find_root
 
 # Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
+OLD_NAMES = {"benchmark": "tables"}
 START_HERE = """Start here:
   dial2vec import calls.csv --name calls     your export becomes a corpus
   dial2vec run                               train, evaluate and register (corpora: [calls] in params.yaml)
@@ -33,6 +34,10 @@ class Sections(click.Group):
     def __init__(self, *, sections: dict[str, tuple[click.Command, ...]], **options: Any) -> None:
         super().__init__(commands=[command for commands in sections.values() for command in commands], **options)
         self.sections = sections
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of a name, also of its old name."""
+        return super().get_command(ctx, OLD_NAMES.get(cmd_name, cmd_name))
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, and how to start."""

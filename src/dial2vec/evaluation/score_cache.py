@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,8 @@ def cache_scores(folder: Path, encoder_hash: str, dev_hash: str, measured: Measu
     if measured.contributions is None:
         return
     with atomic_path(_path(folder, encoder_hash, dev_hash)) as temporary, temporary.open("wb") as handle:
-        np.savez(handle, scores=np.array(json.dumps(measured.scores)), **measured.contributions.rows())
+        arrays: dict[str, Any] = {"scores": json.dumps(measured.scores)} | measured.contributions.rows()
+        np.savez(handle, **arrays)
 
 
 def cached_scores(folder: Path, encoder_hash: str, dev_hash: str) -> tuple[dict[str, float], Contributions] | None:

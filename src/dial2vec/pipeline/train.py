@@ -58,7 +58,7 @@ def _write(
         checkpoints=artifacts.checkpoints,
         head=plan.head,
         maps=maps,
-        beneath=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
+        base=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
         added=plan.added,
         reading=plan.reading,
     )

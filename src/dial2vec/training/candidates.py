@@ -18,7 +18,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 
 INDEX = "candidates.json"
-TRAINED_HEAD, BENEATH = "head.safetensors", "beneath.safetensors"
+TRAINED_HEAD, BASE = "head.safetensors", "base.safetensors"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Candidate:
     :param step: Optimiser steps so far; 0 for the start and for heads fitted on it.
     :param weights: File of the weights that training changed; None if it changed none.
     :param head: File of the head; None for no head.
-    :param beneath: File of weights to load before those of `weights`; None if there are none.
+    :param base: File of weights to load before those of `weights`; None if there are none.
     :param added: Token that the start lacks; None if there is none.
     :param reading: Way of reading dialogues; None is the start's.
     """
@@ -38,7 +38,7 @@ class Candidate:
     step: int
     weights: str | None = None
     head: str | None = None
-    beneath: str | None = None
+    base: str | None = None
     added: str | None = None
     reading: Reading | None = None
 
@@ -47,7 +47,7 @@ START = Candidate("start", 0)
 
 
 def save_weights(encoder: DialogueEncoder, path: Path) -> None:
-    """Write the weights that training may change (those that are not frozen), atomically."""
+    """Write the weights that training may change (the unfrozen ones), atomically."""
     weights = {name: value.detach().cpu() for name, value in encoder.network.named_parameters() if value.requires_grad}
     with atomic_path(path) as temporary:
         save_file(weights, temporary)
@@ -59,7 +59,7 @@ def write_candidates(
     checkpoints: Path,
     head: Head | None = None,
     maps: Mapping[int, Mapping[str, Head]] | None = None,
-    beneath: Path | None = None,
+    base: Path | None = None,
     added: str | None = None,
     reading: Reading | None = None,
 ) -> int:
@@ -68,7 +68,7 @@ def write_candidates(
     :param checkpoints: Folder with the `weights-<step>.safetensors` of the run.
     :param head: Head on the encoder during training; None for no head.
     :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the start.
-    :param beneath: File with the weights that the run started from; None if it started from the start.
+    :param base: File with the weights that the run started from; None if it started from the start.
     :param added: Token that the encoder got before training; None if there is none.
     :param reading: Way in which the checkpoints read dialogues; None is the start's.
     """
@@ -78,8 +78,8 @@ def write_candidates(
         temporary.mkdir()
         if head is not None:
             head.save(temporary / TRAINED_HEAD)
-        if beneath is not None:
-            shutil.copyfile(beneath, temporary / BENEATH)
+        if base is not None:
+            shutil.copyfile(base, temporary / BASE)
         candidates = [START]
         for step in [0, *steps]:
             trained = START
@@ -91,7 +91,7 @@ def write_candidates(
                     step,
                     file,
                     head=None if head is None else TRAINED_HEAD,
-                    beneath=None if beneath is None else BENEATH,
+                    base=None if base is None else BASE,
                     added=added,
                     reading=reading,
                 )
@@ -122,7 +122,7 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
     encoder.read_as(candidate.reading)
     if candidate.added is not None:
         add_token(encoder.backbone, encoder.tokens.tokenizer, candidate.added)
-    for file in (candidate.beneath, candidate.weights):
+    for file in (candidate.base, candidate.weights):
         if file is None:
             continue
         path = folder / file

@@ -125,7 +125,7 @@ def test_a_cluster_that_falls_into_two_is_told(make):
 def test_clustered_anew_ids_stay_with_what_stays_together(make):
     before = cluster(make.add(*[0, 1, 2] * 30))
     by_topic = {next(iter(topics)): one.id for topics, one in zip(topic_of(before, make), before.clusters, strict=True)}
-    after = cluster(make.add(*[2] * 40, *[4] * 30), anew=True)
+    after = cluster(make.add(*[2] * 40, *[4] * 30), from_scratch=True)
     found = {next(iter(topics)): one.id for topics, one in zip(topic_of(after, make), after.clusters, strict=True)}
     assert {topic: found[topic] for topic in (0, 1, 2)} == by_topic
     assert found[4] == 3
@@ -142,9 +142,9 @@ def test_density_finds_the_number_and_leaves_nobody_out(make):
 def test_the_same_again_is_the_same_to_the_byte(make):
     collection = make.add(*[0, 1, 2] * 30)
     path = make.folder / "clusters" / "clusters.json"
-    cluster(collection, anew=True)
+    cluster(collection, from_scratch=True)
     first = path.read_bytes()
-    cluster(collection, anew=True)
+    cluster(collection, from_scratch=True)
     assert path.read_bytes() == first
 
 
@@ -160,7 +160,7 @@ def test_damaged_clusters_are_named(make):
     centres.write_bytes(b"no")
     with pytest.raises(ArtifactError, match="--anew` makes new ones"):
         cluster(collection)
-    assert [one.size for one in cluster(collection, anew=True).clusters] == [20, 20]
+    assert [one.size for one in cluster(collection, from_scratch=True).clusters] == [20, 20]
 
 
 @pytest.mark.parametrize("at", ["write_table", "write_csv", "write_json"])

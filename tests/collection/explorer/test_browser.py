@@ -264,7 +264,7 @@ def test_reader_never_covers_the_dialogue_that_it_shows(page, phone):
     page.until(f"JSON.stringify(explorer.points.centre) === JSON.stringify({middle})")
 
 
-def test_zoom_keeps_the_point_beneath_the_pointer(page):
+def test_zoom_keeps_the_point_under_the_pointer(page):
     x, y = place_of(page, 9)
     page.wheel(x, y, by=-300)
     page.until("explorer.points.zoom > 1.5")

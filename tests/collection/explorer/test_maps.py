@@ -42,7 +42,7 @@ def test_added_in_portions_everything_lies_in_the_same_place(grow, tmp_path):
 def test_a_new_map_is_made_of_all(grow, tmp_path):
     maps_of(grow(tmp_path / "c", dialogues_of(range(40))))
     collection = grow(tmp_path / "c", dialogues_of(range(55)))
-    assert len(maps_of(collection, anew=True).trained.fitted) == 55
+    assert len(maps_of(collection, from_scratch=True).trained.fitted) == 55
 
 
 def test_of_very_many_some_make_the_map_and_the_others_join_it(grow, tmp_path, monkeypatch):
@@ -60,7 +60,7 @@ def test_map_of_other_dialogues_is_refused(grow, tmp_path):
     (tmp_path / "b" / "map" / "trained.npz").write_bytes((tmp_path / "a" / "map" / "trained.npz").read_bytes())
     with pytest.raises(ArtifactError, match=r"map of other dialogues.*--anew"):
         maps_of(other)
-    assert len(maps_of(other, anew=True).trained.points) == 49
+    assert len(maps_of(other, from_scratch=True).trained.points) == 49
 
 
 def test_damaged_map_is_named(grow, tmp_path):

@@ -63,14 +63,14 @@ def test_where_nothing_is_new_nothing_is_made(make, monkeypatch):
     assert update_index(make(2000)) == before
 
 
-@pytest.mark.parametrize(("n", "anew"), [(2200, False), (3000, True)])
-def test_lists_are_made_anew_only_when_the_collection_has_grown_by_half(make, monkeypatch, n, anew):
+@pytest.mark.parametrize(("n", "rebuilt"), [(2200, False), (3000, True)])
+def test_lists_are_made_anew_only_when_the_collection_has_grown_by_half(make, monkeypatch, n, rebuilt):
     monkeypatch.setattr(approximate, "RECALL", 1.1)
     update_index(make(1900))
     made, trained = [], approximate._trained
     monkeypatch.setattr(approximate, "_trained", lambda *those: made.append(1) or trained(*those))
-    assert update_index(make(n)).trained == (n if anew else 1900)
-    assert len(made) == anew
+    assert update_index(make(n)).trained == (n if rebuilt else 1900)
+    assert len(made) == rebuilt
 
 
 def test_without_faiss_every_vector_is_looked_at(make, monkeypatch, caplog):

@@ -6,18 +6,20 @@ import pytest
 from dial2vec.draws import lot, stream
 from dial2vec.errors import Dial2vecError
 from dial2vec.research.tasks.encoding import encode_distinct
-from dial2vec.research.tasks.records import TaskResult, points, versions_of
+from dial2vec.research.tasks.records import TaskResult, library_versions, points
 from research.tasks.fakes import Hashed
 
 
 def test_a_result_goes_into_json_and_comes_back():
-    result = TaskResult("task", "data", 3, {"mrr": 50.0}, {}, 0.1, versions_of("numpy"), {"seed": 1, "limit": None}, 2)
+    result = TaskResult(
+        "task", "data", 3, {"mrr": 50.0}, {}, 0.1, library_versions("numpy"), {"seed": 1, "limit": None}, 2
+    )
     assert TaskResult(**json.loads(json.dumps(result.to_record()))) == result
     assert result.versions == {"numpy": np.__version__}
 
 
 def test_a_library_that_is_not_installed_has_no_version():
-    assert versions_of("no-such-library-anywhere") == {"no-such-library-anywhere": "unknown"}
+    assert library_versions("no-such-library-anywhere") == {"no-such-library-anywhere": "unknown"}
 
 
 def test_points_are_rounded_hundredths():

@@ -62,26 +62,26 @@ def cluster(
     k: int | None = None,
     by: str | None = None,
     seed: int = 1,
-    anew: bool = False,
+    from_scratch: bool = False,
     done: Callable[[int], object] = lambda _: None,
 ) -> Clusters:
     """Cluster a collection, write the clusters into its folder, and return them.
 
     Existing clusters keep their centres, and new dialogues are assigned to them. A group of new dialogues that is far
-    from all clusters becomes a cluster, and `news` reports a cluster that splits. With `anew`, `k` or `by`, all
+    from all clusters becomes a cluster, and `news` reports a cluster that splits. With `from_scratch`, `k` or `by`, all
     dialogues are clustered from scratch; a cluster gets the id of the old one that shares most dialogues with it.
 
     :param k: number of clusters; None chooses the number by stability.
     :param by: "k", or "density", which finds the number itself; None repeats the last choice, at first "k".
     :param done: called with 1 after each number of clusters tried.
     :raises CorpusError: if there are fewer dialogues than clusters, or too many clusters to measure their stability.
-    :raises ArtifactError: if existing clusters are damaged and `anew` is False.
+    :raises ArtifactError: if existing clusters are damaged and `from_scratch` is False.
     :raises BusyError: if another run clusters the collection.
     """
     _check_sizes(collection, k, by)
     with folder_lock(folder_of(collection), "writes to"):
-        before = _before(collection, anew=anew)
-        if before is None or anew or k is not None or by is not None:
+        before = _before(collection, from_scratch=from_scratch)
+        if before is None or from_scratch or k is not None or by is not None:
             as_before = before[0].by if before is not None and k is None else "k"
             new = _from_scratch(collection, k, by or as_before, seed, done)
             if before is not None:
@@ -102,11 +102,11 @@ def _check_sizes(collection: Collection, k: int | None, by: str | None) -> None:
         raise CorpusError(f"found --k {k}; expected at most {SAMPLE:,}. Take fewer clusters.")
 
 
-def _before(collection: Collection, *, anew: bool) -> tuple[Clusters, Vectors] | None:
+def _before(collection: Collection, *, from_scratch: bool) -> tuple[Clusters, Vectors] | None:
     try:
         return read_clusters(collection)
     except ArtifactError:
-        if anew:
+        if from_scratch:
             return None
         raise
 

@@ -49,13 +49,18 @@ class Maps:
 
 
 def maps_of(
-    collection: Collection, *, start: str | None = None, anew: bool = False, seed: int = SEED, progress: bool = True
+    collection: Collection,
+    *,
+    start: str | None = None,
+    from_scratch: bool = False,
+    seed: int = SEED,
+    progress: bool = True,
 ) -> Maps:
     """Return the maps of a collection; missing maps are made, and new dialogues are placed on existing maps.
 
     :param start: name or folder of an encoder to compare with, which reads all dialogues once; a killed run resumes.
         None uses the encoder of the last run, if there was one.
-    :param anew: True to make new maps, on which every point may move.
+    :param from_scratch: True to make new maps, on which every point may move.
     :raises ArtifactError: if the collection is empty, or a stored map does not belong to it.
     :raises ModelError: if `start` cannot be loaded.
     """
@@ -63,7 +68,7 @@ def maps_of(
         raise ArtifactError(f"{collection.folder} holds no dialogues. Add some, and look again.")
     folder = collection.folder / "map"
     with folder_lock(folder, "makes the map of"):
-        if anew:
+        if from_scratch:
             # The second map is aligned with the first, so both go.
             for name in ("trained.npz", "start.npz"):
                 (folder / name).unlink(missing_ok=True)

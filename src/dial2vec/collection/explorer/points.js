@@ -10,7 +10,7 @@ uniform vec4 colours[24];
 out vec3 colour; flat out float ring;
 void main() {
   vec2 place = (mix(from, to, progress) - centre) * scale;
-  // Hidden points lie outside the picture, faint ones behind the others.
+  // Hidden points lie outside the picture, faint ones under the others.
   gl_Position = shown < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place, shown < 1.5 ? 0.5 : 0.0, 1.0);
   gl_PointSize = shown < 1.5 ? size * 0.75 : size;
   vec4 own = colours[int(group)];

@@ -172,7 +172,7 @@ def with_headers(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def serve(collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object]) -> None:
+def serve_page(collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object]) -> None:
     """Serve the explorer on a port of this machine until Ctrl-C.
 
     :param port: port number; 0 takes any free port.

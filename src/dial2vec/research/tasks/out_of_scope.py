@@ -15,7 +15,7 @@ from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Encoded, Reader, encode_distinct, stepped
 from dial2vec.research.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
 from dial2vec.research.tasks.prototypes import DRAWS, SHOTS, draw_shots, intent_codes, nearest_shares, require_sentences
-from dial2vec.research.tasks.records import TaskResult, points, versions_of
+from dial2vec.research.tasks.records import TaskResult, library_versions, points
 
 Rule = Literal["in_scope", "release"]
 
@@ -84,7 +84,7 @@ def detect_out_of_scope(
         figures={name: points(float(np.mean(figures))) for name, figures in figures_of.items()},
         spread={name: points(float(np.std(figures))) for name, figures in figures_of.items()},
         seconds=time.perf_counter() - start,
-        versions=versions_of("numpy"),
+        versions=library_versions("numpy"),
         settings={"draws": draws, "seed": seed, "rule": rule},
     )
 

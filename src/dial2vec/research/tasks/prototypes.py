@@ -14,7 +14,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Reader, encode_distinct, stepped
 from dial2vec.research.tasks.intents import IntentSet, Sentences
-from dial2vec.research.tasks.records import TaskResult, points, versions_of
+from dial2vec.research.tasks.records import TaskResult, library_versions, points
 
 # Zhou et al. 2022: one and five sentences per intent, ten draws of them.
 SHOTS, DRAWS = (1, 5), 10
@@ -63,7 +63,7 @@ def classify_intents(
         figures=figures,
         spread=spread,
         seconds=time.perf_counter() - start,
-        versions=versions_of("numpy"),
+        versions=library_versions("numpy"),
         settings={"draws": draws, "seed": seed},
     )
 

@@ -61,7 +61,7 @@ def points(share: float) -> float:
     return round(100 * float(share), 4)
 
 
-def versions_of(*libraries: str) -> dict[str, str]:
+def library_versions(*libraries: str) -> dict[str, str]:
     """Return library -> installed version, by its name in the package index."""
     versions = {}
     for library in libraries:

@@ -15,7 +15,7 @@ from dial2vec.draws import lot, stream
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
-from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
+from dial2vec.research.tasks.records import Setting, TaskResult, library_versions, points
 
 # Ranks k of recall@k: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
 TOP = (1, 3, 10)
@@ -81,7 +81,7 @@ def select_responses(
         figures=ranking_figures(ranks, top),
         spread={},
         seconds=time.perf_counter() - start,
-        versions=versions_of("numpy"),
+        versions=library_versions("numpy"),
         settings=settings | {"similarity": reader.similarity},
         cut=count_cut(reader, queries.contexts),
     )

@@ -11,7 +11,7 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
 from dial2vec.research.tasks.encoding import Context, Reader, encode_distinct
-from dial2vec.research.tasks.records import Setting, TaskResult, versions_of
+from dial2vec.research.tasks.records import Setting, TaskResult, library_versions
 from dial2vec.research.tasks.response_selection import (
     TOP,
     Queries,
@@ -83,7 +83,7 @@ def select_responses_perturbed(
         figures=figures,
         spread=spread,
         seconds=time.perf_counter() - start,
-        versions=versions_of("numpy"),
+        versions=library_versions("numpy"),
         settings=settings | {"similarity": reader.similarity},
         cut=count_cut(reader, everything),
     )

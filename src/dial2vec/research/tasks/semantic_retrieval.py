@@ -16,7 +16,7 @@ from dial2vec.evaluation.ranking import COSINE_STEP
 from dial2vec.research.tasks.bm25 import bm25_candidates
 from dial2vec.research.tasks.encoding import Reader, encode_distinct
 from dial2vec.research.tasks.intents import Sentences
-from dial2vec.research.tasks.records import Setting, TaskResult, points, versions_of
+from dial2vec.research.tasks.records import Setting, TaskResult, library_versions, points
 from dial2vec.research.tasks.tab_rows import tab_rows
 
 # Fills the rows of queries with fewer candidates.
@@ -127,7 +127,7 @@ def _rank(
         figures={"map": points(float(np.mean(precisions))), "mrr": points(float(np.mean(reciprocals)))},
         spread={},
         seconds=time.perf_counter() - start,
-        versions=versions_of(*libraries),
+        versions=library_versions(*libraries),
         settings=settings,
         left_out=int((~ranked).sum()),
     )

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Reader, encode_distinct, stepped
-from dial2vec.research.tasks.records import TaskResult, points, versions_of
+from dial2vec.research.tasks.records import TaskResult, library_versions, points
 from dial2vec.research.tasks.tab_rows import tab_rows
 
 
@@ -79,7 +79,7 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
         figures={"spearman": points(_spearman(cosines, np.array(pairs.scores)))},
         spread={},
         seconds=time.perf_counter() - start,
-        versions=versions_of("numpy", "scipy"),
+        versions=library_versions("numpy", "scipy"),
     )
 
 
