@@ -1,12 +1,16 @@
-"""The rules of the house: what may import what, and that dvc.yaml tells the truth about it."""
+"""The rules of the house: which module may import which, one thing per name, and true pages and dvc.yaml."""
 
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import textwrap
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,48 +20,188 @@ from dial2vec.config import Settings
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dial2vec"
+# Bottom to top. A module imports from its own floor and from those below.
+FLOORS = (
+    "",
+    "html",
+    "data",
+    "encoder",
+    "training",
+    "evaluation",
+    "registry",
+    "pipeline",
+    "collection",
+    "operation",
+    "research",
+    "cli",
+)
+# The public names load what is above them, and only when they are asked for.
+UPWARD = {("dial2vec", f"dial2vec.{name}") for name in ("encoder", "encoder.vectorizer", "registry.tracking")}
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+
+
 # Carry files and settings about without a say in what a stage computes from them.
 PLUMBING = {
-    "__init__",
-    "pipeline.artifacts",
-    "config",
-    "errors",
-    "params",
-    "files",
-    "pipeline.dvc_records",
-    "telemetry",
-    "data.progress",
-    "pipeline.run_stage",
+    "dial2vec",
+    *(f"dial2vec.{name}" for name in ("config", "errors", "params", "files", "telemetry", "data.progress")),
+    *(f"dial2vec.pipeline.{name}" for name in ("artifacts", "dvc_records", "run_stage")),
 }
 HEAVY = ("mlflow", "prefect", "dvc", "great_expectations", "ijson")
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
 
 
-def module_path(name: str) -> Path:
-    path = PACKAGE.joinpath(*name.split("."))
-    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text())
 
 
-def imported_modules(name: str) -> set[str]:
-    """Modules of the package that a module names anywhere in its code, without what it needs for types only."""
-    found = set()
-    for node in ast.walk(ast.parse(module_path(name).read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("dial2vec"):
-            below = node.module.removeprefix("dial2vec").lstrip(".")
-            found.add(below or "__init__")
-            found |= {f"{below}.{alias.name}".lstrip(".") for alias in node.names}
-    return {module for module in found if module_path(module).is_file()}
+def for_types_only(tree: ast.Module) -> set[ast.AST]:
+    blocks = [n for n in ast.walk(tree) if isinstance(n, ast.If) and ast.unparse(n.test) == "TYPE_CHECKING"]
+    return {inner for block in blocks for inner in ast.walk(block)}
 
 
-def closure(name: str) -> set[str]:
-    seen, todo = set(), [name]
+@cache
+def imports_of(module: str) -> dict[str, set[str]]:
+    """Modules of the package that a module imports, at its top or inside a function, with the imported names."""
+    found: dict[str, set[str]] = defaultdict(set)
+    tree = tree_of(module)
+    for node in set(ast.walk(tree)) - for_types_only(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "dial2vec":
+            for alias in node.names:
+                submodule = f"{node.module}.{alias.name}"
+                if submodule in MODULES:
+                    found[submodule]
+                else:
+                    found[node.module].add(alias.name)
+    return found
+
+
+def floor_of(module: str) -> int:
+    room = module.split(".")[1] if module.count(".") else ""
+    return FLOORS.index(room if (PACKAGE / room).is_dir() else "")
+
+
+def test_the_first_look_shows_twelve_folders_and_ten_files_or_fewer():
+    entries = [path for path in PACKAGE.iterdir() if path.name != "__pycache__"]
+    assert len([path for path in entries if path.is_dir()]) <= 12
+    assert len([path for path in entries if path.is_file()]) <= 10
+
+
+def test_the_architecture_page_names_every_entry_of_the_first_look():
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__", "py.typed"}
+    missing = {name for name in entries if f"`{name}`" not in page}
+    assert missing == set()
+
+
+def test_nothing_is_imported_from_a_higher_floor():
+    upward = {
+        (module, target)
+        for module in MODULES
+        for target in imports_of(module)
+        if floor_of(target) > floor_of(module) and (module, target) not in UPWARD
+    }
+    assert upward == set()
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    # A module that no other one in the rest imports cannot be in a circle; what is left after removing these is.
+    rest = {module: set(imports_of(module)) - {module} for module in MODULES if module != "dial2vec"}
+    while True:
+        free = {module for module, targets in rest.items() if not targets & rest.keys()}
+        if not free:
+            break
+        rest = {module: targets for module, targets in rest.items() if module not in free}
+    assert rest == {}
+
+
+def definitions(module: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for node in tree_of(module).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+            yield node
+
+
+def test_a_name_that_other_modules_import_stands_for_one_thing():
+    users = {(target, name) for module in MODULES for target, names in imports_of(module).items() for name in names}
+    places = defaultdict(set)
+    for module in MODULES:
+        for node in definitions(module):
+            if (module, node.name) in users and ".cli" not in module:
+                places[node.name].add(module)
+    assert {name: modules for name, modules in places.items() if len(modules) > 1} == {}
+
+
+def test_every_public_name_is_used():
+    texts = {
+        path: path.read_text()
+        for folder in ("src", "flows", "benchmarks", "docs")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".html", ".ipynb"}
+    }
+    words = {path: set(re.findall(r"\w+", text)) for path, text in texts.items()}
+    unused = set()
+    for module, path in MODULES.items():
+        for node in definitions(module):
+            decorated = any("command" in ast.unparse(decorator) for decorator in node.decorator_list)
+            own = len(re.findall(rf"\b{node.name}\b", texts[path])) > 1
+            if not decorated and not own and not any(node.name in words[other] for other in texts if other != path):
+                unused.add(f"{module}.{node.name}")
+    assert unused == set()
+
+
+def test_no_function_is_over_fifty_lines():
+    long = {
+        f"{module}.{node.name}": lines
+        for module in MODULES
+        for node in ast.walk(tree_of(module))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (lines := code_lines(node)) > 50
+    }
+    assert long == {}
+
+
+def code_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without its docstring."""
+    first = function.body[0]
+    docstring = ast.get_docstring(function) is not None
+    return function.end_lineno - function.lineno + 1 - (first.end_lineno - first.lineno + 1 if docstring else 0)
+
+
+def test_every_module_that_a_page_names_exists():
+    # The log and the changelog name what there was.
+    pages = {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")} - {ROOT / "CHANGELOG.md", ROOT / "docs" / "log.md"}
+    known = {
+        path.name
+        for folder in ("src", "tests", "benchmarks", "flows", "docs")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    missing = set()
+    for page in pages:
+        text = page.read_text()
+        for path in re.findall(r"\b(?:src|tests|benchmarks|flows)/[\w/]+\.py", text):
+            missing |= {f"{page.name}: {path}"} if not (ROOT / path).is_file() else set()
+        for name in re.findall(r"`(?:[\w]+/)*(\w+\.py)`", text):
+            missing |= {f"{page.name}: {name}"} if name not in known else set()
+        for module in re.findall(r"(?:from|import|-m|`) ?(dial2vec(?:\.[a-z_0-9]+)+)", text):
+            room = PACKAGE / module.split(".")[1]
+            missing |= (
+                {f"{page.name}: {module}"} if not room.is_dir() and not room.with_suffix(".py").is_file() else set()
+            )
+    assert missing == set()
+
+
+def closure(module: str) -> set[str]:
+    """Modules that a module needs, itself among them, without the plumbing."""
+    seen, todo = set(), [module]
     while todo:
         module = todo.pop()
         if module not in seen:
             seen.add(module)
-            todo += imported_modules(module) - PLUMBING
+            todo += imports_of(module).keys() - PLUMBING
             # MLflow is given this file by its path.
-            todo += ["registry.registered_model"] if module == "registry.tracking" else []
+            todo += ["dial2vec.registry.registered_model"] if module == "dial2vec.registry.tracking" else []
     return seen
 
 
@@ -65,7 +209,7 @@ def closure(name: str) -> set[str]:
 def test_each_stage_declares_exactly_the_code_that_it_imports(stage):
     block = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"][stage]
     declared = {ROOT / dep for dep in block["deps"] if dep.startswith("src/")}
-    files = {module_path(module) for module in closure(f"pipeline.{stage}")} - {PACKAGE / "pipeline" / "__init__.py"}
+    files = {MODULES[module] for module in closure(f"dial2vec.pipeline.{stage}")} - {PACKAGE / "pipeline/__init__.py"}
     needed = {next((folder for folder in declared if folder in path.parents), path) for path in files}
     assert needed == declared
 
