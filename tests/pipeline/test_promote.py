@@ -60,7 +60,7 @@ def handed_over(monkeypatch, root, dev):
 def test_a_candidate_that_tells_topics_apart_is_better_than_one_that_tells_nothing(monkeypatch, tmp_path, encoders):
     compare = handed_over(monkeypatch, tmp_path, dev_of(60))["compare"]
     assert compare(encoders / "collapsed", encoders / "start") is None
-    assert "clearly behind it on" in compare(encoders / "start", encoders / "collapsed")
+    assert "clearly below it on" in compare(encoders / "start", encoders / "collapsed")
 
 
 def test_a_candidate_that_equals_its_rival_is_not_better(monkeypatch, tmp_path, encoders):

@@ -66,11 +66,11 @@ def test_without_labels_the_candidate_must_compare_well_with_start_and_champion(
     champion = local_model("models:/dial2vec-demo@champion", root=root)
 
     def compare(rival: Path, candidate: Path) -> str | None:
-        return "clearly behind it on silhouette" if rival == champion else None
+        return "clearly below it on silhouette" if rival == champion else None
 
     verdict = promote(root, "demo", MARGINS, compare=compare)
     assert not verdict.promoted
-    assert verdict.reasons == ["without labels, against version 2: clearly behind it on silhouette"]
+    assert verdict.reasons == ["without labels, against version 2: clearly below it on silhouette"]
     assert [one.aliases for one in registered_versions(root, "demo")] == [("previous",), ("champion",), ("candidate",)]
     tags = open_store(root).get_model_version("dial2vec-demo", done.version).tags
     assert tags["promotion"] == verdict.reasons[0]

@@ -25,11 +25,11 @@ def chosen(examples, why):
 
 
 def test_ranking_finds_the_nearest_first_and_never_the_query():
-    found = rank_nearest(angles(0, 10, 30, 70), ["a", "b", "a", "b"], depth=2)
-    assert found.found.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
-    assert found.cosines[0] == pytest.approx([np.cos(np.radians(10)), np.cos(np.radians(30))])
+    ranked = rank_nearest(angles(0, 10, 30, 70), ["a", "b", "a", "b"], depth=2)
+    assert ranked.nearest.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
+    assert ranked.cosines[0] == pytest.approx([np.cos(np.radians(10)), np.cos(np.radians(30))])
     # The other "a" comes second to the first query; the other "b" third to the second.
-    assert found.precisions == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 2])
+    assert ranked.precisions == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 2])
 
 
 def test_a_query_that_cannot_hit_has_no_precision():
@@ -46,9 +46,9 @@ def test_mean_of_the_precisions_is_the_map_of_the_figures(seed, block, ties):
 
 
 def test_more_depth_than_dialogues_finds_all_others_and_one_alone_finds_none():
-    assert rank_nearest(angles(0, 10), ["a", "a"], depth=3).found.shape == (2, 1)
-    assert rank_nearest(angles(0), ["a"], depth=3).found.shape == (1, 0)
-    assert rank_nearest(np.zeros((0, 2)), [], depth=3).found.shape == (0, 0)
+    assert rank_nearest(angles(0, 10), ["a", "a"], depth=3).nearest.shape == (2, 1)
+    assert rank_nearest(angles(0), ["a"], depth=3).nearest.shape == (1, 0)
+    assert rank_nearest(np.zeros((0, 2)), [], depth=3).nearest.shape == (0, 0)
 
 
 def test_greatest_gains_and_losses_come_first_and_equals_in_order():

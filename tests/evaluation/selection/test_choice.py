@@ -65,7 +65,7 @@ def test_a_candidate_that_sharpens_the_style_of_one_side_is_refused():
     assert found.chosen == 0
     fooled = found.results[1]
     assert fooled.ahead["stability"] == fooled.ahead["silhouette"] == 1
-    assert fooled.verdict == "clearly behind the start on agreement of the two sides"
+    assert fooled.verdict == "clearly below the start on agreement of the two sides"
     assert fooled.verdict in found.sentence
 
 
@@ -75,7 +75,7 @@ def test_a_collapsed_or_diverged_candidate_loses(value):
     found = choose_label_free(candidates(all_alike(value)), bootstraps=5, seed=0)
     assert found.chosen == 0
     assert found.results[1].score == 0
-    assert found.results[1].verdict.startswith("clearly behind the start on cluster stability, silhouette and")
+    assert found.results[1].verdict.startswith("clearly below the start on cluster stability, silhouette and")
 
 
 def test_the_start_in_other_clothes_is_never_admissible():
@@ -97,9 +97,9 @@ def test_the_start_in_other_clothes_is_never_admissible():
         ((9, 9, 4), "no gain in agreement of the two sides"),
         ((9, 2, 9), "chosen"),
         ((9, 8, 8), "not clearly ahead of the start on two criteria"),
-        ((9, 9, 1), "clearly behind the start on agreement of the two sides"),
-        ((1, 9, 9), "clearly behind the start on cluster stability"),
-        ((0, 1, 5), "clearly behind the start on cluster stability and silhouette"),
+        ((9, 9, 1), "clearly below the start on agreement of the two sides"),
+        ((1, 9, 9), "clearly below the start on cluster stability"),
+        ((0, 1, 5), "clearly below the start on cluster stability and silhouette"),
     ],
 )
 def test_clearly_means_nine_resamplings_of_ten(monkeypatch, ahead_in, verdict):
@@ -120,7 +120,7 @@ def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
         "the start",
         "admissible",
         "chosen",
-        "clearly behind the start on agreement of the two sides",
+        "clearly below the start on agreement of the two sides",
     ]
     assert found.sentence == (
         "The try 2 was chosen: it is clearly ahead of the start on cluster stability (in 100 % of 4 resamplings), "
@@ -152,7 +152,7 @@ def test_the_gain_that_must_be_kept_is_that_on_all_dialogues(monkeypatch):
 
 
 def test_clusters_without_any_gain_in_the_agreement_of_the_sides_keep_the_start(monkeypatch):
-    # Ahead in half of the resamplings, and further behind in the others: not clearly behind, and no gain.
+    # Ahead in half of the resamplings, and further below in the others: not clearly below, and no gain.
     found = choose_label_free(faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1], [1, 1, -2]]), bootstraps=2, seed=0)
     assert found.chosen == 0
     assert found.sentence == (

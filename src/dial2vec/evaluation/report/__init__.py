@@ -1,1 +1,1 @@
-"""The page of a run."""
+"""Report page of a run."""

@@ -1,4 +1,4 @@
-"""What was chosen among the candidates of a training, as rows of a table and as points of a plot."""
+"""Choice among the candidates of a training, as rows of a table and points of a plot."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-# The one rule that looks at labels of the dev split.
+# Only this rule uses labels of the dev split.
 LABELLED_RULE = "dev_purity"
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateRow:
-    """One candidate as printed.
+    """One candidate, as printed.
 
-    :param name: such as "start" or "map k=30".
-    :param criteria: its criteria in the order of the columns, then its score; "–" where there is none.
-    :param verdict: such as "not ahead of the start on stability".
-    :param dev: its figures on dev in the order of their columns; "–" where there are none.
-    :param chosen: is it the chosen one?
+    :param name: name such as "start" or "map k=30".
+    :param criteria: criteria in the order of the columns, then the score; "–" if missing.
+    :param verdict: verdict such as "clearly below the start on silhouette".
+    :param dev: dev figures in the order of the columns; "–" if missing.
+    :param chosen: True if the candidate was chosen.
     """
 
     name: str
@@ -32,14 +32,14 @@ class CandidateRow:
 class CandidateTable:
     """The choice, ready for the page.
 
-    :param sentence: what was chosen and why.
-    :param criteria: titles of the columns of criteria.
-    :param dev: titles of the columns of dev figures; empty when no candidate has any.
-    :param rows: the candidates, in order of their step.
-    :param points: (uniformity, alignment) of the candidates that have both, in the same order.
-    :param point_names: their names.
-    :param chosen_point: place of the chosen one among the points; None when it is not there.
-    :param by_labels: were labels of dev used for the choice?
+    :param sentence: reason for the choice.
+    :param criteria: column titles of the criteria.
+    :param dev: column titles of the dev figures; empty if no candidate has any.
+    :param rows: candidates in the order of their steps.
+    :param points: (uniformity, alignment) of the candidates with both, in the order of their steps.
+    :param point_names: candidate of each point.
+    :param chosen_point: place of the chosen candidate in `points`; None if it has no point.
+    :param by_labels: True if labels of dev were used for the choice.
     """
 
     sentence: str
@@ -53,10 +53,10 @@ class CandidateTable:
 
 
 def candidate_table(selection: dict[str, Any] | None) -> CandidateTable | None:
-    """Return the choice that `selection.json` records; None when nothing was chosen.
+    """Return the choice recorded in `selection.json`; None if nothing was chosen.
 
-    :param selection: the content of the file: "rule", "chosen", "sentence", "criteria" and "candidates", each of
-        these with "name", "step", "criteria", "score", "verdict", "alignment", "uniformity" and "dev".
+    :param selection: content of the file: "rule", "chosen", "sentence", "criteria" and "candidates"; each candidate has
+        "name", "step", "criteria", "score", "verdict", "alignment", "uniformity" and "dev".
     """
     if selection is None:
         return None

@@ -1,4 +1,4 @@
-"""Which labels does k-means take for one another?"""
+"""Labels that k-means confuses."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from dial2vec.evaluation.clustering import kmeans
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """Labels against clusters, as many of the one as of the other.
+    """Labels against the same number of clusters.
 
-    :param labels: the k different labels, sorted.
-    :param counts: [k, k] int64, dialogues of label i in cluster j; cluster i is the one matched to label i.
+    :param labels: k different labels, sorted.
+    :param counts: number of dialogues with label i in cluster j, int64 [k, k]; cluster i is matched to label i.
     """
 
     labels: list[str]
@@ -24,17 +24,16 @@ class Confusion:
 
     @property
     def accuracy(self) -> float:
-        """Share of dialogues in the cluster that is matched to their label, in (0, 1]."""
+        """Share of dialogues in the cluster matched to their label, in (0, 1]."""
         return float(np.trace(self.counts) / self.counts.sum())
 
 
 def confusion(vectors: np.ndarray, labels: Sequence[str], *, seed: int) -> Confusion:
-    """Cluster the vectors as the figures do, in one run, and put each cluster under its label.
+    """Cluster the vectors in one k-means run and match each cluster to a label.
 
-    The match is the Hungarian one: it puts as many dialogues as possible on the diagonal. Vectors that collapsed onto
-    fewer points than labels leave columns of 0.
+    Hungarian matching maximises the diagonal. Fewer distinct vectors than labels leave columns of 0.
 
-    :param vectors: [n, d] float32.
+    :param vectors: vectors of the dialogues, float32 [n, d].
     :param labels: n labels, n at least 1.
     :param seed: seed of k-means.
     """

@@ -1,4 +1,4 @@
-"""The map of the test dialogues: points, legend and the texts that the page's script shows for a point."""
+"""Map of the test dialogues: points, legend and the texts that the script shows for a point."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dial2vec.evaluation.report.excerpts import excerpt
 from dial2vec.evaluation.report.pictures import COLOURS
 from dial2vec.evaluation.report.projection import lay_out, turn_like
 
-# Above this t-SNE takes minutes and the page grows by some 400 bytes per dialogue.
+# With more, t-SNE takes minutes; each dialogue adds about 400 bytes to the page.
 MOST_POINTS = 2_500
-# Width and height of a map in its own units; whole numbers keep the page small.
+# Width and height of a map; coordinates are whole numbers to keep the page small.
 SIDE = 1_000
 MARGIN = 20
 OPENING_TURNS, OPENING_CHARACTERS = 3, 110
@@ -24,11 +24,10 @@ MARKS = ("disc", "square", "ring", "frame")
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One entry of the legend; ten colours by four marks, so the looks repeat after 40 labels.
+    """Entry of the legend; ten colours and four marks, so the looks repeat after 40 labels.
 
-    :param name: the label.
-    :param count: dialogues on the map that have it.
-    :param colour: such as "#3b82f6".
+    :param count: number of dialogues on the map with this label.
+    :param colour: colour such as "#3b82f6".
     :param mark: one of "disc", "square", "ring", "frame".
     """
 
@@ -40,11 +39,11 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class EncoderMap:
-    """One of the maps.
+    """Map by one encoder.
 
     :param title: "Start" or "Trained".
     :param method: "t-SNE" or "PCA".
-    :param layers: for each label of the legend, in order, the SVG path of its points.
+    :param layers: SVG path of the points of each label, in the order of the legend.
     """
 
     title: str
@@ -54,14 +53,14 @@ class EncoderMap:
 
 @dataclass(frozen=True, slots=True)
 class DialogueMaps:
-    """All that the page needs for the section of the maps.
+    """Maps of all encoders with their legend.
 
-    :param maps: one per encoder.
-    :param legend: the labels, sorted.
+    :param maps: one map per encoder.
+    :param legend: labels, sorted.
     :param script_data: JSON for the script, safe inside a `<script>` element: {"labels": [...], "dialogues": [[id,
-        place of its label, [[speaker, text], ...], [x, y] on each map, ...], ...]}.
-    :param shown: dialogues on the maps.
-    :param left_out: dialogues beyond 2,500 that were drawn by lot to be left out.
+        place of the label, [[speaker, text], ...], [x, y] on each map, ...], ...]}.
+    :param shown: number of dialogues on the maps, at most 2,500, drawn at random.
+    :param left_out: number of dialogues not on the maps.
     """
 
     maps: list[EncoderMap]
@@ -74,12 +73,12 @@ class DialogueMaps:
 def dialogue_maps(
     dialogues: Sequence[Dialogue], labels: Sequence[str], vectors: dict[str, np.ndarray], *, seed: int
 ) -> DialogueMaps | None:
-    """Lay the dialogues out once per encoder, each map turned to lie as close as it can to the first.
+    """Return one map per encoder, each turned to be as close as possible to the first; None without dialogues.
 
-    :param dialogues: n dialogues; None is returned for n = 0.
-    :param labels: their n labels.
-    :param vectors: [n, d] float32 by the title of the map.
-    :param seed: seed of the layout, and of the lot where there are more than 2,500 dialogues.
+    :param dialogues: n dialogues.
+    :param labels: label of each dialogue.
+    :param vectors: vectors, float32 [n, d], by title of the map.
+    :param seed: seed of the layout and of the random draw from more than 2,500 dialogues.
     """
     if not dialogues:
         return None
@@ -106,7 +105,7 @@ def dialogue_maps(
 
 
 def _fit(points: np.ndarray) -> np.ndarray:
-    """Return int64 [n, 2] within the square, the same scale in both directions, y downwards as on a page."""
+    """Scale the points into the square, int64 [n, 2]: both axes alike, y downwards."""
     low, high = points.min(axis=0), points.max(axis=0)
     extent = float((high - low).max()) or 1.0
     centred = (points - (low + high) / 2) / extent * (SIDE - 2 * MARGIN)
@@ -114,7 +113,7 @@ def _fit(points: np.ndarray) -> np.ndarray:
 
 
 def _path(points: np.ndarray) -> str:
-    # A line without length shows as its cap alone, round or square, and is the shortest point that SVG can write.
+    # A line of length 0 is the shortest SVG for a point: it shows only its round or square cap.
     return "".join(f"M{x} {y}h0" for x, y in points)
 
 
@@ -129,5 +128,5 @@ def _opening(dialogue: Dialogue) -> list[list[str]]:
 
 def _json(labels: list[str], records: list[list[object]]) -> str:
     text = json.dumps({"labels": labels, "dialogues": records}, ensure_ascii=False, separators=(",", ":"))
-    # Inside a string "<" can be written as its code, and without "<" no text can end the script element.
+    # Without "<", no text can end the script element.
     return text.replace("<", "\\u003c")

@@ -1,4 +1,4 @@
-"""As much of a dialogue as a page has room for."""
+"""Opening of a dialogue, short enough for a page."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dial2vec.dialogue import Dialogue, Turn
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The opening of a dialogue.
+    """Opening of a dialogue.
 
-    :param turns: its first turns; a text that was cut ends in "…".
-    :param left_out: how many turns follow.
+    :param turns: first turns; a shortened text ends in "…".
+    :param left_out: number of turns after these.
     """
 
     turns: tuple[Turn, ...]
@@ -22,8 +22,8 @@ class Excerpt:
 def excerpt(dialogue: Dialogue, *, turns: int, characters: int) -> Excerpt:
     """Return the first turns of a dialogue.
 
-    :param turns: how many at most.
-    :param characters: length of a turn's text at most, and of a speaker's name.
+    :param turns: maximum number of turns.
+    :param characters: maximum length of a text and of a speaker's name.
     """
     kept = tuple(Turn(_cut(turn.speaker, characters), _cut(turn.text, characters)) for turn in dialogue.turns[:turns])
     return Excerpt(kept, len(dialogue.turns) - len(kept))

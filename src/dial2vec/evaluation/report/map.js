@@ -1,11 +1,11 @@
-// The maps without this script are still pictures; with it a point tells what dialogue it is.
+// Shows the dialogue of a point; without this script, the maps are plain pictures.
 (() => {
   "use strict";
   const SIDE = 1000, REACH = 24, CLOSEST = 40;
   const { labels, dialogues } = JSON.parse(document.getElementById("map-data").textContent);
   const legend = [...document.querySelectorAll(".legend button")];
   const picked = document.getElementById("picked");
-  const hint = "Point at a dialogue, tap it, or go to a map with Tab and from dialogue to dialogue with the arrow keys.";
+  const hint = "Point at a dialogue or tap it. With the keyboard: Tab to a map, then use the arrow keys.";
   let current = -1, only = -1;
 
   const maps = [...document.querySelectorAll("svg.map")].map((svg, order) => ({
@@ -50,37 +50,37 @@
     show(map, cx - next / 2, cy - next / 2, next);
   }
 
-  // Where a pointer is, in the map's own units, and how many of these one pixel is.
+  // Position of the pointer and size of a pixel, both in map units.
   function located(map, event) {
     const box = map.svg.getBoundingClientRect(), unit = map.view.side / box.width;
     return { x: map.view.x + (event.clientX - box.left) * unit, y: map.view.y + (event.clientY - box.top) * unit, unit };
   }
 
   function nearest(map, { x, y, unit }) {
-    let best = -1, least = (REACH * unit) ** 2;
+    let best = -1, lowest = (REACH * unit) ** 2;
     dialogues.forEach((dialogue, index) => {
       const [px, py] = map.place(dialogue), distance = (px - x) ** 2 + (py - y) ** 2;
-      if (distance < least && visible(index)) [best, least] = [index, distance];
+      if (distance < lowest && visible(index)) [best, lowest] = [index, distance];
     });
     return best;
   }
 
-  // The next dialogue to one side: near, and more ahead than aside. Without one picked, the one nearest to the middle.
+  // The next dialogue in a direction: near, and at most 45 degrees off. If none is picked: the nearest to the centre.
   function step(map, dx, dy) {
     const { x, y, side } = map.view;
     if (current < 0) return nearest(map, { x: x + side / 2, y: y + side / 2, unit: SIDE });
     const [fromX, fromY] = map.place(dialogues[current]);
-    let best = current, least = Infinity;
+    let best = current, lowest = Infinity;
     dialogues.forEach((dialogue, index) => {
       const [px, py] = map.place(dialogue), ahead = (px - fromX) * dx + (py - fromY) * dy;
-      const aside = Math.abs((px - fromX) * dy) + Math.abs((py - fromY) * dx);
-      const cost = ahead + 2 * aside;
-      if (ahead > 0 && ahead >= aside && cost < least && visible(index)) [best, least] = [index, cost];
+      const sideways = Math.abs((px - fromX) * dy) + Math.abs((py - fromY) * dx);
+      const cost = ahead + 2 * sideways;
+      if (ahead > 0 && ahead >= sideways && cost < lowest && visible(index)) [best, lowest] = [index, cost];
     });
     return best;
   }
 
-  // A picked dialogue outside the part that is shown draws the map along.
+  // Moves the map if the picked dialogue is out of view.
   function follow(map) {
     if (current < 0) return;
     const { x, y, side } = map.view, [px, py] = map.place(dialogues[current]);
@@ -93,8 +93,8 @@
   for (const map of maps) {
     let drag = null;
     map.svg.addEventListener("pointerdown", (event) => {
-      const found = nearest(map, located(map, event));
-      if (found >= 0) pick(found);
+      const index = nearest(map, located(map, event));
+      if (index >= 0) pick(index);
       if (map.view.side === SIDE) return;
       drag = { x: event.clientX, y: event.clientY, view: map.view };
       map.svg.setPointerCapture(event.pointerId);
@@ -104,8 +104,8 @@
         const { unit } = located(map, event), { x, y, side } = drag.view;
         show(map, x - (event.clientX - drag.x) * unit, y - (event.clientY - drag.y) * unit, side);
       } else if (event.pointerType === "mouse") {
-        const found = nearest(map, located(map, event));
-        if (found >= 0) pick(found);
+        const index = nearest(map, located(map, event));
+        if (index >= 0) pick(index);
       }
     });
     for (const end of ["pointerup", "pointercancel"]) map.svg.addEventListener(end, () => { drag = null; });

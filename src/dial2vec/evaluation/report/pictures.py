@@ -1,4 +1,4 @@
-"""Plots as inline SVG: text as text, in the colour of the page, the same bytes every time."""
+"""Plots as inline SVG: text stays text, ink is the page's text colour, and the bytes are reproducible."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from dial2vec.evaluation.report.similarity import Similarities
 
-# Middle lightness: every colour stands out from a white and from a near-black page.
+# Medium lightness: readable on a white and on a near-black page.
 COLOURS = ("#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63")
-# matplotlib cannot draw in `currentColor`, so it draws in a colour nobody uses, which is then replaced in the SVG.
+# matplotlib cannot draw in `currentColor`: it draws in this otherwise unused colour, replaced later in the SVG.
 INK = "#010203"
 
 
 def curves(loss: list[tuple[int, float]], learning_rate: list[tuple[int, float]]) -> str:
-    """Loss over steps with the learning rate below; empty without a loss.
+    """Plot the loss over steps, with the learning rate below; empty without a loss.
 
     :param loss: (step, loss) pairs, in order.
     :param learning_rate: (step, learning rate) pairs, in order.
@@ -39,17 +39,17 @@ def curves(loss: list[tuple[int, float]], learning_rate: list[tuple[int, float]]
     return _svg(figure, "curves")
 
 
-def distributions(found: dict[str, Similarities]) -> dict[str, str]:
-    """One histogram for each of the names, all on the same axes so that they can be compared.
+def distributions(similarities: dict[str, Similarities]) -> dict[str, str]:
+    """Plot one histogram per encoder, all on the same axes.
 
-    :param found: similarities by a name that can stand in an id, such as "start".
+    :param similarities: similarities by a name that is valid in an id, such as "start".
     """
-    drawn = np.array([similar.same + similar.different for similar in found.values()]).sum(axis=0)
-    # Bars with less than a thousandth of the pairs would stretch the axis and could not be seen.
+    drawn = np.array([similar.same + similar.different for similar in similarities.values()]).sum(axis=0)
+    # Bars with less than a thousandth of the pairs are invisible and would stretch the axis.
     bars = np.flatnonzero(drawn > 0.001)
-    top = 1.05 * max(float(max(similar.same.max(), similar.different.max())) for similar in found.values())
+    top = 1.05 * max(float(max(similar.same.max(), similar.different.max())) for similar in similarities.values())
     pictures = {}
-    for name, similar in found.items():
+    for name, similar in similarities.items():
         figure = _figure(4.4, 2.8)
         axes = figure.subplots()
         for shares, colour, label in (
@@ -69,11 +69,11 @@ def distributions(found: dict[str, Similarities]) -> dict[str, str]:
 
 
 def path(points: Sequence[tuple[float, float]], names: Sequence[str], *, chosen: int | None) -> str:
-    """Candidates by uniformity (x) and alignment (y), joined in their order (Liu et al. 2022, figure 3).
+    """Plot candidates by uniformity (x) and alignment (y), joined in order (Liu et al. 2022, figure 3).
 
     :param points: (uniformity, alignment) of each candidate, the start first.
-    :param names: what is written beside each point.
-    :param chosen: place of the chosen candidate; None when it is not among them.
+    :param names: text next to each point.
+    :param chosen: place of the chosen candidate; None if it has no point.
     """
     figure = _figure(5.0, 3.6)
     axes = figure.subplots()
@@ -83,7 +83,7 @@ def path(points: Sequence[tuple[float, float]], names: Sequence[str], *, chosen:
     if chosen is not None:
         label = f"chosen ({names[chosen]})"
         axes.scatter(x[chosen], y[chosen], s=200, facecolors="none", edgecolors=COLOURS[2], linewidths=2, label=label)
-    # With more, the names would lie on one another; the table holds them all.
+    # More names would overlap; the table has them all.
     if len(names) <= 12:
         for place, name, side in zip(points[1:], names[1:], range(1, len(names)), strict=True):
             offset = (6, 6) if side % 2 else (6, -11)
@@ -113,7 +113,7 @@ def _restyle(axes: Any) -> None:
 
 
 def _svg(figure: Any, name: str) -> str:
-    """Return the figure as an inline `<svg>`: text as text, ids of its own, in the page's colour, equal every time."""
+    """Return the figure as an inline `<svg>` in the page's text colour; its ids start with `name`."""
     import matplotlib as mpl  # heavy, and only the report draws
 
     drawn = io.StringIO()
@@ -121,12 +121,12 @@ def _svg(figure: Any, name: str) -> str:
         figure.savefig(drawn, format="svg")
     svg = drawn.getvalue()
     svg = svg[svg.index("<svg") :].replace(INK, "currentColor")
-    # Among the metadata is the time of drawing.
+    # The metadata contain the time of drawing.
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    # The page sets the typeface; only the size is the plot's.
+    # The page sets the font family; the plot only its size.
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     svg = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", svg)
-    # Without a size of its own it fills its box; whoever cannot see it is told by the text alternative around it.
+    # Without a fixed size the plot fills its box. The element around it has the text alternative.
     view_box = re.search(r'viewBox="[^"]*"', svg)
     opening = f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {view_box[0] if view_box else ""} aria-hidden="true">'
     return re.sub(r"<svg [^>]*>", opening, svg, count=1)

@@ -1,4 +1,4 @@
-"""Vectors to points on a page."""
+"""Vectors as points of a map."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dial2vec.evaluation.distribution import normalised
 
-# Below this a neighbourhood is nearly the whole set, and t-SNE shows nothing that principal components do not.
+# With fewer, a neighbourhood is nearly the whole set and t-SNE shows no more than principal components.
 FEWEST_FOR_TSNE = 30
 PERPLEXITY = 30
 COMPONENTS_BEFORE_TSNE = 50
@@ -20,10 +20,10 @@ COMPONENTS_BEFORE_TSNE = 50
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where each dialogue lies on a map.
+    """Position of each dialogue on a map.
 
-    :param points: [n, 2] float64.
-    :param method: "t-SNE", or "PCA" where there is too little for it.
+    :param points: positions, float64 [n, 2].
+    :param method: "t-SNE", or "PCA" if t-SNE is undefined.
     """
 
     points: np.ndarray
@@ -31,19 +31,18 @@ class Layout:
 
 
 def lay_out(vectors: np.ndarray, *, seed: int) -> Layout:
-    """Place the vectors in two dimensions by t-SNE of their directions, or by `project` where that is undefined.
+    """Lay out the vectors by t-SNE of their directions (van der Maaten and Hinton 2008), or by `project`.
 
-    The squared distance of two directions is 2 - 2 cosine, so neighbours on the map are neighbours by cosine.
-    Source: van der Maaten and Hinton 2008. Takes some 10 s for 2,400 vectors.
+    As |a - b|² = 2 - 2 cosine, neighbours on the map are neighbours by cosine. 2,400 vectors take about 10 s.
 
-    :param vectors: [n, d] float32; with n under 30, d under 3 or all of one direction, they are placed by `project`.
+    :param vectors: vectors, float32 [n, d]; `project` is used if n < 30, d < 3 or all have the same direction.
     :param seed: seed of the principal components and of t-SNE.
     """
     units = normalised(vectors).astype(np.float32)
     coincide = np.ptp(units, axis=0).max(initial=0) < 1e-6
     if len(units) < FEWEST_FOR_TSNE or units.shape[1] < 3 or coincide:
         return Layout(project(vectors, seed), "PCA")
-    # One thread: t-SNE magnifies the last bit of a sum, and several threads add in whatever order they finish.
+    # One thread: t-SNE magnifies the last bit of a sum, and the order of summation varies with several threads.
     with threadpool_limits(limits=1):
         reduced = PCA(min(COMPONENTS_BEFORE_TSNE, *units.shape), random_state=seed).fit_transform(units)
         perplexity = min(PERPLEXITY, (len(units) - 1) / 3)
@@ -52,10 +51,10 @@ def lay_out(vectors: np.ndarray, *, seed: int) -> Layout:
 
 
 def turn_like(points: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the points turned and mirrored about their centre so that they lie closest to the other map.
+    """Rotate and mirror the points about their centre to match the other map as closely as possible.
 
-    :param points: [n, 2] float64; distances between them do not change.
-    :param other: [n, 2] float64, the same dialogues in the same order.
+    :param points: positions, float64 [n, 2]; the distances between them do not change.
+    :param other: positions of the same dialogues on the other map, float64 [n, 2].
     """
     centred, target = points - points.mean(axis=0), other - other.mean(axis=0)
     turned: np.ndarray = centred @ orthogonal_procrustes(centred, target)[0]
@@ -63,14 +62,14 @@ def turn_like(points: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def project(vectors: np.ndarray, seed: int) -> np.ndarray:
-    """Return [n, 2] float64: the vectors on their two principal components.
+    """Return the vectors on their first two principal components, float64 [n, 2]; missing components are 0.
 
-    :param vectors: [n, d] float32; what n or d under 2 leaves undefined is 0.
-    :param seed: seed of the randomised solver that scikit-learn takes for large inputs.
+    :param vectors: vectors, float32 [n, d].
+    :param seed: seed of the randomised solver that scikit-learn uses for large inputs.
     """
     points = np.zeros((len(vectors), 2))
     components = min(2, *vectors.shape)
-    # All vectors equal: the share of explained variance, which nobody reads here, would be 0 / 0.
+    # If all vectors are equal, the unused share of explained variance is 0 / 0.
     with np.errstate(invalid="ignore"):
         points[:, :components] = PCA(components, random_state=seed).fit_transform(np.asarray(vectors, dtype=np.float64))
     return points

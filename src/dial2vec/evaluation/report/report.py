@@ -1,4 +1,4 @@
-"""One static HTML page about one trained model: its figures, what lies behind them, and how it was chosen."""
+"""Static HTML page about a trained model: figures, plots, examples and the choice of the model."""
 
 from __future__ import annotations
 
@@ -23,25 +23,22 @@ from dial2vec.html import templates
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that the page shows.
+    """Content of the page.
 
-    :param corpus: name of the corpus.
     :param split_sizes: dialogues per split, in the order of display.
-    :param start: figures of the untrained start by `evaluation.scores.score`, on the test split; None where its labels
-        leave nothing to score.
-    :param trained: the same of the trained model; None likewise.
-    :param start_name: the start's name, such as "all-MiniLM-L6-v2".
+    :param start: test figures of the untrained start, by `evaluation.scores.score`; None if no label can be scored.
+    :param trained: test figures of the trained model; None if no label can be scored.
+    :param start_name: name of the start, such as "all-MiniLM-L6-v2".
     :param settings: flat settings, such as {"train.epochs": 1}.
     :param loss: (step, loss) pairs, in order.
     :param learning_rate: (step, learning rate) pairs, in order.
-    :param dialogues: the n labelled dialogues of the test split; empty when there is nothing to judge by.
-    :param start_vectors: float32 [n, d] of these dialogues by the start.
-    :param trained_vectors: float32 [n, d] of these dialogues by the trained model.
-    :param labels: their n labels.
+    :param dialogues: n labelled dialogues of the test split; empty if no label can be scored.
+    :param start_vectors: vectors of these dialogues by the start, float32 [n, d].
+    :param trained_vectors: vectors of these dialogues by the trained model, float32 [n, d].
+    :param labels: label of each dialogue.
     :param seed: seed of the maps and of k-means.
-    :param selection: content of `selection.json` (see `report.candidate_table`); None when nothing was chosen.
+    :param selection: content of `selection.json` (see `report.candidate_table`); None if nothing was chosen.
     :param notes: sentences such as "12 dialogues are longer than 512 tokens and were read in windows."
-    :param made: date of the report.
     """
 
     corpus: str
@@ -64,14 +61,14 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One row of the table.
+    """One row of the table of figures.
 
-    :param key: its name among the scores.
-    :param title: its name on the page.
-    :param higher_is_better: its direction.
+    :param key: key of the metric in the scores.
+    :param title: title of the metric on the page.
+    :param higher_is_better: True if higher is better.
     :param low: lowest possible value, as printed.
     :param high: highest possible value, as printed.
-    :param meaning: one line for a reader who does not know it.
+    :param meaning: one-line explanation for a newcomer.
     """
 
     key: str
@@ -89,7 +86,7 @@ METRICS = (
         True,
         "0",
         "100",
-        "Share of dialogues that carry the commonest label of their cluster, mean ± sd over runs of k-means.",
+        "Share of dialogues with the commonest label of their cluster, mean ± sd over k-means runs.",
     ),
     Metric(
         "spearman",
@@ -97,42 +94,31 @@ METRICS = (
         True,
         "−100",
         "its ceiling",
-        "Rank correlation of similarity with having the same label. The ceiling is the figure of a perfect ranking.",
+        "Rank correlation of cosine with having the same label. The ceiling is the figure of a perfect ranking.",
     ),
-    Metric(
-        "map", "MAP", True, "0", "100", "Mean average precision: how far up a dialogue finds those of its own label."
-    ),
+    Metric("map", "MAP", True, "0", "100", "Mean average precision: how high dialogues of the same label rank."),
     Metric("mrr", "MRR", True, "0", "100", "Mean of 1 / rank of the first dialogue of the same label."),
-    Metric(
-        "ari", "ARI", True, "about 0 by chance", "100", "Pairs that clusters and labels treat alike, beyond chance."
-    ),
+    Metric("ari", "ARI", True, "about 0 by chance", "100", "Agreement of clusters and labels on pairs, beyond chance."),
     Metric("nmi", "NMI", True, "0", "100", "Information that clusters and labels share."),
-    Metric("accuracy", "Accuracy", True, "0", "100", "Share of dialogues in the one cluster matched to their label."),
+    Metric("accuracy", "Accuracy", True, "0", "100", "Share of dialogues in the cluster matched to their label."),
     Metric("alignment", "Alignment", False, "0", "4", "Mean squared distance between dialogues of one label."),
     Metric(
-        "adjusted_alignment",
-        "Adjusted alignment",
-        False,
-        "−4",
-        "4",
-        "Alignment minus the mean squared distance between dialogues of different labels.",
+        "adjusted_alignment", "Adjusted alignment", False, "−4", "4", "Alignment minus its value for different labels."
     ),
-    Metric("uniformity", "Uniformity", False, "−8", "0", "How evenly all dialogues spread; 0 means that all coincide."),
+    Metric("uniformity", "Uniformity", False, "−8", "0", "How evenly the dialogues spread; 0 if all coincide."),
 )
 
-# What an example shows of a dialogue.
+# Limits of a transcript in an example.
 TRANSCRIPT_TURNS, TRANSCRIPT_CHARACTERS = 12, 400
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleDialogue:
-    """A dialogue of an example as printed.
+    """Dialogue of an example, as printed.
 
-    :param dialogue_id: its id.
-    :param label: its label.
-    :param transcript: its opening.
-    :param cosine: to the query; empty for the query itself.
-    :param hit: has it the label of the query?
+    :param transcript: opening of the dialogue.
+    :param cosine: cosine to the query; empty for the query itself.
+    :param hit: True if the dialogue has the label of the query.
     """
 
     dialogue_id: str
@@ -143,9 +129,9 @@ class ExampleDialogue:
 
 
 def render_report(report: Report) -> str:
-    """Return the page as HTML that needs no network: style, script and plots are inside.
+    """Return the page as HTML that needs no network: it contains its style, script and plots.
 
-    :param report: what to show; without `start` and `trained` the page says that there is nothing to judge by.
+    :param report: content of the page; without `start` and `trained` the page says why it has no figures.
     """
     rows = _rows(report)
     choice = candidate_table(report.selection)
@@ -176,27 +162,21 @@ def _vectors(report: Report) -> dict[str, np.ndarray]:
 
 def _headline(rows: list[dict[str, str]]) -> str:
     if not rows:
-        return (
-            f"There are no figures on test: {NOTHING_TO_SCORE}. So this page cannot say whether the trained model is "
-            "better or worse than its start."
-        )
+        reason = f"There are no figures on test: {NOTHING_TO_SCORE}."
+        return f"{reason} So this page cannot say whether the trained model is better or worse than its start."
     parts: dict[str, list[str]] = {}
     for row in rows:
         if row["key"] in TASKS:
             caution = f", {row['caution']}" if row["caution"] else ""
             by = "" if row["verdict"] == "equal" else f" ({row['difference']}{caution})"
             parts.setdefault(row["verdict"], []).append(row["title"] + by)
-    phrases = {
-        "better": "better than its start on",
-        "worse": "worse than its start on",
-        "equal": "equal to its start on",
-    }
-    said = [f"{phrase} {_and(parts[verdict])}" for verdict, phrase in phrases.items() if verdict in parts]
-    return f"The trained model is {_and(said)}."
+    words = {"better": "better than", "worse": "worse than", "equal": "equal to"}
+    phrases = [f"{word} its start on {_and(parts[verdict])}" for verdict, word in words.items() if verdict in parts]
+    return f"The trained model is {_and(phrases)}."
 
 
 def _rows(report: Report) -> list[dict[str, str]]:
-    """One row per metric: start, trained, difference, and the verdict on the difference as printed."""
+    """Return one row per metric; the verdict follows the difference as printed."""
     if report.start is None or report.trained is None:
         return []
     rows = []
@@ -238,32 +218,32 @@ def _and(items: Sequence[str]) -> str:
 
 def _curves_in_words(loss: list[tuple[int, float]]) -> str:
     if not loss:
-        return "No loss was recorded: a model that is computed in one step, such as a closed-form map, has no curve."
+        return "No loss was recorded: a model computed in one step, such as a closed-form map, has no curve."
     (first, before), (last, after) = loss[0], loss[-1]
     return f"The loss goes from {before:.3f} at step {first} to {after:.3f} at step {last}."
 
 
 def _path(choice: CandidateTable | None) -> str:
-    """Alignment and uniformity of the candidates as SVG; empty without two of them to join."""
+    """Return alignment and uniformity of the candidates as SVG; empty if fewer than two have both."""
     if choice is None or len(choice.points) < 2:
         return ""
     return pictures.path(choice.points, choice.point_names, chosen=choice.chosen_point)
 
 
 def _similarity(report: Report) -> list[dict[str, str]]:
-    """Title, histogram and overlap of each encoder; empty without pairs of both kinds."""
+    """Return title, histogram and overlap per encoder; empty unless same-label and other pairs exist."""
     if len(set(report.labels)) in {0, 1, len(report.labels)}:
         return []
-    found = {title: similarities(vectors, report.labels) for title, vectors in _vectors(report).items()}
-    drawn = pictures.distributions({title.lower(): similar for title, similar in found.items()})
+    similar = {title: similarities(vectors, report.labels) for title, vectors in _vectors(report).items()}
+    drawn = pictures.distributions({title.lower(): shares for title, shares in similar.items()})
     return [
-        {"title": title, "svg": drawn[title.lower()], "overlap": _number(100 * similar.overlap)}
-        for title, similar in found.items()
+        {"title": title, "svg": drawn[title.lower()], "overlap": _number(100 * shares.overlap)}
+        for title, shares in similar.items()
     ]
 
 
 def _confusions(report: Report) -> list[tuple[str, Confusion]]:
-    """Trained first: it is the one to read; empty without dialogues."""
+    """Return the confusions, the trained model first; empty without dialogues."""
     if not report.dialogues:
         return []
     vectors = reversed(_vectors(report).items())
@@ -281,14 +261,14 @@ def _examples(report: Report) -> list[dict[str, Any]]:
             "precisions": {
                 title: _number(100 * float(ranking.precisions[example.query])) for title, ranking in ranked.items()
             },
-            "found": {title: _found(report, ranking, example.query) for title, ranking in ranked.items()},
+            "nearest": {title: _nearest(report, ranking, example.query) for title, ranking in ranked.items()},
         }
         for example in choose_examples(ranked["Start"], ranked["Trained"], report.labels)
     ]
 
 
-def _found(report: Report, ranking: NearestDialogues, query: int) -> list[ExampleDialogue]:
-    pairs = zip(ranking.found[query].tolist(), ranking.cosines[query].tolist(), strict=True)
+def _nearest(report: Report, ranking: NearestDialogues, query: int) -> list[ExampleDialogue]:
+    pairs = zip(ranking.nearest[query].tolist(), ranking.cosines[query].tolist(), strict=True)
     return [_shown(report, place, query=query, cosine=_number(cosine)) for place, cosine in pairs]
 
 

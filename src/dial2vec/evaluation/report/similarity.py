@@ -1,4 +1,4 @@
-"""Are two dialogues of one label more similar than two of different labels? The two distributions of the cosine."""
+"""Cosine distributions of pairs with the same label and with different labels."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ import numpy as np
 
 from dial2vec.evaluation.relatedness import cosine_blocks
 
-# Counted in steps of 0.0001, so that the overlap does not depend on the width of the bars, and drawn in bars of 0.02.
+# Pairs are counted in steps of 0.0001, so the overlap does not depend on the bars of 0.02.
 STEPS, BARS = 20_000, 100
 
 
 @dataclass(frozen=True, slots=True)
 class Similarities:
-    """Cosines of all pairs of dialogues, by whether the pair shares its label.
+    """Cosines of all pairs of dialogues, with the same label and with different labels.
 
-    :param edges: [101] float64 from -1 to 1, the borders of the bars.
-    :param same: [100] float64, share of the same-label pairs in each bar; sums to 1, or is 0 without such a pair.
-    :param different: [100] float64, the same of pairs with different labels.
-    :param overlap: share of same-label pairs below a threshold plus share of other pairs above it, at the threshold
-        where this is least, in [0, 1]: 0 when one threshold parts them, 1 when none helps. It equals one minus the
-        one-sided Kolmogorov-Smirnov distance of the two. NaN when there is no pair of either kind.
+    :param edges: borders of the bars from -1 to 1, float64 [101].
+    :param same: share of the same-label pairs in each bar, float64 [100]; the sum is 1, or 0 without such pairs.
+    :param different: share of the other pairs in each bar, likewise.
+    :param overlap: share of same-label pairs below the best threshold plus share of other pairs above it, in [0, 1]:
+        0 if a threshold separates them, 1 if none helps; NaN if either kind is missing. The overlap is one minus the
+        one-sided Kolmogorov-Smirnov distance.
     """
 
     edges: np.ndarray
@@ -34,9 +34,9 @@ class Similarities:
 def similarities(vectors: np.ndarray, labels: Sequence[str], *, block: int = 256) -> Similarities:
     """Count each pair of different dialogues once, by its cosine.
 
-    :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
+    :param vectors: vectors of the dialogues, float32 [n, d]; a zero vector has cosine 0 to all.
     :param labels: n labels.
-    :param block: dialogues taken at a time; the memory is some four times `block` x n float64.
+    :param block: dialogues per block; memory is about four times `block` x n float64.
     """
     codes = np.unique(np.asarray(labels), return_inverse=True)[1]
     counts = np.zeros((2, STEPS))

@@ -90,7 +90,7 @@ class Choice:
 def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int) -> Choice:
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
 
-    A candidate is admissible if it is clearly ahead of the start on at least two criteria and clearly behind on none.
+    A candidate is admissible if it is clearly ahead of the start on at least two criteria and clearly below it on none.
     Of the admissible ones, only those stay whose gain in `cross_side`, on all dialogues, is at least half of the best
     gain and at least 0. The highest score wins; of equal ones the earlier. Each resampling draws 80 % of the dialogues
     without replacement, the same for all candidates: a dialogue drawn twice would be its own neighbour.
@@ -218,7 +218,7 @@ def _objection(ahead: Matrix) -> str | None:
     """Return why a candidate is not admissible, or None."""
     below = [TITLES[name] for name, share in _by_criterion(ahead).items() if share <= CLEARLY_BELOW]
     if below:
-        return f"clearly behind the start on {_listed(below)}"
+        return f"clearly below the start on {_listed(below)}"
     if (ahead >= CLEARLY_AHEAD).sum() < AHEAD_ON:
         return "not clearly ahead of the start on two criteria"
     return None
@@ -239,7 +239,7 @@ def _chosen_sentence(result: CandidateResult, bootstraps: int, everyone: Sequenc
     ahead = [f"{TITLES[criterion]} ({share})" for criterion, share in zip(clear, shares, strict=True)]
     sentence = f"The {result.name} was chosen: it is clearly ahead of the start on {_listed(ahead)}"
     if unclear:
-        sentence += f", and not clearly behind on {_listed(unclear)}"
+        sentence += f", and not clearly below it on {_listed(unclear)}"
     admissible = sum(other.verdict in ("chosen", "admissible") for other in everyone)
     shrunk = any(other.verdict == MOSTLY_LOST for other in everyone)
     if admissible > 1 or shrunk:
@@ -255,7 +255,7 @@ def _kept_sentence(others: Sequence[CandidateResult]) -> str:
     reasons = [f"{result.name}: {result.verdict}" for result in ranked[:NAMED]]
     if len(ranked) > NAMED:
         reasons.append(f"and {len(ranked) - NAMED} more")
-    condition = "is clearly ahead of it on two of three criteria and clearly behind on none"
+    condition = "is clearly ahead of it on two of three criteria and clearly below it on none"
     if any(result.verdict.startswith("no gain") for result in others):
         condition = f"that is clearly ahead of it gains in {TITLES['cross_side']}"
     return f"The start was kept: no candidate {condition} ({'; '.join(reasons)})."
