@@ -7,7 +7,7 @@ import pytest
 
 from dial2vec.data.importing import records
 from dial2vec.data.importing.encodings import Encoding
-from dial2vec.data.importing.records import BY_ID, JsonText, lists_of_objects, read_json_lines, read_json_records
+from dial2vec.data.importing.records import BY_ID, JsonText, lists_in, outline, read_json_lines, read_json_records
 from dial2vec.errors import CorpusError
 
 UTF8 = Encoding("utf-8", "UTF-8")
@@ -34,7 +34,7 @@ def test_any_json_is_decoded_alike_however_it_is_cut_into_blocks(monkeypatch, tm
     monkeypatch.setattr(records, "BLOCK", block)
     values = [{"text": 'a "quoted" \\ 😀\n', "n": -1.5e10, "x": [True, None, {}]}, {"n": 123456789012345678901}]
     path = write(tmp_path, json.dumps({"meta": [1, 2], "data": {"items": values}}, indent=2))
-    assert list(lists_of_objects(path, UTF8)) == [("data", "items")]
+    assert list(lists_in(outline(path, UTF8))) == [("data", "items")]
     assert [record.values for record in read_json_records(path, UTF8, ("data", "items"))] == values
     assert JsonText(io.TextIOWrapper(io.BytesIO(b" 12345 ")), path).value() == 12345
 

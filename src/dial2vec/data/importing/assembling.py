@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -59,6 +60,7 @@ class ImportResult:
     :param quarantine: One entry per unusable dialogue, or per row without a dialogue.
     :param rows: Number of rows, records or transcripts read.
     :param blank: Number of turns left out because they are blank.
+    :param left_out: Number of turns left out because nobody said them, by kind.
     :param repeated: Number of rows left out because an earlier file has them too.
     :param speakers: Names of all speakers, also of quarantined dialogues.
     """
@@ -68,6 +70,7 @@ class ImportResult:
     rows: int = 0
     blank: int = 0
     repeated: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
     speakers: dict[str, None] = field(default_factory=dict)
 
     def refuse(self, source: str, line: int, name: str, reason: str) -> None:

@@ -12,7 +12,8 @@ from dial2vec.data.importing.captions import ARROW
 from dial2vec.data.importing.encodings import Encoding, open_bytes, open_text
 from dial2vec.data.importing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.records import BY_ID, lists_of_objects
+from dial2vec.data.importing.recognising import recipe_of_lines
+from dial2vec.data.importing.records import BY_ID, lists_in
 from dial2vec.data.importing.tables import DELIMITERS
 from dial2vec.data.importing.trees import is_tree
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn
@@ -20,9 +21,10 @@ from dial2vec.errors import CorpusError
 
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
-    **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".vtt": "vtt", ".srt": "srt"},
+    **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
+    **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt"},
 }
-HEAD_LINES = 50
+HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
 WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
@@ -69,7 +71,8 @@ def find_format(path: Path, encoding: Encoding) -> str:
     if by_ending in ("csv", "tsv", "jsonl", "vtt", "srt"):
         return by_ending
     with open_text(path, encoding) as text:
-        head = [line for line in islice(text, HEAD_LINES) if line.strip("\ufeff \t\r\n")]
+        lines = list(islice(text, HEAD_LINES))
+    head = [line for line in lines if line.strip("\ufeff \t\r\n")]
     first = head[0].removeprefix("\ufeff").strip() if head else ""
     # A line such as "[12.03.24, 14:05:11] Anna: ..." of a messenger is no JSON.
     if JSON_START.match(first):
@@ -80,6 +83,8 @@ def find_format(path: Path, encoding: Encoding) -> str:
         return "vtt"
     if any(ARROW.match(line) for line in head[:5]):
         return "srt"
+    if recipe_of_lines("".join(lines)):
+        return "text"
     return "csv" if any(known_names(first.split(delimiter)) > 1 for delimiter in DELIMITERS) else "text"
 
 
@@ -90,13 +95,13 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def find_list(path: Path, encoding: Encoding, options: Options) -> tuple[str, ...] | None:
+def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     """Return the keys that lead to the dialogues, or to the turns, in a JSON file, for `read_json_records`.
 
+    :param outlined: Outline of the file.
     :param options: Options; a list with the columns named there goes before any guess.
-    :raises CorpusError: if the text is no JSON.
     """
-    lists = lists_of_objects(path, encoding)
+    lists = {keys: objects[0] if objects else {} for keys, objects in lists_in(outlined).items()}
     if () in lists or not lists:
         return () if () in lists else None
     named = _named_list(lists, options)

@@ -32,12 +32,16 @@ class Options(NamedColumns):
     :param format: Key of `FORMATS`.
     :param encoding: Name of an encoding that Python knows, such as "cp1252".
     :param delimiter: Character between the cells of a table.
+    :param recipe: Name of a known recipe, or path of a recipe; "none" looks for no recipe.
+    :param keep: Kinds of what nobody said that count as speech (`recipe.KINDS`).
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
     """
 
     format: str | None = None
     encoding: str | None = None
     delimiter: str | None = None
+    recipe: str | None = None
+    keep: tuple[str, ...] = ()
     header: bool = True
 
     @property

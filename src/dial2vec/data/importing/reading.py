@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 from dial2vec.data.importing.assembling import (
@@ -18,12 +18,16 @@ from dial2vec.data.importing.assembling import (
 )
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns
-from dial2vec.data.importing.encodings import Encoding, find_encoding
-from dial2vec.data.importing.formats import ENDINGS, ending, find_format, find_list, is_parquet, stem
+from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
+from dial2vec.data.importing.formats import ENDINGS, HEAD_LINES, ending, find_format, find_list, is_parquet, stem
 from dial2vec.data.importing.mending import Mending
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.plain_text import read_plain_text
-from dial2vec.data.importing.records import Record, read_json_lines, read_json_records
+from dial2vec.data.importing.recipe import Recipe, load_recipe
+from dial2vec.data.importing.recipe_lines import LineReader
+from dial2vec.data.importing.recipe_records import RecordReader, columns_of
+from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
+from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
@@ -43,6 +47,7 @@ class Description:
     :param columns: Meanings of the columns; None for text and captions.
     :param unused: Columns without a meaning.
     :param notes: Sentences for the summary.
+    :param recipe: Name of the recipe; "" if the columns were guessed.
     """
 
     format: str
@@ -51,6 +56,7 @@ class Description:
     columns: Columns | None = None
     unused: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    recipe: str = ""
 
 
 @dataclass
@@ -118,6 +124,7 @@ def _read_folder(files: list[Path], options: Options, export: Export) -> list[Co
             continue
         whole.rows += result.rows
         whole.blank += result.blank
+        whole.left_out.update(result.left_out)
         whole.dialogues += result.dialogues
         whole.quarantine += result.quarantine
         merge(groups, more, whole)
@@ -134,6 +141,8 @@ def _read_file(path: Path, options: Options, result: ImportResult, groups: Group
         return _read_records(path, read_parquet(path), options, result, groups, Description("parquet"), name)
     encoding = find_encoding(path, given=options.encoding)
     form = options.format or find_format(path, encoding)
+    if form == "text" and (recipe := _text_recipe(path, encoding, options)):
+        return _read_lines(path, encoding, recipe, options, result, name)
     if form in ("text", "vtt", "srt"):
         return _read_scripts(path, encoding, form, options, result, name)
     delimiter = ""
@@ -143,9 +152,42 @@ def _read_file(path: Path, options: Options, result: ImportResult, groups: Group
     elif form == "jsonl":
         records = read_json_lines(path, encoding)
     else:
-        records = read_json_records(path, encoding, find_list(path, encoding, options))
+        outlined = outline(path, encoding)
+        found = recipe_of_json(outlined) if _looks_for_recipe(options) else None
+        records = read_json_records(path, encoding, found[1] if found else find_list(outlined, options))
     description = Description(form, str(encoding), DELIMITERS.get(delimiter, repr(delimiter) if delimiter else ""))
     return _read_records(path, records, options, result, groups, description, name)
+
+
+def _looks_for_recipe(options: Options) -> bool:
+    """Return whether a recipe may be chosen: the user names none, nor the turns, which would be another reading."""
+    return options.recipe is None and options.turns is None
+
+
+def _text_recipe(path: Path, encoding: Encoding, options: Options) -> Recipe | None:
+    if options.recipe:
+        return None if options.recipe == "none" else load_recipe(options.recipe)
+    if options.named:
+        return None
+    with open_text(path, encoding) as text:
+        return recipe_of_lines("".join(islice(text, HEAD_LINES)))
+
+
+def _read_lines(
+    path: Path, encoding: Encoding, recipe: Recipe, options: Options, result: ImportResult, name: str
+) -> Description:
+    reader = LineReader(recipe, name=name, keep=options.keep)
+    with open_text(path, encoding) as text:
+        records = list(reader.read(text.read()))
+    if not records:
+        raise CorpusError(
+            f"{path} has no turn in the form of {recipe.title} (recipe {recipe.name}). Use another --recipe, or "
+            "--recipe none to guess."
+        )
+    from_records(records, columns_of(recipe), source=str(path), name=name, result=result)
+    result.left_out.update(reader.left_out)
+    notes = (f"lines that belong to no turn are left out: {reader.unused}",) if reader.unused else ()
+    return Description(recipe.title, str(encoding), recipe=recipe.name, notes=notes)
 
 
 def _read_scripts(
@@ -180,12 +222,24 @@ def _read_records(
             f"{path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
             "Export it again, or correct --format, --encoding or --delimiter."
         )
-    columns = find_columns(usable, options, path)
-    every = counted(chain(sample, rest), "rows")
+    every: Iterator[Record] = counted(chain(sample, rest), "rows")
+    reader = None
+    if options.recipe not in (None, "none"):
+        reader = RecordReader(load_recipe(options.recipe or ""), name=name, keep=options.keep)
+    elif _looks_for_recipe(options) and (recipe := recipe_of_records(usable)):
+        reader = RecordReader(recipe.replaced(options), name=name, keep=options.keep)
+    if reader:
+        every = reader.read(every)
+        columns = columns_of(reader.recipe)
+    else:
+        columns = find_columns(usable, options, path)
     if columns.turns:
         from_records(every, columns, source=str(path), name=name, result=result)
     else:
         groups.update(group_rows(every, columns, source=str(path), name=name, result=result))
+    if reader:
+        result.left_out.update(reader.left_out)
+        return replace(description, recipe=reader.recipe.name, notes=mending.notes())
     names = dict.fromkeys(name for values in usable for name in values)
     inside = columns.meanings
     unused = tuple(name for name in names if name not in inside)

@@ -10,6 +10,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,6 +23,8 @@ LINE_END = re.compile(r"\r\n|\r|\n")
 BY_ID = ("*",)
 # Deep enough for {"data": {"items": [...]}}; deeper levels are the content of dialogues.
 DEPTH = 3
+# Number of first items of a list by which its content is recognised.
+SHOWN = 30
 
 
 class Record(NamedTuple):
@@ -170,9 +173,12 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
     """
     with open_text(path, encoding) as text:
         source = JsonText(text, path)
-        if under is None:
-            source.peek()
-            yield _checked(source.line, source.value())
+        if under is None or (not under and source.peek() == "{"):
+            # Some programs write one object after the other.
+            while source.peek():
+                yield _checked(source.line, source.value())
+                if source.peek() == ",":
+                    source.take(",")
         elif under == BY_ID:
             yield from (_under_id(source.line, key, source.value()) for key in source.members())
         else:
@@ -188,16 +194,15 @@ def _under_id(line: int, key: str, value: object) -> Record:
 def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
     if not keys and source.peek() == "{":
         yield _checked(source.line, source.value())
-        return
-    if not keys:
+    elif not keys:
         for line, value in source.items():
             yield _checked(line, value)
-        return
-    for key in source.members():
-        if key == keys[0] and source.peek() in ("{" if keys[1:] else "[{"):
-            yield from _under(source, keys[1:])
-        else:
-            source.value()
+    else:
+        for key in source.members():
+            if key == keys[0] and source.peek() in ("{" if keys[1:] else "[{"):
+                yield from _under(source, keys[1:])
+            else:
+                source.value()
 
 
 def _checked(line: int, value: object) -> Record:
@@ -207,30 +212,51 @@ def _checked(line: int, value: object) -> Record:
     return Record(line, value) if isinstance(value, dict) else Record(line, {}, "not a JSON object")
 
 
-def lists_of_objects(path: Path, encoding: Encoding) -> dict[tuple[str, ...], dict[str, Any]]:
-    """Return the first object of each list of objects in a JSON file, by the keys that lead to the list.
+def outline(path: Path, encoding: Encoding) -> Any:
+    """Return the content of a JSON file with the first `SHOWN` items of each list down to `DEPTH` keys.
 
-    For a list at the top the result is `{(): {}}`.
+    A list at the top is not read to its end. Several objects, one after the other, are returned as a list.
 
     :raises CorpusError: if the text is no JSON.
     """
-    lists: dict[tuple[str, ...], dict[str, Any]] = {}
     with open_text(path, encoding) as text:
         source = JsonText(text, path)
         if source.peek() == "[":
-            return {(): {}}
-        _search(source, (), lists)
-        source.end()
-    return lists
+            return [value for _, value in islice(source.items(), SHOWN)]
+        first = _outline(source, DEPTH)
+        if not source.peek():
+            return first
+        several = [first]
+        while source.peek() and len(several) < SHOWN:
+            if source.peek() == ",":
+                source.take(",")
+            several.append(source.value())
+        return several
 
 
-def _search(source: JsonText, keys: tuple[str, ...], lists: dict[tuple[str, ...], dict[str, Any]]) -> None:
+def _outline(source: JsonText, depth: int) -> Any:
     if source.peek() == "[":
+        shown = []
         for _, value in source.items():
-            if isinstance(value, dict):
-                lists.setdefault(keys, value)
-    elif source.peek() == "{" and len(keys) < DEPTH:
-        for key in source.members():
-            _search(source, (*keys, key), lists)
-    else:
-        source.value()
+            if len(shown) < SHOWN:
+                shown.append(value)
+        return shown
+    if source.peek() == "{" and depth:
+        return {key: _outline(source, depth - 1) for key in source.members()}
+    return source.value()
+
+
+def lists_in(outlined: Any) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Return the objects of each list of objects in an outline, by the keys that lead to the list; () is the top."""
+    if isinstance(outlined, list):
+        return {(): [value for value in outlined if isinstance(value, dict)]}
+    return dict(_lists_in(outlined, ()))
+
+
+def _lists_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    if isinstance(value, list):
+        if objects := [item for item in value if isinstance(item, dict)]:
+            yield keys, objects
+    elif isinstance(value, dict) and len(keys) < DEPTH:
+        for key, inner in value.items():
+            yield from _lists_in(inner, (*keys, key))

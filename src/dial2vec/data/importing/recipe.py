@@ -1,0 +1,281 @@
+"""Recipes: how one kind of export is read, as data.
+
+A recipe is a YAML file of a few lines (docs/recipes.md). It says how an export is recognised and where the parts of a
+dialogue are: in records by JMESPath expressions, in lines of text by patterns with named groups.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jmespath
+import yaml
+from jmespath.exceptions import JMESPathError
+
+from dial2vec.data.importing.cells import unpacked
+from dial2vec.data.importing.options import NamedColumns
+from dial2vec.errors import CorpusError, did_you_mean
+
+# Kinds of what nobody said to anybody; `--keep` takes them in.
+KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media")
+ORDERS = ("time", "as is")
+NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+class Finder:
+    """A JMESPath expression. A plain name is looked up directly, which is ten times as fast."""
+
+    __slots__ = ("_compiled", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._compiled = None if NAME.fullmatch(text) else jmespath.compile(text)
+
+    def __call__(self, value: Any) -> Any:
+        """Return what the expression finds in a value; None if it finds nothing."""
+        if self._compiled is None:
+            return value.get(self.text) if isinstance(value, dict) else None
+        try:
+            return self._compiled.search(value)
+        except (JMESPathError, TypeError, RecursionError):
+            # A function meets another type than in the records that the recipe is for.
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Branch:
+    """Where a tree of messages keeps its order: the path from the root to the newest message is the dialogue.
+
+    :param id: Message's id.
+    :param parent: Id of the message before it.
+    :param last: Id of the newest message, in the record; None takes the last message without an answer.
+    """
+
+    id: Finder
+    parent: Finder
+    last: Finder | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """Patterns of a text format; each is tried at the start of a line, in this order.
+
+    :param begin: Line that begins a dialogue; its group `id` names it.
+    :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
+    :param set: Lines that hold `speaker`, `time` or `day` of the turns below.
+    :param notice: Lines that nobody said.
+    :param end: Line after which a dialogue ends.
+    :param first: Pattern that one of the first five lines contains; None accepts any.
+    :param share: Smallest share of turns among the lines that are not blank, by which the format is recognised.
+    :param goes_on: True if a line without a pattern belongs to the turn above it.
+    :param alternate: Speakers who take turns if no line names one.
+    """
+
+    begin: tuple[re.Pattern[str], ...] = ()
+    turn: tuple[re.Pattern[str], ...] = ()
+    set: tuple[re.Pattern[str], ...] = ()
+    notice: tuple[re.Pattern[str], ...] = ()
+    end: tuple[re.Pattern[str], ...] = ()
+    first: re.Pattern[str] | None = None
+    share: float = 0.3
+    goes_on: bool = True
+    alternate: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """A tiny export in the true form of its tool, with made-up words.
+
+    :param file: Name of the file; its ending tells the format.
+    :param text: Content.
+    :param gives: Dialogues that it holds: `id`, `turns` as [speaker, text], `labels`, `date`, `left_out`.
+    """
+
+    file: str
+    text: str
+    gives: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Recipe:
+    """How one kind of export is read.
+
+    Without `turns` each record is a turn, and `id` groups them. Without `lines` the export consists of records.
+
+    :param name: Name of the file without its ending.
+    :param title: Name of the tool and of its export.
+    :param source: Address of the format's documentation, or of a public sample.
+    :param has: Expressions that find something in most records; the recipe with the most of them is used.
+    :param decode: Columns that hold JSON as text.
+    :param id: Id of the dialogue.
+    :param turns: List of turns in a record.
+    :param branch: Order of a tree of messages.
+    :param speaker: Speaker of a turn.
+    :param text: Text of a turn.
+    :param time: Time of a turn.
+    :param order: "time" sorts turns by time, "as is" keeps them; None sorts records and keeps lines.
+    :param date: Start of the dialogue, if the turns have no time.
+    :param labels: Labels of the dialogue.
+    :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
+    :param html: True if the texts are HTML.
+    :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
+    :param speakers: Names by the value of `speaker`.
+    :param not_speech: Expressions by kind: a turn for which one is true was not said.
+    :param lines: Patterns of a text format; None for records.
+    :param examples: Examples, which are the recipe's tests.
+    """
+
+    name: str
+    title: str
+    source: str
+    has: tuple[Finder, ...] = ()
+    decode: tuple[str, ...] = ()
+    id: Finder | None = None
+    turns: Finder | None = None
+    branch: Branch | None = None
+    speaker: Finder | None = None
+    text: Finder | None = None
+    time: Finder | None = None
+    order: str | None = None
+    date: Finder | None = None
+    labels: Finder | None = None
+    metadata: Mapping[str, Finder] | None = None
+    html: bool = False
+    join: str | None = None
+    speakers: Mapping[str, str] | None = None
+    not_speech: tuple[tuple[str, Finder], ...] = ()
+    lines: Lines | None = None
+    examples: tuple[Example, ...] = ()
+
+    def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return a record in which the columns with JSON as text hold its values."""
+        texts = {name: value for name in self.decode if isinstance(value := values.get(name), str)}
+        found = {name: value for name, text in texts.items() if (value := unpacked(text)) is not None}
+        return values | found if found else values
+
+    def fits(self, values: dict[str, Any]) -> bool:
+        """Return whether a record has all that the recipe asks for."""
+        values = self.decoded(values)
+        return bool(self.has) and all(finder(values) not in (None, False, [], {}) for finder in self.has)
+
+    def replaced(self, options: NamedColumns) -> Recipe:
+        """Return the recipe with the user's own id, speaker, text and time in place of its own."""
+        given = {"id": options.dialogue_id, "speaker": options.speaker, "text": options.text, "time": options.time}
+        if options.labels:
+            given["labels"] = options.labels[0] if len(options.labels) == 1 else f"[{', '.join(options.labels)}]"
+        return replace(self, **{key: Finder(text) for key, text in given.items() if text})
+
+
+@cache
+def known_recipes() -> dict[str, Recipe]:
+    """Return the recipes that come with the package, by name."""
+    folder = files("dial2vec.data.importing") / "recipes"
+    entries = sorted(
+        (entry for entry in folder.iterdir() if entry.name.endswith(".yaml")), key=lambda entry: entry.name
+    )
+    return {
+        name: recipe_from(entry.read_text(encoding="utf-8"), name, where=entry.name)
+        for entry in entries
+        if (name := entry.name.removesuffix(".yaml")) != entry.name
+    }
+
+
+def load_recipe(name: str) -> Recipe:
+    """Return a recipe by its name, or from a file of the user.
+
+    :raises CorpusError: if there is neither, or the file is no recipe.
+    """
+    if recipe := known_recipes().get(name):
+        return recipe
+    path = Path(name)
+    if not path.is_file():
+        raise CorpusError(
+            f"{name!r} (--recipe) is neither a recipe nor a file.{did_you_mean(name, known_recipes())} "
+            "Expected one of the recipes of docs/recipes.md, or a YAML file. Correct --recipe."
+        )
+    return recipe_from(path.read_text(encoding="utf-8"), path.stem, where=str(path))
+
+
+def recipe_from(text: str, name: str, *, where: str) -> Recipe:
+    """Return a recipe from the text of its file.
+
+    :param where: File to name in errors.
+    :raises CorpusError: if the text is no YAML, a key is unknown, or an expression or a pattern is broken.
+    """
+    try:
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", 0) + 1
+        raise CorpusError(f"{where}:{line}: not valid YAML; expected a recipe (docs/recipes.md). Mend it.") from error
+    if not isinstance(content, dict):
+        raise CorpusError(f"{where}: no recipe; expected keys such as title, turns, speaker, text (docs/recipes.md).")
+    known = [item.name for item in fields(Recipe) if item.name != "name"]
+    for key in content:
+        if key not in known:
+            raise CorpusError(
+                f"{where}: unknown key {key!r}.{did_you_mean(str(key), known)} Expected: {', '.join(known)}."
+            )
+    try:
+        recipe = Recipe(name=name, **{key: _value(key, value) for key, value in content.items()})
+    except (TypeError, AttributeError, JMESPathError, re.error) as error:
+        raise CorpusError(f"{where}: {' '.join(str(error).split())}. Mend the recipe (docs/recipes.md).") from error
+    return _checked(recipe, where)
+
+
+def _checked(recipe: Recipe, where: str) -> Recipe:
+    missing = "" if recipe.lines or (recipe.speaker and recipe.text) else "speaker and text, or lines"
+    if missing:
+        raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
+    if wrong := {kind for kind, _ in recipe.not_speech} - set(KINDS):
+        raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
+    if recipe.order not in (None, *ORDERS):
+        raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
+    return recipe
+
+
+def _value(key: str, value: Any) -> Any:
+    """Return the value of a recipe's key: its expressions and patterns compiled."""
+    if key in ("id", "turns", "speaker", "text", "time", "date", "labels"):
+        return Finder(str(value))
+    if key == "has":
+        return tuple(Finder(text) for text in value)
+    if key == "decode":
+        return tuple(value)
+    if key == "branch":
+        return Branch(**{name: Finder(text) for name, text in value.items()})
+    if key == "metadata":
+        return {name: Finder(text) for name, text in value.items()}
+    if key == "speakers":
+        return {_key(name): str(shown) for name, shown in value.items()}
+    if key == "not_speech":
+        return tuple((kind, Finder(text)) for kind, texts in value.items() for text in _listed(texts))
+    if key == "lines":
+        return Lines(**{name: _pattern(name, item) for name, item in value.items()})
+    if key == "examples":
+        return tuple(Example(file=item["file"], text=item["text"], gives=tuple(item["gives"])) for item in value)
+    return value
+
+
+def _key(value: Any) -> str:
+    """Return a speaker's value as text, as `as_name` gives it: JSON's true is "True"."""
+    return str(value)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _pattern(name: str, value: Any) -> Any:
+    if name == "first":
+        return re.compile(value, re.MULTILINE)
+    if name in ("share", "goes_on"):
+        return value
+    if name == "alternate":
+        return tuple(value)
+    return tuple(re.compile(text, re.MULTILINE) for text in _listed(value))

@@ -1,0 +1,163 @@
+"""Lines of text read by a recipe: chats, transcripts and corpora in forms of their own."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dial2vec.data.importing.recipe import Lines, Recipe
+from dial2vec.data.importing.records import Record
+
+HEAD = 300
+FIRST = 5
+# Marks of the direction of writing, and blanks that programs write around clock times.
+MARKS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+BLANKS = re.compile("[\u00a0\u2007\u202f]")
+
+
+def cleaned(text: str) -> str:
+    """Return a text with plain blanks and without marks of direction."""
+    return BLANKS.sub(" ", MARKS.sub("", text)).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def find_text_recipe(head: str, recipes: Sequence[Recipe]) -> Recipe | None:
+    """Return the recipe whose patterns explain most of the first lines; None if none explains enough.
+
+    :param head: First lines of a file.
+    """
+    text = cleaned(head)
+    first = "\n".join(text.split("\n")[:FIRST])
+    shares = {}
+    for recipe in recipes:
+        lines = recipe.lines
+        if lines is None or (lines.first and not lines.first.search(first)):
+            continue
+        turns, explained, filled = _coverage(text, lines)
+        if turns and turns / max(filled, 1) >= lines.share:
+            shares[recipe] = (bool(lines.first), explained / filled)
+    return max(shares, key=lambda recipe: shares[recipe], default=None)
+
+
+def _coverage(text: str, lines: Lines) -> tuple[int, int, int]:
+    """Return the number of turns, of lines that some pattern explains, and of lines that are not blank."""
+    turns = explained = 0
+    rows = text.split("\n")
+    filled = sum(bool(row.strip()) for row in rows)
+    at, end = 0, len(text)
+    while at < end:
+        kind, match = _at(text, at, lines)
+        stop = max(match.end(), at) if match else at
+        stop = _line_end(text, stop)
+        if match:
+            explained += sum(bool(row.strip()) for row in text[at:stop].split("\n"))
+            turns += kind == "turn"
+        at = stop + 1
+    return turns, explained, filled
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _at(text: str, at: int, lines: Lines) -> tuple[str, re.Match[str] | None]:
+    """Return which kind of line stands at a place, and its match."""
+    for kind in ("begin", "notice", "turn", "set"):
+        for pattern in getattr(lines, kind):
+            if match := pattern.match(text, at):
+                return kind, match
+    return "", None
+
+
+@dataclass
+class _Dialogue:
+    name: str = ""
+    line: int = 1
+    turns: list[dict[str, Any]] = field(default_factory=list)
+
+
+class LineReader:
+    """Reads a text by a recipe's patterns, and counts what was not said.
+
+    :param name: Id of the only dialogue, prefix of the ids of several.
+    :param keep: Kinds that count as speech: "notice" keeps notices as turns of the speaker "notice".
+    """
+
+    def __init__(self, recipe: Recipe, *, name: str, keep: Sequence[str] = ()) -> None:
+        self.recipe = recipe
+        self.left_out: Counter[str] = Counter()
+        self.unused = 0
+        self._name = name
+        self._keep = keep
+
+    def read(self, text: str) -> Iterator[Record]:
+        """Yield one plain record per dialogue."""
+        dialogues = [dialogue for dialogue in self._dialogues(cleaned(text)) if dialogue.turns]
+        for number, dialogue in enumerate(dialogues, start=1):
+            name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
+            yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns)})
+
+    def _dialogues(self, text: str) -> Iterator[_Dialogue]:
+        lines: Lines = self.recipe.lines  # type: ignore[assignment]
+        known: dict[str, str] = {}
+        dialogue = _Dialogue()
+        at, number = 0, 1
+        while at < len(text):
+            kind, match = _at(text, at, lines)
+            stop = _line_end(text, max(match.end(), at) if match else at)
+            block = text[at:stop]
+            if kind == "begin" and match:
+                yield dialogue
+                dialogue, known = _Dialogue(match.groupdict().get("id") or "", number), {}
+            elif kind == "turn" and match:
+                self._add_all(dialogue, match, block, known)
+            elif kind == "set" and match:
+                known |= {name: value for name, value in match.groupdict().items() if value}
+            elif kind == "notice":
+                self._notice(dialogue, block)
+            else:
+                self._go_on(dialogue, block, lines)
+            if any(pattern.search(block) for pattern in lines.end):
+                yield dialogue
+                dialogue, known = _Dialogue(line=number + 1), {}
+            number += block.count("\n") + 1
+            at = stop + 1
+        yield dialogue
+
+    def _add_all(self, dialogue: _Dialogue, match: re.Match[str], block: str, known: dict[str, str]) -> None:
+        """Add the turns of a line: most formats have one per line, some several."""
+        several = match.end() - match.start() < len(block)
+        for found in match.re.finditer(block) if several else [match]:
+            values = known | {name: value for name, value in found.groupdict().items() if value is not None}
+            speaker = " ".join(values.get("speaker", "").split())
+            if not speaker and (names := self.recipe.lines and self.recipe.lines.alternate):
+                speaker = names[len(dialogue.turns) % len(names)]
+            if self.recipe.speakers:
+                speaker = self.recipe.speakers.get(speaker, speaker)
+            time = f"{values.get('day', '')} {values.get('time', '')}".strip()
+            dialogue.turns.append({"speaker": speaker, "text": values.get("text", ""), "time": time})
+
+    def _notice(self, dialogue: _Dialogue, block: str) -> None:
+        if "notice" in self._keep:
+            dialogue.turns.append({"speaker": "notice", "text": block, "time": ""})
+        else:
+            self.left_out["notice"] += 1
+
+    def _go_on(self, dialogue: _Dialogue, block: str, lines: Lines) -> None:
+        if dialogue.turns and lines.goes_on:
+            dialogue.turns[-1]["text"] += f"\n{block}"
+        elif block.strip():
+            self.unused += 1
+
+
+def _date(turns: list[dict[str, Any]]) -> str:
+    return next((turn["time"] for turn in turns if turn["time"]), "")
+
+
+def digits(text: str) -> str:
+    """Return a text with the digits of any script as 0 to 9."""
+    return "".join(str(unicodedata.digit(sign)) if sign.isdigit() and not sign.isascii() else sign for sign in text)

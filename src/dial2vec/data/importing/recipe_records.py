@@ -1,0 +1,129 @@
+"""Records read by a recipe: each becomes a plain record with the keys `id`, `turns` or one turn, `labels`, `date`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from dial2vec.data.importing.cells import as_labels, as_name, cell_text
+from dial2vec.data.importing.columns import Columns
+from dial2vec.data.importing.recipe import Branch, Recipe
+from dial2vec.data.importing.records import Record
+
+# Keys of the plain records.
+ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "labels", "turns"
+
+
+def columns_of(recipe: Recipe) -> Columns:
+    """Return the columns of the plain records that `RecordReader` gives."""
+    whole = bool(recipe.turns or recipe.lines)
+    return Columns(
+        dialogue_id=ID if recipe.id or whole else None,
+        turns=TURNS if whole else None,
+        speaker=SPEAKER,
+        text=TEXT,
+        time=TIME if sorts(recipe) else None,
+        labels=(LABELS,) if recipe.labels else (),
+        html=recipe.html,
+    )
+
+
+def sorts(recipe: Recipe) -> bool:
+    """Return whether the turns are sorted by their times."""
+    return recipe.order == "time" or bool(recipe.order is None and recipe.time and not recipe.lines)
+
+
+class RecordReader:
+    """Reads records by a recipe, and counts what was not said.
+
+    :param name: Prefix of the ids of dialogues without an id.
+    :param keep: Kinds of `KINDS` that count as speech.
+    """
+
+    def __init__(self, recipe: Recipe, *, name: str, keep: Sequence[str] = ()) -> None:
+        self.recipe = recipe
+        self.left_out: Counter[str] = Counter()
+        self._name = name
+        self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
+        self._kept = tuple((kind, finder) for kind, finder in recipe.not_speech if kind in keep)
+
+    def read(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the plain records; a row that was not said is left out."""
+        for number, record in enumerate(records, start=1):
+            if record.problem:
+                yield record
+            elif (plain := self._plain(self.recipe.decoded(record.values), number)) is not None:
+                yield record._replace(values=plain)
+
+    def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any] | None:
+        recipe = self.recipe
+        plain: dict[str, Any] = {}
+        if recipe.labels:
+            plain[LABELS] = as_labels(recipe.labels(values), several=True)
+        if recipe.turns is None:
+            turn = self._turn(values)
+            if recipe.id:
+                plain[ID] = as_name(recipe.id(values))
+            return None if turn is None else plain | turn
+        plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
+        found = _elements(recipe.turns(values))
+        if recipe.branch:
+            found = self._on_branch(found, recipe.branch, values)
+        turns = [turn for element in found if (turn := self._turn(element)) is not None]
+        if recipe.join is not None:
+            turns = _joined(turns, recipe.join)
+        date = recipe.date(values) if recipe.date else None
+        # Turns that keep their order still tell when the dialogue began.
+        times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
+        return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+
+    def _turn(self, element: Any) -> dict[str, Any] | None:
+        """Return a turn; None if it was not said."""
+        recipe = self.recipe
+        for kind, finder in self._kinds:
+            if finder(element) not in (None, False, [], {}, ""):
+                self.left_out[kind] += 1
+                return None
+        speaker = as_name(recipe.speaker(element)) if recipe.speaker else ""
+        if recipe.speakers:
+            speaker = recipe.speakers.get(speaker, speaker)
+        if not speaker:
+            speaker = next((kind for kind, finder in self._kept if finder(element)), "")
+        text = cell_text(recipe.text(element)) if recipe.text else ""
+        time = as_name(recipe.time(element)) if recipe.time else ""
+        return {SPEAKER: speaker, TEXT: text, TIME: time}
+
+    def _on_branch(self, elements: list[Any], branch: Branch, values: dict[str, Any]) -> list[Any]:
+        """Return the messages from the root of a tree to its newest one; the others are counted."""
+        by_id = {as_name(branch.id(element)): element for element in elements}
+        parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
+        last = as_name(branch.last(values)) if branch.last else ""
+        if last not in by_id:
+            answered = set(parents.values())
+            last = next((name for name in reversed(by_id) if name not in answered), "")
+        path: dict[str, Any] = {}
+        while last in by_id and last not in path:
+            path[last] = by_id[last]
+            last = parents[last]
+        other = (element for name, element in by_id.items() if name not in path)
+        if count := sum(bool(self.recipe.text and cell_text(self.recipe.text(element))) for element in other):
+            self.left_out["edited"] += count
+        return list(reversed(path.values()))
+
+
+def _elements(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _joined(turns: list[dict[str, Any]], between: str) -> list[dict[str, Any]]:
+    """Join consecutive pieces of one speaker; a piece without a speaker, such as a comma, belongs to the one before."""
+    whole: list[dict[str, Any]] = []
+    for turn in turns:
+        if whole and turn[SPEAKER] in (whole[-1][SPEAKER], ""):
+            whole[-1][TEXT] += between + turn[TEXT] if turn[TEXT] else ""
+        else:
+            whole.append(dict(turn))
+    return whole

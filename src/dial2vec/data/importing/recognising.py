@@ -1,0 +1,63 @@
+"""Recognise the recipe of an export by its first records or lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dial2vec.data.importing.recipe import Recipe, known_recipes
+from dial2vec.data.importing.recipe_lines import find_text_recipe
+from dial2vec.data.importing.records import BY_ID, lists_in
+
+SHOWN = 30
+
+
+def record_recipes() -> list[Recipe]:
+    """Return the recipes for records that come with the package."""
+    return [recipe for recipe in known_recipes().values() if recipe.lines is None]
+
+
+def recipe_of_lines(head: str) -> Recipe | None:
+    """Return the recipe that explains the first lines of a text; None if there is none."""
+    return find_text_recipe(head, [recipe for recipe in known_recipes().values() if recipe.lines])
+
+
+def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe] | None = None) -> Recipe | None:
+    """Return the recipe that asks for most and that at least half of the first records fit; None if there is none."""
+    first = sample[:SHOWN]
+    fitting = [
+        recipe
+        for recipe in (record_recipes() if recipes is None else recipes)
+        if first and 2 * sum(map(recipe.fits, first)) >= len(first)
+    ]
+    return max(fitting, key=lambda recipe: len(recipe.has), default=None)
+
+
+def recipe_of_json(
+    outlined: Any, recipes: Iterable[Recipe] | None = None
+) -> tuple[Recipe, tuple[str, ...] | None] | None:
+    """Return the recipe of a JSON file, and the keys that lead to its records, for `read_json_records`.
+
+    Of several places the one whose recipe asks for most counts, and of equal ones the outermost.
+    """
+    recipes = list(record_recipes() if recipes is None else recipes)
+    best: tuple[Recipe, tuple[str, ...] | None] | None = None
+    for keys, sample in _places(outlined):
+        recipe = recipe_of_records(sample, recipes)
+        if recipe and (best is None or len(recipe.has) > len(best[0].has)):
+            best = recipe, keys
+    return best
+
+
+def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:
+    """Return where records may be, from the outside in, with the first of them."""
+    places: list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]] = []
+    if isinstance(outlined, dict):
+        places.append((None, [outlined]))
+        if outlined and all(isinstance(value, dict) for value in outlined.values()):
+            places.append((BY_ID, [{"dialogue_id": key} | value for key, value in outlined.items()]))
+    lists = lists_in(outlined)
+    places += sorted(lists.items(), key=lambda item: len(item[0]))
+    if isinstance(outlined, list) and (whole := [{"turns": item} for item in outlined if isinstance(item, list)]):
+        places.append(((), whole))
+    return places
