@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -222,7 +222,7 @@ def _read_records(
             f"{path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
             "Export it again, or correct --format, --encoding or --delimiter."
         )
-    every: Iterator[Record] = counted(chain(sample, rest), "rows")
+    every: Iterable[Record] = counted(chain(sample, rest), "rows")
     reader = None
     if options.recipe not in (None, "none"):
         reader = RecordReader(load_recipe(options.recipe or ""), name=name, keep=options.keep)

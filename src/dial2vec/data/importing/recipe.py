@@ -7,7 +7,7 @@ dialogue are: in records by JMESPath expressions, in lines of text by patterns w
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib.resources import files
@@ -50,16 +50,20 @@ class Finder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """Where a tree of messages keeps its order: the path from the root to the newest message is the dialogue.
+    """How a tree of messages is read: the path from the root to the newest message is the dialogue.
+
+    Either each message names its parent, or each holds the list of its answers, of which the first counts.
 
     :param id: Message's id.
     :param parent: Id of the message before it.
     :param last: Id of the newest message, in the record; None takes the last message without an answer.
+    :param answers: List of the answers in a message, the best first.
     """
 
-    id: Finder
-    parent: Finder
+    id: Finder | None = None
+    parent: Finder | None = None
     last: Finder | None = None
+    answers: Finder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +110,8 @@ class Example:
 class Recipe:
     """How one kind of export is read.
 
-    Without `turns` each record is a turn, and `id` groups them. Without `lines` the export consists of records.
+    Without `turns` each record is a turn, and `id` groups them. With `has` the export consists of records, otherwise of
+    `lines`; with both, a cell holds lines. In expressions on a turn `_record` is the record around it.
 
     :param name: Name of the file without its ending.
     :param title: Name of the tool and of its export.
@@ -114,7 +119,8 @@ class Recipe:
     :param has: Expressions that find something in most records; the recipe with the most of them is used.
     :param decode: Columns that hold JSON as text.
     :param id: Id of the dialogue.
-    :param turns: List of turns in a record.
+    :param turns: List of turns in a record, or a text that holds them as lines.
+    :param parts: True if several records with one id are parts of one dialogue.
     :param branch: Order of a tree of messages.
     :param speaker: Speaker of a turn.
     :param text: Text of a turn.
@@ -124,10 +130,12 @@ class Recipe:
     :param labels: Labels of the dialogue.
     :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
     :param html: True if the texts are HTML.
+    :param alternate: Speakers who take turns if `speaker` finds nobody.
     :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
     :param speakers: Names by the value of `speaker`.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
-    :param lines: Patterns of a text format; None for records.
+    :param notices: Patterns of whole texts that programs write, such as "Liked a message".
+    :param lines: Patterns of a text format.
     :param examples: Examples, which are the recipe's tests.
     """
 
@@ -138,6 +146,7 @@ class Recipe:
     decode: tuple[str, ...] = ()
     id: Finder | None = None
     turns: Finder | None = None
+    parts: bool = False
     branch: Branch | None = None
     speaker: Finder | None = None
     text: Finder | None = None
@@ -147,9 +156,11 @@ class Recipe:
     labels: Finder | None = None
     metadata: Mapping[str, Finder] | None = None
     html: bool = False
+    alternate: tuple[str, ...] = ()
     join: str | None = None
     speakers: Mapping[str, str] | None = None
     not_speech: tuple[tuple[str, Finder], ...] = ()
+    notices: tuple[re.Pattern[str], ...] = ()
     lines: Lines | None = None
     examples: tuple[Example, ...] = ()
 
@@ -166,10 +177,16 @@ class Recipe:
 
     def replaced(self, options: NamedColumns) -> Recipe:
         """Return the recipe with the user's own id, speaker, text and time in place of its own."""
-        given = {"id": options.dialogue_id, "speaker": options.speaker, "text": options.text, "time": options.time}
+        given: dict[str, Any] = {
+            "id": options.dialogue_id,
+            "speaker": options.speaker,
+            "text": options.text,
+            "time": options.time,
+        }
         if options.labels:
             given["labels"] = options.labels[0] if len(options.labels) == 1 else f"[{', '.join(options.labels)}]"
-        return replace(self, **{key: Finder(text) for key, text in given.items() if text})
+        finders: dict[str, Any] = {key: Finder(text) for key, text in given.items() if text}
+        return replace(self, **finders)
 
 
 @cache
@@ -222,14 +239,15 @@ def recipe_from(text: str, name: str, *, where: str) -> Recipe:
                 f"{where}: unknown key {key!r}.{did_you_mean(str(key), known)} Expected: {', '.join(known)}."
             )
     try:
-        recipe = Recipe(name=name, **{key: _value(key, value) for key, value in content.items()})
+        recipe = Recipe(name=name, **{key: COMPILED.get(key, _unchanged)(value) for key, value in content.items()})
     except (TypeError, AttributeError, JMESPathError, re.error) as error:
         raise CorpusError(f"{where}: {' '.join(str(error).split())}. Mend the recipe (docs/recipes.md).") from error
     return _checked(recipe, where)
 
 
 def _checked(recipe: Recipe, where: str) -> Recipe:
-    missing = "" if recipe.lines or (recipe.speaker and recipe.text) else "speaker and text, or lines"
+    named = recipe.text and (recipe.speaker or recipe.alternate)
+    missing = "" if recipe.lines or named else "speaker and text, or lines"
     if missing:
         raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
     if wrong := {kind for kind, _ in recipe.not_speech} - set(KINDS):
@@ -239,32 +257,37 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
     return recipe
 
 
-def _value(key: str, value: Any) -> Any:
-    """Return the value of a recipe's key: its expressions and patterns compiled."""
-    if key in ("id", "turns", "speaker", "text", "time", "date", "labels"):
-        return Finder(str(value))
-    if key == "has":
-        return tuple(Finder(text) for text in value)
-    if key == "decode":
-        return tuple(value)
-    if key == "branch":
-        return Branch(**{name: Finder(text) for name, text in value.items()})
-    if key == "metadata":
-        return {name: Finder(text) for name, text in value.items()}
-    if key == "speakers":
-        return {_key(name): str(shown) for name, shown in value.items()}
-    if key == "not_speech":
-        return tuple((kind, Finder(text)) for kind, texts in value.items() for text in _listed(texts))
-    if key == "lines":
-        return Lines(**{name: _pattern(name, item) for name, item in value.items()})
-    if key == "examples":
-        return tuple(Example(file=item["file"], text=item["text"], gives=tuple(item["gives"])) for item in value)
+def _finders(texts: Mapping[str, str]) -> dict[str, Finder]:
+    return {name: Finder(text) for name, text in texts.items()}
+
+
+def _not_speech(kinds: Mapping[str, Any]) -> tuple[tuple[str, Finder], ...]:
+    return tuple((kind, Finder(text)) for kind, texts in kinds.items() for text in _listed(texts))
+
+
+def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
+    return tuple(Example(file=item["file"], text=item["text"], gives=tuple(item["gives"])) for item in items)
+
+
+# How the value of a recipe's key is compiled; the others stay.
+COMPILED: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("id", "turns", "speaker", "text", "time", "date", "labels"), lambda text: Finder(str(text))),
+    "has": lambda texts: tuple(map(Finder, texts)),
+    "decode": tuple,
+    "branch": lambda named: Branch(**_finders(named)),
+    "metadata": _finders,
+    "notices": lambda texts: tuple(map(re.compile, _listed(texts))),
+    "alternate": lambda names: tuple(map(str, names)),
+    # As `as_name` writes them: JSON's true is "True".
+    "speakers": lambda names: {str(value): str(shown) for value, shown in names.items()},
+    "not_speech": _not_speech,
+    "lines": lambda patterns: Lines(**{name: _pattern(name, item) for name, item in patterns.items()}),
+    "examples": _examples,
+}
+
+
+def _unchanged(value: Any) -> Any:
     return value
-
-
-def _key(value: Any) -> str:
-    """Return a speaker's value as text, as `as_name` gives it: JSON's true is "True"."""
-    return str(value)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -8,7 +8,9 @@ from typing import Any
 
 from dial2vec.data.importing.cells import as_labels, as_name, cell_text
 from dial2vec.data.importing.columns import Columns
-from dial2vec.data.importing.recipe import Branch, Recipe
+from dial2vec.data.importing.plain_text import script_of
+from dial2vec.data.importing.recipe import Branch, Finder, Recipe
+from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.records import Record
 
 # Keys of the plain records.
@@ -20,7 +22,7 @@ def columns_of(recipe: Recipe) -> Columns:
     whole = bool(recipe.turns or recipe.lines)
     return Columns(
         dialogue_id=ID if recipe.id or whole else None,
-        turns=TURNS if whole else None,
+        turns=TURNS if whole and not recipe.parts else None,
         speaker=SPEAKER,
         text=TEXT,
         time=TIME if sorts(recipe) else None,
@@ -45,6 +47,9 @@ class RecordReader:
         self.recipe = recipe
         self.left_out: Counter[str] = Counter()
         self._name = name
+        self._keep = keep
+        expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
+        self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
         self._kept = tuple((kind, finder) for kind, finder in recipe.not_speech if kind in keep)
 
@@ -53,10 +58,19 @@ class RecordReader:
         for number, record in enumerate(records, start=1):
             if record.problem:
                 yield record
-            elif (plain := self._plain(self.recipe.decoded(record.values), number)) is not None:
+                continue
+            plain = self._plain(self.recipe.decoded(record.values), number)
+            if self.recipe.parts:
+                shared = {key: value for key, value in plain.items() if key != TURNS}
+                times = {TIME: plain["date"]}
+                yield from (
+                    record._replace(values=shared | turn | ({} if turn[TIME] else times)) for turn in plain[TURNS]
+                )
+            elif plain:
                 yield record._replace(values=plain)
 
-    def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any] | None:
+    def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any]:
+        """Return the plain record; an empty one for a row that was not said."""
         recipe = self.recipe
         plain: dict[str, Any] = {}
         if recipe.labels:
@@ -65,18 +79,38 @@ class RecordReader:
             turn = self._turn(values)
             if recipe.id:
                 plain[ID] = as_name(recipe.id(values))
-            return None if turn is None else plain | turn
+            return plain | turn if turn else {}
         plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
-        found = _elements(recipe.turns(values))
-        if recipe.branch:
-            found = self._on_branch(found, recipe.branch, values)
-        turns = [turn for element in found if (turn := self._turn(element)) is not None]
+        turns = self._turns(values, recipe.turns(values))
         if recipe.join is not None:
             turns = _joined(turns, recipe.join)
         date = recipe.date(values) if recipe.date else None
         # Turns that keep their order still tell when the dialogue began.
         times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
         return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+
+    def _turns(self, values: dict[str, Any], found: Any) -> list[dict[str, Any]]:
+        if isinstance(found, str):
+            return self._lines(found)
+        elements = _elements(found)
+        if self._needs_record:
+            elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]
+        if branch := self.recipe.branch:
+            elements = self._along(elements, branch.answers) if branch.answers else self._on_branch(elements, values)
+        turns = [turn for element in elements if (turn := self._turn(element))]
+        for number, turn in enumerate(turns):
+            if not turn[SPEAKER] and self.recipe.alternate:
+                turn[SPEAKER] = self.recipe.alternate[number % len(self.recipe.alternate)]
+        return turns
+
+    def _lines(self, text: str) -> list[dict[str, Any]]:
+        """Return the turns of a cell that holds a dialogue in lines."""
+        if self.recipe.lines is None:
+            return [{SPEAKER: turn.speaker, TEXT: turn.text, TIME: ""} for turn in script_of(text).spoken()]
+        reader = LineReader(self.recipe, name="", keep=self._keep)
+        turns = [turn for record in reader.read(text) for turn in record.values[TURNS]]
+        self.left_out.update(reader.left_out)
+        return turns
 
     def _turn(self, element: Any) -> dict[str, Any] | None:
         """Return a turn; None if it was not said."""
@@ -91,11 +125,26 @@ class RecordReader:
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
         text = cell_text(recipe.text(element)) if recipe.text else ""
+        if recipe.notices and "notice" not in self._keep and any(known.fullmatch(text) for known in recipe.notices):
+            self.left_out["notice"] += 1
+            return None
         time = as_name(recipe.time(element)) if recipe.time else ""
         return {SPEAKER: speaker, TEXT: text, TIME: time}
 
-    def _on_branch(self, elements: list[Any], branch: Branch, values: dict[str, Any]) -> list[Any]:
+    def _along(self, elements: list[Any], answers: Finder) -> list[Any]:
+        """Return the first message, its first answer, and so on; the others are counted."""
+        path = []
+        while elements:
+            path.append(elements[0])
+            self.left_out["edited"] += len(elements) - 1
+            elements = _elements(answers(elements[0]))
+        return path
+
+    def _on_branch(self, elements: list[Any], values: dict[str, Any]) -> list[Any]:
         """Return the messages from the root of a tree to its newest one; the others are counted."""
+        branch: Branch = self.recipe.branch  # type: ignore[assignment]
+        if not branch.id or not branch.parent:
+            return elements
         by_id = {as_name(branch.id(element)): element for element in elements}
         parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
         last = as_name(branch.last(values)) if branch.last else ""

@@ -14,12 +14,12 @@ SHOWN = 30
 
 def record_recipes() -> list[Recipe]:
     """Return the recipes for records that come with the package."""
-    return [recipe for recipe in known_recipes().values() if recipe.lines is None]
+    return [recipe for recipe in known_recipes().values() if recipe.has]
 
 
 def recipe_of_lines(head: str) -> Recipe | None:
     """Return the recipe that explains the first lines of a text; None if there is none."""
-    return find_text_recipe(head, [recipe for recipe in known_recipes().values() if recipe.lines])
+    return find_text_recipe(head, [recipe for recipe in known_recipes().values() if not recipe.has])
 
 
 def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe] | None = None) -> Recipe | None:
@@ -56,8 +56,7 @@ def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, 
         places.append((None, [outlined]))
         if outlined and all(isinstance(value, dict) for value in outlined.values()):
             places.append((BY_ID, [{"dialogue_id": key} | value for key, value in outlined.items()]))
-    lists = lists_in(outlined)
-    places += sorted(lists.items(), key=lambda item: len(item[0]))
+    places += sorted(lists_in(outlined).items(), key=lambda place: len(place[0] or ()))
     if isinstance(outlined, list) and (whole := [{"turns": item} for item in outlined if isinstance(item, list)]):
         places.append(((), whole))
     return places

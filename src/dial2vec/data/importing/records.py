@@ -236,7 +236,7 @@ def outline(path: Path, encoding: Encoding) -> Any:
 
 def _outline(source: JsonText, depth: int) -> Any:
     if source.peek() == "[":
-        shown = []
+        shown: list[Any] = []
         for _, value in source.items():
             if len(shown) < SHOWN:
                 shown.append(value)
