@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,6 +72,16 @@ class ImportResult:
     repeated: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     speakers: dict[str, None] = field(default_factory=dict)
+
+    def relocate(self, shown: Callable[[str], str]) -> None:
+        """Rename the files in all origins, by a function from the old to the new name."""
+        for number, dialogue in enumerate(self.dialogues):
+            if dialogue.origin and (name := shown(dialogue.origin.source)) != dialogue.origin.source:
+                self.dialogues[number] = replace(dialogue, origin=Origin(name, dialogue.origin.line))
+        self.quarantine[:] = [
+            Quarantined(Origin(shown(item.origin.source), item.origin.line), item.dialogue_id, shown(item.reason))
+            for item in self.quarantine
+        ]
 
     def refuse(self, source: str, line: int, name: str, reason: str) -> None:
         """Quarantine a dialogue."""

@@ -18,8 +18,18 @@ from dial2vec.data.importing.assembling import (
 )
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.containers import Unpacking
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
-from dial2vec.data.importing.formats import ENDINGS, HEAD_LINES, ending, find_format, find_list, is_parquet, stem
+from dial2vec.data.importing.formats import (
+    CONTAINERS,
+    ENDINGS,
+    HEAD_LINES,
+    ending,
+    find_format,
+    find_list,
+    is_parquet,
+    stem,
+)
 from dial2vec.data.importing.mending import Mending
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.plain_text import read_plain_text
@@ -76,20 +86,35 @@ class Export:
 
 
 def read_export(source: Path, options: Options) -> Export:
-    """Read a file, or every file with a known ending in a folder and its subfolders.
+    """Read a file, or every file with a known ending in a folder and its subfolders; containers are read inside.
 
     An unreadable file of a folder is quarantined whole.
 
     :raises CorpusError: if nothing can be read, or an option does not fit.
     """
-    export = Export(source)
-    if not source.is_dir():
-        groups: Groups = {}
-        export.descriptions[source] = _read_file(source, options, export.result, groups, stem(source))
+    with Unpacking(table=options.table) as unpacking:
+        try:
+            export = _read(source, options, unpacking)
+        except CorpusError as error:
+            raise CorpusError(unpacking.shown(str(error))) from error
+        export.descriptions = {Path(unpacking.shown(str(path))): said for path, said in export.descriptions.items()}
+        export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
+        export.result.relocate(unpacking.shown)
+        return export
+
+
+def _read(source: Path, options: Options, unpacking: Unpacking) -> Export:
+    inside = unpacking.open(source)
+    pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
+    # A container with a single file inside is read as that file, under the container's name.
+    if not inside.is_dir() or (inside != source and len(pieces) == 1):
+        export, groups = Export(source), Groups()
+        export.descriptions[pieces[0]] = _read_file(pieces[0], options, export.result, groups, stem(source))
         from_rows(groups, export.result)
         return export
-    visible = sorted(path for path in source.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(source)))
-    files = [path for path in visible if ending(path) in ENDINGS]
+    export = Export(inside)
+    visible = sorted(path for path in pieces if not _is_hidden(path.relative_to(inside)))
+    files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
     export.skipped = [path for path in visible if path not in set(files)]
     if not files:
         raise CorpusError(
@@ -97,27 +122,36 @@ def read_export(source: Path, options: Options) -> Export:
             "Name a file, or another folder."
         )
     errors: list[CorpusError] = []
-    for _, inside in groupby(files, key=lambda path: path.parent):
-        errors += _read_folder(list(inside), options, export)
+    for _, together in groupby(files, key=lambda path: path.parent):
+        errors += _read_folder(list(together), options, export, unpacking)
     if len(errors) == len(files):
         raise errors[0]
+    export.source = source
     return export
+
+
+def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
+    """Return the files to read in place of a file of a folder: those in a container, or the file itself."""
+    inside = unpacking.open(path) if ending(path) in CONTAINERS else path
+    return sorted(piece for piece in inside.rglob("*") if piece.is_file()) if inside.is_dir() else [inside]
 
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _read_folder(files: list[Path], options: Options, export: Export) -> list[CorpusError]:
+def _read_folder(files: list[Path], options: Options, export: Export, unpacking: Unpacking) -> list[CorpusError]:
     """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
     whole = export.result
     groups: Groups = {}
     errors = []
     for path in files:
         result, more = ImportResult(speakers=whole.speakers), Groups()
-        folder = path.parent.relative_to(export.source)
+        name = str(path.parent.relative_to(export.source) / stem(path))
         try:
-            export.descriptions[path] = _read_file(path, options, result, more, str(folder / stem(path)))
+            for piece in _pieces(path, unpacking):
+                below = f"{name}/{stem(piece)}" if piece != path else name
+                export.descriptions[piece] = _read_file(piece, options, result, more, below)
         except CorpusError as error:
             whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
             errors.append(error)
