@@ -12,6 +12,7 @@ from dial2vec.data.importing.captions import ARROW
 from dial2vec.data.importing.encodings import Encoding, open_bytes, open_text
 from dial2vec.data.importing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.recipe import Finder
 from dial2vec.data.importing.recognising import recipe_of_lines
 from dial2vec.data.importing.records import BY_ID, lists_in
 from dial2vec.data.importing.tables import DELIMITERS
@@ -110,6 +111,8 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     :param outlined: Outline of the file.
     :param options: Options; a list with the columns named there goes before any guess.
     """
+    if options.turns and "." in options.turns and isinstance(outlined, dict) and Finder(options.turns)(outlined):
+        return None
     lists = {keys: objects[0] if objects else {} for keys, objects in lists_in(outlined).items()}
     if () in lists or not lists:
         return () if () in lists else None

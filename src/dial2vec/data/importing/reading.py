@@ -38,6 +38,7 @@ from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
@@ -247,8 +248,8 @@ def _read_records(
     description: Description,
     name: str,
 ) -> Description:
-    mending = Mending()
-    sample, rest = mending.all(records, first=SAMPLE)
+    mending, selection = Mending(), Selection(options)
+    sample, rest = mending.all(selection.apply(records), first=SAMPLE)
     usable = [record.values for record in sample if not record.problem]
     if not usable:
         first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
@@ -271,6 +272,8 @@ def _read_records(
         from_records(every, columns, source=str(path), name=name, result=result)
     else:
         groups.update(group_rows(every, columns, source=str(path), name=name, result=result))
+    if selection.dropped:
+        result.left_out["dropped"] += selection.dropped
     if reader:
         result.left_out.update(reader.left_out)
         return replace(description, recipe=reader.recipe.name, notes=mending.notes())
