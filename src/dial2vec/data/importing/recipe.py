@@ -52,7 +52,8 @@ class Finder:
 class Branch:
     """How a tree of messages is read: the path from the root to the newest message is the dialogue.
 
-    Either each message names its parent, or each holds the list of its answers, of which the first counts.
+    Either each message names its parent, or each holds the list of its answers, of which the first counts. If each row
+    is a message, the whole tree is one dialogue, in the order of time.
 
     :param id: Message's id.
     :param parent: Id of the message before it.

@@ -8,6 +8,7 @@ from typing import Any
 
 from dial2vec.data.importing.cells import as_labels, as_name, cell_text
 from dial2vec.data.importing.columns import Columns
+from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.plain_text import script_of
 from dial2vec.data.importing.recipe import Branch, Finder, Recipe
 from dial2vec.data.importing.recipe_lines import LineReader
@@ -21,13 +22,13 @@ def columns_of(recipe: Recipe) -> Columns:
     """Return the columns of the plain records that `RecordReader` gives."""
     whole = bool(recipe.turns or recipe.lines)
     return Columns(
-        dialogue_id=ID if recipe.id or whole else None,
+        dialogue_id=ID if recipe.id or recipe.branch or whole else None,
         turns=TURNS if whole and not recipe.parts else None,
         speaker=SPEAKER,
         text=TEXT,
         time=TIME if sorts(recipe) else None,
         labels=(LABELS,) if recipe.labels else (),
-        html=recipe.html,
+        html=recipe.html and not recipe.lines,
     )
 
 
@@ -48,6 +49,7 @@ class RecordReader:
         self.left_out: Counter[str] = Counter()
         self._name = name
         self._keep = keep
+        self._has_ids = False
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
@@ -55,6 +57,9 @@ class RecordReader:
 
     def read(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the plain records; a row that was not said is left out."""
+        if self.recipe.branch and self.recipe.turns is None:
+            yield from self._threads(records, self.recipe.branch)
+            return
         for number, record in enumerate(records, start=1):
             if record.problem:
                 yield record
@@ -69,6 +74,26 @@ class RecordReader:
             elif plain:
                 yield record._replace(values=plain)
 
+    def _threads(self, records: Iterable[Record], branch: Branch) -> Iterator[Record]:
+        """Yield rows whose dialogue is named by the message that all others answer, directly or not."""
+        parents: dict[str, str] = {}
+        rows = []
+        for number, record in enumerate(records, start=1):
+            if record.problem:
+                yield record
+                continue
+            name = as_name(branch.id(record.values)) if branch.id else ""
+            parents[name] = as_name(branch.parent(record.values)) if branch.parent else ""
+            if plain := self._plain(self.recipe.decoded(record.values), number):
+                rows.append((name, record._replace(values=plain)))
+        for name, record in rows:
+            path = dict.fromkeys([name])
+            while (name := parents.get(name, "")) and name not in path:
+                path[name] = None
+            root = next(reversed(path))
+            parents |= dict.fromkeys(path, root) | {root: ""}
+            yield record._replace(values=record.values | {ID: root})
+
     def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any]:
         """Return the plain record; an empty one for a row that was not said."""
         recipe = self.recipe
@@ -78,7 +103,10 @@ class RecordReader:
         if recipe.turns is None:
             turn = self._turn(values)
             if recipe.id:
-                plain[ID] = as_name(recipe.id(values))
+                own = as_name(recipe.id(values))
+                self._has_ids = self._has_ids or bool(own)
+                # The rows of some exports have no id if the file is one dialogue.
+                plain[ID] = own if self._has_ids else self._name
             return plain | turn if turn else {}
         plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
         turns = self._turns(values, recipe.turns(values))
@@ -108,6 +136,7 @@ class RecordReader:
         if self.recipe.lines is None:
             return [{SPEAKER: turn.speaker, TEXT: turn.text, TIME: ""} for turn in script_of(text).spoken()]
         reader = LineReader(self.recipe, name="", keep=self._keep)
+        text = without_html(text) if self.recipe.html else text
         turns = [turn for record in reader.read(text) for turn in record.values[TURNS]]
         self.left_out.update(reader.left_out)
         return turns

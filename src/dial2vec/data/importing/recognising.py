@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from dial2vec.data.importing.recipe import Recipe, known_recipes
+from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
 from dial2vec.data.importing.records import BY_ID, lists_in
 
@@ -24,13 +26,27 @@ def recipe_of_lines(head: str) -> Recipe | None:
 
 def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe] | None = None) -> Recipe | None:
     """Return the recipe that asks for most and that at least half of the first records fit; None if there is none."""
+    known = list(record_recipes() if recipes is None else recipes)
     first = sample[:SHOWN]
-    fitting = [
-        recipe
-        for recipe in (record_recipes() if recipes is None else recipes)
-        if first and 2 * sum(map(recipe.fits, first)) >= len(first)
-    ]
+    return _best(first, known) or (_of_rows_inside(first, known) if recipes is None else None)
+
+
+def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    fitting = [recipe for recipe in recipes if first and 2 * sum(map(recipe.fits, first)) >= len(first)]
     return max(fitting, key=lambda recipe: len(recipe.has), default=None)
+
+
+def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
+    rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
+    for key in dict.fromkeys(key for values in first for key in values):
+        lists = [items for values in first if isinstance(items := values.get(key), list)]
+        rows = [row for items in lists for row in items if isinstance(row, dict)]
+        if recipe := _best(rows[:SHOWN], rowwise):
+            quoted = json.dumps(key)
+            own = f"({quoted}[0] | {recipe.id.text}) || " if recipe.id else ""
+            return replace(recipe, turns=Finder(quoted), id=Finder(f"{own}id || conversation_id || ticket_id"))
+    return None
 
 
 def recipe_of_json(
