@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from dial2vec.data.importing.recipe import recipe_from
 from dial2vec.data.importing.recipe_records import RecordReader
 from dial2vec.data.importing.recognising import recipe_of_records
@@ -32,12 +34,14 @@ def test_lines_in_a_cell_of_html_are_read_without_tags():
     assert [(turn["speaker"], turn["text"]) for turn in values["turns"]] == [("Ann", "1 < 2"), ("Bo", "yes")]
 
 
-def test_rows_inside_records_are_recognised():
+@pytest.mark.parametrize("inside", [lambda rows: rows, lambda rows: {"data": rows, "count": 1}])
+def test_rows_inside_records_are_recognised(inside):
     row = {"author_id": 1, "public": True, "html_body": "<p>Hi</p>", "body": "Hi", "created_at": "2024-03-05T10:00:00Z"}
-    recipe = recipe_of_records([{"id": 7, "messages of it": [row]}, {"id": 8, "messages of it": [row]}])
+    ticket = {"id": 7, "messages of it": inside([row])}
+    recipe = recipe_of_records([ticket, ticket])
     assert recipe
     assert recipe.name == "zendesk_comments"
-    [values] = _read(recipe, {"id": 7, "messages of it": [row]})
+    [values] = _read(recipe, ticket)
     assert values["id"] == "7"
     assert [turn["text"] for turn in values["turns"]] == ["Hi"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,14 +39,21 @@ def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe 
 def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
     """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
     rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
-    for key in dict.fromkeys(key for values in first for key in values):
-        lists = [items for values in first if isinstance(items := values.get(key), list)]
-        rows = [row for items in lists for row in items if isinstance(row, dict)]
+    for place in dict.fromkeys(place for values in first for place in _inner_lists(values)):
+        rows = [row for values in first for row in Finder(place)(values) or () if isinstance(row, dict)]
         if recipe := _best(rows[:SHOWN], rowwise):
-            quoted = json.dumps(key)
-            own = f"({quoted}[0] | {recipe.id.text}) || " if recipe.id else ""
-            return replace(recipe, turns=Finder(quoted), id=Finder(f"{own}id || conversation_id || ticket_id"))
+            own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
+            return replace(recipe, turns=Finder(place), id=Finder(f"conversation_id || ticket_id || id{own}"))
     return None
+
+
+def _inner_lists(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the expressions that lead to lists in a record, also `messages.data`."""
+    for key, value in values.items():
+        inner = value if isinstance(value, dict) else {}
+        if isinstance(value, list):
+            yield json.dumps(key)
+        yield from (f"{json.dumps(key)}.{json.dumps(name)}" for name, items in inner.items() if isinstance(items, list))
 
 
 def recipe_of_json(
