@@ -40,7 +40,8 @@ def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) 
     """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
     rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
     for place in dict.fromkeys(place for values in first for place in _inner_lists(values)):
-        rows = [row for values in first for row in Finder(place)(values) or () if isinstance(row, dict)]
+        lists = (items for values in first if isinstance(items := Finder(place)(values), list))
+        rows = [row for items in lists for row in items if isinstance(row, dict)]
         if recipe := _best(rows[:SHOWN], rowwise):
             own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
             return replace(recipe, turns=Finder(place), id=Finder(f"conversation_id || ticket_id || id{own}"))
@@ -65,11 +66,13 @@ def recipe_of_json(
     """
     recipes = list(record_recipes() if recipes is None else recipes)
     best: tuple[Recipe, tuple[str, ...] | None] | None = None
-    for keys, sample in _places(outlined):
+    places = _places(outlined)
+    for keys, sample in places:
         recipe = recipe_of_records(sample, recipes)
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
-    return best
+    inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
+    return best or next(((recipe, keys) for recipe, keys in inside if recipe), None)
 
 
 def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:
