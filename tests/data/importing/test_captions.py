@@ -72,10 +72,8 @@ def test_where_nearly_every_cue_names_its_speaker_names_may_have_commas(tmp_path
 
 
 def test_names_in_brackets_above_the_time_or_in_objects_are_speakers(tmp_path):
-    cues = (
-        "[SPEAKER_00]: Good day\n|[Anna Smith]: Hi|[speaker_1] No colon|[Music] plays|"
-        '{"speakerName": "Bo", "spokenText": "From Teams", "startDateTime": "2024-03-05T10:00:00Z"}|{broken'
-    ).split("|")
+    event = '{"speakerName": "Bo", "spokenText": "From Teams", "startDateTime": "2024-03-05T10:00:00Z"}'
+    cues = ["[SPEAKER_00]: Good day\n", "[Anna Smith]: Hi", "[speaker_1] No colon", "[Music] plays", event, "{broken"]
     text = "".join(f"00:00:0{at}.000 --> 00:00:0{at}.900\n{words}\n\n" for at, words in enumerate(cues))
     assert [(turn.speaker, turn.text) for turn in read(tmp_path, "WEBVTT\n\n" + text).spoken()] == [
         ("SPEAKER_00", "Good day"),

@@ -109,7 +109,7 @@ def test_sentences_of_a_speaker_are_one_turn(tmp_path):
         "callTranscripts": [{"callId": "7", "transcript": [monologue]}, {"callId": "8", "transcript": [monologue]}]
     }
     dialogues, _ = read(tmp_path, "e.json", json.dumps(calls))
-    assert dialogues[0] == Dialogue("7", (Turn("1", "Hello.\nHow are you?"),))
+    assert dialogues[0] == Dialogue("7", (Turn("1", "Hello. How are you?"),))
 
 
 def test_texts_that_were_encoded_twice_are_decoded_and_that_is_said(tmp_path):

@@ -32,3 +32,9 @@ def test_lines_below_a_turn_lose_the_indent_that_they_share():
     recipe = recipe_from(f"title: x\nsource: y\n{text}", "x", where="x")
     [record] = LineReader(recipe, name="x").read("Ana:\n\tHi\n\tone\n\t  two\n")
     assert record.values["turns"][0]["text"] == "Hi\none\n  two"
+
+
+def test_the_number_0_is_a_value_by_which_a_recipe_is_recognised():
+    recipe = recipe_from("title: x\nsource: y\nhas: [offset, by]\nspeaker: by\ntext: text", "x", where="x")
+    assert recipe.fits({"offset": 0, "by": 0})
+    assert not recipe.fits({"offset": False, "by": 0})

@@ -15,7 +15,8 @@ from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.plain_text import Script, is_name, split_speaker
 
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
-ARROW = re.compile(r"^\s{0,9}[^\s>]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
+# Programs that write a segment per line put its times in brackets.
+ARROW = re.compile(r"^\s{0,9}[^\s>\[]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")

@@ -176,7 +176,10 @@ class Recipe:
     def fits(self, values: dict[str, Any]) -> bool:
         """Return whether a record has all that the recipe asks for."""
         values = self.decoded(values)
-        return bool(self.has) and all(finder(values) not in (None, False, [], {}) for finder in self.has)
+        # The number 0, which equals False, is a value.
+        return bool(self.has) and not any(
+            (value := finder(values)) is False or value in (None, [], {}) for finder in self.has
+        )
 
     def replaced(self, options: NamedColumns) -> Recipe:
         """Return the recipe with the user's own id, speaker, text and time in place of its own."""
