@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,6 +97,7 @@ class ImportResult:
         labels: Iterable[str],
         *,
         date: str | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Add a dialogue, or quarantine it if `Dialogue` does not allow it."""
         turns = list(turns)
@@ -105,6 +106,7 @@ class ImportResult:
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in turns],
             "labels": list(labels),
             "date": date,
+            "metadata": dict(metadata or {}),
         }
         self.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
         try:
