@@ -192,7 +192,7 @@ def _metadata(values: object) -> Metadata:
     """Return metadata without null, NaN and blank texts; long texts are cut."""
     if not isinstance(values, dict | None):
         raise RecordError(f"'metadata' must be an object, found {described(values)}")
-    kept = {key: value for key in values or () if (value := _value(key, values[key])) is not None}
+    kept = {key: usable for key, value in (values or {}).items() if (usable := _value(key, value)) is not None}
     if len(kept) > MAX_KEYS:
         raise RecordError(f"'metadata' must have at most {MAX_KEYS} keys, found {len(kept)}")
     return Metadata(kept) if kept else NO_METADATA

@@ -73,7 +73,9 @@ def _number(value: Value) -> float | None:
 
 def packed_metadata(metadata: Iterable[Mapping[str, Value]]) -> pa.Array:
     """Return the metadata of dialogues as a column of type `PACKED`; null without metadata."""
-    rows = [[(key, json.dumps(value, ensure_ascii=False)) for key, value in one.items()] or None for one in metadata]
+    rows = [
+        [(key, json.dumps(value, ensure_ascii=False)) for key, value in facts.items()] or None for facts in metadata
+    ]
     return pa.array(rows, PACKED)
 
 
