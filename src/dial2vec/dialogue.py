@@ -55,12 +55,11 @@ class Turn:
 
 
 class Metadata(Mapping[str, Value]):
-    """Facts about a dialogue by key: immutable, hashable and, unlike `MappingProxyType`, picklable."""
+    """Immutable facts by key; unlike `MappingProxyType` hashable and picklable, and equal keys share their memory."""
 
     __slots__ = ("_values",)
 
     def __init__(self, values: Mapping[str, Value]) -> None:
-        # A million dialogues share the memory of their keys.
         self._values = {sys.intern(key): value for key, value in values.items()}
 
     def __getitem__(self, key: str) -> Value:
@@ -153,8 +152,9 @@ class Dialogue:
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in self.turns],
             "labels": list(self.labels),
         }
-        optional = {"split": self.split, "date": self.date, "metadata": dict(self.metadata)}
-        return record | {key: value for key, value in optional.items() if value}
+        record |= {"split": self.split} if self.split else {}
+        record |= {"date": self.date} if self.date else {}
+        return record | {"metadata": dict(self.metadata)} if self.metadata else record
 
 
 class RecordError(ValueError):
