@@ -19,6 +19,8 @@ PACKED = pa.map_(pa.string(), pa.string())
 # Prefix of a key as the name of a column.
 METADATA_PREFIX = "metadata."
 MOST_CATEGORIES = 100
+# `json.dumps` would make an encoder per value.
+TO_JSON = json.JSONEncoder(ensure_ascii=False).encode
 # Numbers in exports of texts; not 007, which is a code, and nothing longer than a float keeps.
 NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?")
 
@@ -34,9 +36,12 @@ class Evidence:
     is_boolean: bool = True
     distinct: set[Value] = field(default_factory=set)
 
-    def add(self, value: Value, count: int) -> None:
-        """Add a value that occurs `count` times."""
+    def add(self, text: str, count: int) -> None:
+        """Add a value, as JSON, that occurs `count` times."""
         self.count += count
+        if self.is_settled:
+            return
+        value = json.loads(text)
         if len(self.distinct) <= MOST_CATEGORIES:
             self.distinct.add(value)
         number = _number(value) if self.is_number else None
@@ -44,6 +49,11 @@ class Evidence:
         self.is_whole = self.is_whole and isinstance(number, int)
         self.is_time = self.is_time and isinstance(value, str) and "-" in value and moment_of(value) is not None
         self.is_boolean = self.is_boolean and isinstance(value, bool)
+
+    @property
+    def is_settled(self) -> bool:
+        """True if further values change nothing: the key holds texts."""
+        return not (self.is_number or self.is_time or self.is_boolean) and len(self.distinct) > MOST_CATEGORIES
 
     @property
     def kind(self) -> Kind:
@@ -73,9 +83,7 @@ def _number(value: Value) -> float | None:
 
 def packed_metadata(metadata: Iterable[Mapping[str, Value]]) -> pa.Array:
     """Return the metadata of dialogues as a column of type `PACKED`; null without metadata."""
-    rows = [
-        [(key, json.dumps(value, ensure_ascii=False)) for key, value in facts.items()] or None for facts in metadata
-    ]
+    rows = [[(key, TO_JSON(value)) for key, value in facts.items()] or None for facts in metadata]
     return pa.array(rows, PACKED)
 
 
@@ -86,8 +94,10 @@ def kinds_of(columns: Iterable[pa.ChunkedArray]) -> dict[str, Evidence]:
         for chunk in column.chunks:
             part = slice(chunk.offsets[0].as_py(), chunk.offsets[-1].as_py())
             pairs = pa.table({"key": chunk.keys[part], "value": chunk.items[part]})
-            for row in pairs.group_by(["key", "value"]).aggregate([([], "count_all")]).to_pylist():
-                evidence.setdefault(row["key"], Evidence()).add(json.loads(row["value"]), row["count_all"])
+            counted = pairs.group_by(["key", "value"]).aggregate([([], "count_all")])
+            lists = (counted[name].to_pylist() for name in ("key", "value", "count_all"))
+            for key, value, count in zip(*lists, strict=True):
+                evidence.setdefault(key, Evidence()).add(value, count)
     return dict(sorted(evidence.items(), key=lambda item: (-item[1].count, item[0])))
 
 
