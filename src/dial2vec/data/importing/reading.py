@@ -78,12 +78,16 @@ class Export:
     :param descriptions: Description of each file.
     :param result: Dialogues and quarantine.
     :param skipped: Files of a folder without a known ending.
+    :param recipes: Recipe of each file that was read by one.
+    :param first: First records of each file of records.
     """
 
     source: Path
     descriptions: dict[Path, Description] = field(default_factory=dict)
     result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
+    recipes: dict[Path, Recipe] = field(default_factory=dict)
+    first: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def read_export(source: Path, options: Options) -> Export:
