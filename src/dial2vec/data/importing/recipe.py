@@ -133,6 +133,7 @@ class Recipe:
     :param alternate: Speakers who take turns if `speaker` finds nobody.
     :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
     :param speakers: Names by the value of `speaker`.
+    :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
     :param notices: Patterns of whole texts that programs write, such as "Liked a message".
     :param lines: Patterns of a text format.
@@ -159,6 +160,7 @@ class Recipe:
     alternate: tuple[str, ...] = ()
     join: str | None = None
     speakers: Mapping[str, str] | None = None
+    people: Finder | None = None
     not_speech: tuple[tuple[str, Finder], ...] = ()
     notices: tuple[re.Pattern[str], ...] = ()
     lines: Lines | None = None
@@ -271,7 +273,9 @@ def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
 
 # How the value of a recipe's key is compiled; the others stay.
 COMPILED: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("id", "turns", "speaker", "text", "time", "date", "labels"), lambda text: Finder(str(text))),
+    **dict.fromkeys(
+        ("id", "turns", "speaker", "people", "text", "time", "date", "labels"), lambda text: Finder(str(text))
+    ),
     "has": lambda texts: tuple(map(Finder, texts)),
     "decode": tuple,
     "branch": lambda named: Branch(**_finders(named)),

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import dedent
 from typing import Any
 
 from dial2vec.data.importing.recipe import Lines, Recipe
@@ -97,6 +98,9 @@ class LineReader:
     def read(self, text: str) -> Iterator[Record]:
         """Yield one plain record per dialogue."""
         dialogues = [dialogue for dialogue in self._dialogues(cleaned(text)) if dialogue.turns]
+        for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
+            head, mark, rest = turn["text"].partition("\n")
+            turn["text"] = head.strip() + mark + dedent(rest)
         for number, dialogue in enumerate(dialogues, start=1):
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
             yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns)})

@@ -82,6 +82,10 @@ class RecordReader:
             return plain | turn if turn else {}
         plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
         turns = self._turns(values, recipe.turns(values))
+        if recipe.people:
+            pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
+            names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
+            turns = [turn | {SPEAKER: names.get(turn[SPEAKER], turn[SPEAKER])} for turn in turns]
         if recipe.join is not None:
             turns = _joined(turns, recipe.join)
         date = recipe.date(values) if recipe.date else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from dial2vec.data.importing.recipe import Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
-from dial2vec.data.importing.records import BY_ID, lists_in
+from dial2vec.data.importing.records import BY_ID, DEPTH, lists_in
 
 SHOWN = 30
 
@@ -42,11 +42,27 @@ def recipe_of_json(
     """
     recipes = list(record_recipes() if recipes is None else recipes)
     best: tuple[Recipe, tuple[str, ...] | None] | None = None
-    for keys, sample in _places(outlined):
+    for keys, sample in [*_places(outlined), *_only_objects(outlined, recipes)]:
         recipe = recipe_of_records(sample, recipes)
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
     return best
+
+
+def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    """Yield the objects inside others, as in {"data": {"call": {...}}}, that are the only ones of their recipes."""
+    by_recipe: dict[Recipe, list[tuple[tuple[str, ...], dict[str, Any]]]] = {}
+    for keys, value in _objects_in(outlined, ()):
+        if recipe := recipe_of_records([value], recipes):
+            by_recipe.setdefault(recipe, []).append((keys, value))
+    yield from ((keys, [value]) for places in by_recipe.values() if len(places) == 1 for keys, value in places)
+
+
+def _objects_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    for key, inner in value.items() if isinstance(value, dict) and len(keys) < DEPTH else ():
+        if isinstance(inner, dict):
+            yield (*keys, key), inner
+            yield from _objects_in(inner, (*keys, key))
 
 
 def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:
