@@ -52,7 +52,8 @@ class Finder:
 class Branch:
     """How a tree of messages is read: the path from the root to the newest message is the dialogue.
 
-    Either each message names its parent, or each holds the list of its answers, of which the first counts.
+    Either each message names its parent, or each holds the list of its answers, of which the first counts. Without
+    `turns` the records are the messages of the trees that `id` names. A message's key is its `_key`.
 
     :param id: Message's id.
     :param parent: Id of the message before it.
@@ -120,7 +121,8 @@ class Recipe:
     :param decode: Columns that hold JSON as text.
     :param id: Id of the dialogue.
     :param turns: List of turns in a record, or a text that holds them as lines.
-    :param parts: True if several records with one id are parts of one dialogue.
+    :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
+    :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
     :param speaker: Speaker of a turn.
     :param text: Text of a turn.
@@ -130,6 +132,7 @@ class Recipe:
     :param labels: Labels of the dialogue.
     :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
     :param html: True if the texts are HTML.
+    :param replace: Text by the pattern that it replaces in texts, such as marks of pauses.
     :param alternate: Speakers who take turns if `speaker` finds nobody.
     :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
     :param speakers: Names by the value of `speaker`.
@@ -137,6 +140,7 @@ class Recipe:
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
     :param notices: Patterns of whole texts that programs write, such as "Liked a message".
     :param lines: Patterns of a text format.
+    :param side_files: Names of files without turns that stand in the same folder.
     :param examples: Examples, which are the recipe's tests.
     """
 
@@ -148,6 +152,7 @@ class Recipe:
     id: Finder | None = None
     turns: Finder | None = None
     parts: bool = False
+    skip: Finder | None = None
     branch: Branch | None = None
     speaker: Finder | None = None
     text: Finder | None = None
@@ -157,6 +162,7 @@ class Recipe:
     labels: Finder | None = None
     metadata: Mapping[str, Finder] | None = None
     html: bool = False
+    replace: tuple[tuple[re.Pattern[str], str], ...] = ()
     alternate: tuple[str, ...] = ()
     join: str | None = None
     speakers: Mapping[str, str] | None = None
@@ -164,6 +170,7 @@ class Recipe:
     not_speech: tuple[tuple[str, Finder], ...] = ()
     notices: tuple[re.Pattern[str], ...] = ()
     lines: Lines | None = None
+    side_files: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
 
     def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -171,6 +178,12 @@ class Recipe:
         texts = {name: value for name in self.decode if isinstance(value := values.get(name), str)}
         found = {name: value for name, text in texts.items() if (value := unpacked(text)) is not None}
         return values | found if found else values
+
+    def mended(self, text: str) -> str:
+        """Return a text without what `replace` replaces."""
+        for pattern, by in self.replace:
+            text = pattern.sub(by, text)
+        return text
 
     def fits(self, values: dict[str, Any]) -> bool:
         """Return whether a record has all that the recipe asks for."""
@@ -274,12 +287,14 @@ def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
 # How the value of a recipe's key is compiled; the others stay.
 COMPILED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(
-        ("id", "turns", "speaker", "people", "text", "time", "date", "labels"), lambda text: Finder(str(text))
+        ("id", "turns", "speaker", "people", "text", "time", "date", "labels", "skip"), lambda text: Finder(str(text))
     ),
     "has": lambda texts: tuple(map(Finder, texts)),
     "decode": tuple,
     "branch": lambda named: Branch(**_finders(named)),
     "metadata": _finders,
+    "side_files": tuple,
+    "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
     "notices": lambda texts: tuple(map(re.compile, _listed(texts))),
     "alternate": lambda names: tuple(map(str, names)),
     # As `as_name` writes them: JSON's true is "True".

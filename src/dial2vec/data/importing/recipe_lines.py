@@ -100,7 +100,7 @@ class LineReader:
         dialogues = [dialogue for dialogue in self._dialogues(cleaned(text)) if dialogue.turns]
         for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
             head, mark, rest = turn["text"].partition("\n")
-            turn["text"] = head.strip() + mark + dedent(rest)
+            turn["text"] = self.recipe.mended(head.strip() + mark + dedent(rest))
         for number, dialogue in enumerate(dialogues, start=1):
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
             yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns)})

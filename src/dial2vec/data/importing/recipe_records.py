@@ -19,7 +19,7 @@ ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "label
 
 def columns_of(recipe: Recipe) -> Columns:
     """Return the columns of the plain records that `RecordReader` gives."""
-    whole = bool(recipe.turns or recipe.lines)
+    whole = bool(recipe.turns or recipe.lines or (recipe.branch and recipe.id))
     return Columns(
         dialogue_id=ID if recipe.id or whole else None,
         turns=TURNS if whole and not recipe.parts else None,
@@ -51,16 +51,25 @@ class RecordReader:
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
+        self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        self._named = False
+        self._has_trees = bool(recipe.branch and recipe.id and recipe.turns is None)
         self._kept = tuple((kind, finder) for kind, finder in recipe.not_speech if kind in keep)
 
     def read(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the plain records; a row that was not said is left out."""
+        if self._has_trees and self.recipe.id:
+            records = self._trees(records, self.recipe.id)
         for number, record in enumerate(records, start=1):
             if record.problem:
                 yield record
                 continue
-            plain = self._plain(self.recipe.decoded(record.values), number)
+            values = self.recipe.decoded(record.values)
+            if self.recipe.skip and _is_true(self.recipe.skip(values)):
+                continue
+            plain = self._plain(values, number)
             if self.recipe.parts:
+                plain[TURNS] = self._new(plain)
                 shared = {key: value for key, value in plain.items() if key != TURNS}
                 times = {TIME: plain["date"]}
                 yield from (
@@ -69,19 +78,49 @@ class RecordReader:
             elif plain:
                 yield record._replace(values=plain)
 
+    def _trees(self, records: Iterable[Record], named: Finder) -> Iterator[Record]:
+        """Yield one record per tree, with all its messages."""
+        trees: dict[str, Record] = {}
+        for number, record in enumerate(records):
+            if record.problem:
+                yield record
+                continue
+            values = self.recipe.decoded(record.values)
+            key = as_name(named(values)) or f"{self._name}-{number}"
+            trees.setdefault(key, Record(record.line, values | {TURNS: []})).values[TURNS].append(values)
+        yield from trees.values()
+
+    def _new(self, plain: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the turns of a part that no other part had: programs that log each answer repeat the history."""
+        turns = [turn for turn in plain[TURNS] if turn[TEXT]]
+        texts = [(turn[SPEAKER], turn[TEXT]) for turn in turns]
+        date, before = self._read.get(plain[ID], ("", []))
+        if before and texts[: len(before)] == before:
+            turns = turns[len(before) :]
+        elif before and before[: len(texts)] == texts and plain["date"] <= date:
+            # The newest part comes first.
+            return []
+        else:
+            texts = before + texts
+        self._read[plain[ID]] = (plain["date"] or date, texts)
+        return turns
+
     def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any]:
         """Return the plain record; an empty one for a row that was not said."""
         recipe = self.recipe
         plain: dict[str, Any] = {}
         if recipe.labels:
             plain[LABELS] = as_labels(recipe.labels(values), several=True)
-        if recipe.turns is None:
+        if recipe.turns is None and not self._has_trees:
             turn = self._turn(values)
             if recipe.id:
                 plain[ID] = as_name(recipe.id(values))
+                self._named = self._named or bool(plain[ID])
+                # One conversation alone needs no id.
+                plain[ID] = plain[ID] or ("" if self._named else self._name)
             return plain | turn if turn else {}
         plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
-        turns = self._turns(values, recipe.turns(values))
+        turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
         if recipe.people:
             pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
             names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
@@ -120,7 +159,7 @@ class RecordReader:
         """Return a turn; None if it was not said."""
         recipe = self.recipe
         for kind, finder in self._kinds:
-            if finder(element) not in (None, False, [], {}, ""):
+            if _is_true(finder(element)):
                 self.left_out[kind] += 1
                 return None
         speaker = as_name(recipe.speaker(element)) if recipe.speaker else ""
@@ -128,7 +167,7 @@ class RecordReader:
             speaker = recipe.speakers.get(speaker, speaker)
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
-        text = cell_text(recipe.text(element)) if recipe.text else ""
+        text = recipe.mended(cell_text(recipe.text(element))) if recipe.text else ""
         if recipe.notices and "notice" not in self._keep and any(known.fullmatch(text) for known in recipe.notices):
             self.left_out["notice"] += 1
             return None
@@ -151,6 +190,8 @@ class RecordReader:
             return elements
         by_id = {as_name(branch.id(element)): element for element in elements}
         parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
+        if not any(parents.values()):
+            return elements
         last = as_name(branch.last(values)) if branch.last else ""
         if last not in by_id:
             answered = set(parents.values())
@@ -165,9 +206,13 @@ class RecordReader:
         return list(reversed(path.values()))
 
 
+def _is_true(value: Any) -> bool:
+    return value not in (None, False, [], {}, "")
+
+
 def _elements(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return list(value.values())
+        return [{"_key": key, **item} if isinstance(item, dict) else item for key, item in value.items()]
     return value if isinstance(value, list) else []
 
 
