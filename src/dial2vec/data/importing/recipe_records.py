@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from dial2vec.data.importing.cells import as_labels, as_name, cell_text
@@ -25,7 +26,7 @@ def columns_of(recipe: Recipe) -> Columns:
         turns=TURNS if whole and not recipe.parts else None,
         speaker=SPEAKER,
         text=TEXT,
-        time=TIME if sorts(recipe) else None,
+        time=TIME if sorts(recipe) or recipe.parts else None,
         labels=(LABELS,) if recipe.labels else (),
         html=recipe.html,
     )
@@ -60,14 +61,16 @@ class RecordReader:
         """Yield the plain records; a row that was not said is left out."""
         if self._has_trees and self.recipe.id:
             records = self._trees(records, self.recipe.id)
-        for number, record in enumerate(records, start=1):
+        records = iter(records)
+        first = list(islice(records, 2))
+        for number, record in enumerate(chain(first, records), start=1):
             if record.problem:
                 yield record
                 continue
             values = self.recipe.decoded(record.values)
             if self.recipe.skip and _is_true(self.recipe.skip(values)):
                 continue
-            plain = self._plain(values, number)
+            plain = self._plain(values, f"{self._name}-{number}" if len(first) > 1 else self._name)
             if self.recipe.parts:
                 plain[TURNS] = self._new(plain)
                 shared = {key: value for key, value in plain.items() if key != TURNS}
@@ -105,8 +108,11 @@ class RecordReader:
         self._read[plain[ID]] = (plain["date"] or date, texts)
         return turns
 
-    def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any]:
-        """Return the plain record; an empty one for a row that was not said."""
+    def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
+        """Return the plain record; an empty one for a row that was not said.
+
+        :param name: Id of a dialogue without an id.
+        """
         recipe = self.recipe
         plain: dict[str, Any] = {}
         if recipe.labels:
@@ -119,7 +125,7 @@ class RecordReader:
                 # One conversation alone needs no id.
                 plain[ID] = plain[ID] or ("" if self._named else self._name)
             return plain | turn if turn else {}
-        plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
+        plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or name
         turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
         if recipe.people:
             pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
