@@ -17,7 +17,7 @@ from dial2vec.data.importing.assembling import (
     merge,
 )
 from dial2vec.data.importing.captions import read_captions
-from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.columns import Columns, find_columns, require_one_meaning
 from dial2vec.data.importing.containers import Unpacking
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.formats import (
@@ -279,6 +279,7 @@ def _read_records(
     if options.recipe not in (None, "none"):
         reader = RecordReader(load_recipe(options.recipe or ""), name=name, keep=options.keep)
     elif _looks_for_recipe(options) and (recipe := recipe_of_records(usable)):
+        require_one_meaning(options, tuple(options.named), path)
         reader = RecordReader(recipe.replaced(options), name=name, keep=options.keep)
     if reader:
         every = reader.read(every)

@@ -120,12 +120,9 @@ class RecordReader:
         if recipe.turns is None and not self._has_trees:
             turn = self._turn(values)
             if recipe.id:
-                plain[ID] = as_name(recipe.id(values))
-                self._named = self._named or bool(plain[ID])
-                # One conversation alone needs no id.
-                plain[ID] = plain[ID] or ("" if self._named else self._name)
+                plain[ID] = self._id(values, self._name)
             return plain | turn if turn else {}
-        plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or name
+        plain[ID] = self._id(values, name)
         turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
         if recipe.people:
             pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
@@ -137,6 +134,12 @@ class RecordReader:
         # Turns that keep their order still tell when the dialogue began.
         times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
         return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+
+    def _id(self, values: dict[str, Any], name: str) -> str:
+        """Return the id of a dialogue; the name if none before it had an id."""
+        own = as_name(self.recipe.id(values)) if self.recipe.id else ""
+        self._named = self._named or bool(own)
+        return own or ("" if self._named else name)
 
     def _turns(self, values: dict[str, Any], found: Any) -> list[dict[str, Any]]:
         if isinstance(found, str):

@@ -46,7 +46,15 @@ def recipe_of_json(
         recipe = recipe_of_records(sample, recipes)
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
+    if best and not best[0].turns and best[1] and len(best[1]) == 1 and _is_by_id(outlined, best[1]):
+        return None
     return best
+
+
+def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
+    """Return whether another list of an object holds the same kind of turns: its keys are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return sum(names == lists.get(keys) for names in lists.values()) > 1
 
 
 def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
