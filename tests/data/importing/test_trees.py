@@ -99,3 +99,18 @@ def part(at, *texts, kind=1):
 def test_parts_of_a_dialogue_may_repeat_those_before(parts):
     reader = RecordReader(recipe_from(PARTS, "x", where="x"), name="x")
     assert [record.values["text"] for record in reader.read(iter(parts))] == ["Hi", "Hello", "Open?", "Yes"]
+
+
+PAIRS = "title: x\nsource: y\nhas: [said]\nturns: said\nalternate: who\ntext: '@'"
+
+
+def test_speakers_may_stand_in_a_list_of_their_own():
+    reader = RecordReader(recipe_from(PAIRS, "x", where="x"), name="x")
+    [record] = reader.read(iter([Record(1, {"said": ["Hi", "Hello", "Bye"], "who": ["Ana", "Bo", 3]})]))
+    assert [turn["speaker"] for turn in record.values["turns"]] == ["Ana", "Bo", "3"]
+
+
+def test_all_lists_of_dialogues_in_an_object_are_read(tmp_path):
+    chat = {"id": "c", "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}
+    result = read(tmp_path, {"train": [chat], "note": "x", "test": [chat | {"id": "d"}]})
+    assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["c", "d"]

@@ -133,7 +133,7 @@ class Recipe:
     :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
     :param html: True if the texts are HTML.
     :param replace: Text by the pattern that it replaces in texts, such as marks of pauses.
-    :param alternate: Speakers who take turns if `speaker` finds nobody.
+    :param alternate: Speakers who take turns if `speaker` finds nobody: names, or an expression that finds them.
     :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
     :param speakers: Names by the value of `speaker`.
     :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
@@ -163,7 +163,7 @@ class Recipe:
     metadata: Mapping[str, Finder] | None = None
     html: bool = False
     replace: tuple[tuple[re.Pattern[str], str], ...] = ()
-    alternate: tuple[str, ...] = ()
+    alternate: tuple[str, ...] | Finder = ()
     join: str | None = None
     speakers: Mapping[str, str] | None = None
     people: Finder | None = None
@@ -296,7 +296,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
     "side_files": tuple,
     "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
     "notices": lambda texts: tuple(map(re.compile, _listed(texts))),
-    "alternate": lambda names: tuple(map(str, names)),
+    "alternate": lambda names: Finder(names) if isinstance(names, str) else tuple(map(str, names)),
     # As `as_name` writes them: JSON's true is "True".
     "speakers": lambda names: {str(value): str(shown) for value, shown in names.items()},
     "not_speech": _not_speech,

@@ -150,9 +150,10 @@ class RecordReader:
         if branch := self.recipe.branch:
             elements = self._along(elements, branch.answers) if branch.answers else self._on_branch(elements, values)
         turns = [turn for element in elements if (turn := self._turn(element))]
-        for number, turn in enumerate(turns):
-            if not turn[SPEAKER] and self.recipe.alternate:
-                turn[SPEAKER] = self.recipe.alternate[number % len(self.recipe.alternate)]
+        alternate = self.recipe.alternate
+        names = (alternate(values) or ()) if isinstance(alternate, Finder) else alternate
+        for number, turn in enumerate(turns if names else ()):
+            turn[SPEAKER] = turn[SPEAKER] or as_name(names[number % len(names)])
         return turns
 
     def _lines(self, text: str) -> list[dict[str, Any]]:

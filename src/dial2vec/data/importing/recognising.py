@@ -7,7 +7,7 @@ from typing import Any
 
 from dial2vec.data.importing.recipe import Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
-from dial2vec.data.importing.records import BY_ID, DEPTH, lists_in
+from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in
 
 SHOWN = 30
 
@@ -46,8 +46,12 @@ def recipe_of_json(
         recipe = recipe_of_records(sample, recipes)
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
-    if best and not best[0].turns and best[1] and len(best[1]) == 1 and _is_by_id(outlined, best[1]):
-        return None
+    if best and best[1] and best[1] != BY_ID and len(best[1]) == 1:
+        if not best[0].turns:
+            return None if _is_by_id(outlined, best[1]) else best
+        if sum(bool(recipe_of_records(items, [best[0]])) for items in lists_in(outlined).values()) > 1:
+            # Such as the lists "train" and "test".
+            return best[0], EACH
     return best
 
 
