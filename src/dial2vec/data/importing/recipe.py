@@ -71,7 +71,7 @@ class Branch:
 class Lines:
     """Patterns of a text format; each is tried at the start of a line, in this order.
 
-    :param begin: Line that begins a dialogue; its group `id` names it.
+    :param begin: Line that begins a dialogue; its group `id` names it. An empty match begins it with the line itself.
     :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
     :param set: Lines that hold `speaker`, `time` or `day` of the turns below.
     :param notice: Lines that nobody said.

@@ -189,7 +189,8 @@ class RecordReader:
         path = []
         while elements:
             path.append(elements[0])
-            self.left_out["edited"] += len(elements) - 1
+            if len(elements) > 1:
+                self.left_out["edited"] += len(elements) - 1
             elements = _elements(answers(elements[0]))
         return path
 
