@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from itertools import product
 
 import jmespath
 import pytest
@@ -45,10 +45,12 @@ EXPRESSIONS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), itertools.product(EXPRESSIONS, VALUES), ids=str)
+# The interpreter makes no list from nothing, and raises.
+PAIRS = [pair for pair in product(EXPRESSIONS, VALUES) if pair[1] is not None or not pair[0].startswith("contains([")]
+
+
+@pytest.mark.parametrize(("text", "value"), PAIRS, ids=str)
 def test_an_expression_finds_the_same_as_the_interpreter(text, value):
-    if value is None and text.startswith("contains(["):
-        pytest.skip("the interpreter has no list inside nothing, and raises")
     try:
         expected = jmespath.search(text, value)
     except JMESPathError as error:
