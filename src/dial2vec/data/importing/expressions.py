@@ -48,12 +48,12 @@ def _chain(node: dict[str, Any]) -> Find:
 
 def _or(node: dict[str, Any]) -> Find:
     left, right = map(_function, node["children"])
-    return lambda value: right(value) if is_false(found := left(value)) else found
+    return lambda value: right(value) if is_false(first := left(value)) else first
 
 
 def _and(node: dict[str, Any]) -> Find:
     left, right = map(_function, node["children"])
-    return lambda value: found if is_false(found := left(value)) else right(value)
+    return lambda value: first if is_false(first := left(value)) else right(value)
 
 
 def _not(node: dict[str, Any]) -> Find:
