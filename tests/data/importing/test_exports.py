@@ -74,7 +74,8 @@ def test_a_mail_with_its_replies_is_the_first_turn_and_a_text_of_the_whole_is_no
 def test_blank_turns_are_counted_also_inside_records(tmp_path):
     turns = [{"role": "user", "content": "hi"}, {"role": "tool", "content": None}, {"role": "user", "content": " "}]
     (tmp_path / "e.jsonl").write_text(json.dumps({"id": 1, "messages": turns}))
-    assert read_export(tmp_path / "e.jsonl", Options()).result.blank == 2
+    result = read_export(tmp_path / "e.jsonl", Options()).result
+    assert (result.blank, result.left_out) == (1, {"tool": 1})
     (tmp_path / "e.csv").write_text('id,transcript\n1,"Agent: hi\nUser:\nUser: you"\n')
     assert read_export(tmp_path / "e.csv", Options()).result.blank == 1
 

@@ -8,9 +8,9 @@ from dial2vec.data.importing.recipe import Recipe
 
 HEAD = """# Known exports
 
-{count} kinds of exports are known by a recipe, a small file in `src/dial2vec/data/importing/recipes/`. `dial2vec import`
-recognises them by their first records or lines; `--recipe NAME` names one. Each recipe is tested on the example below it,
-whose words are made up. How recipes are written: [recipes.md](recipes.md).
+{count} kinds of exports are known by a recipe, a small file in `src/dial2vec/data/importing/recipes/`.
+`dial2vec import` recognises them by their first records or lines; `--recipe NAME` names one. Each recipe is tested on
+the example below it, whose words are made up. How recipes are written: [recipes.md](recipes.md).
 """
 
 

@@ -127,7 +127,7 @@ def _require(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path
                 )
 
 
-def _require_one_meaning(options: Options, among: Sequence[str], path: Path) -> None:
+def require_one_meaning(options: Options, among: Sequence[str], path: Path) -> None:
     """Raise if the user named a column for two meanings."""
     meanings: dict[str, str] = {}
     for meaning, names in options.named.items():
@@ -171,7 +171,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     lists = [turn_list for values in sample if (turn_list := as_turn_list(values.get(turns)))]
     inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
-    _require_one_meaning(options, IN_TURNS, path)
+    require_one_meaning(options, IN_TURNS, path)
     _require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
     _require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
     columns = Columns(
@@ -221,7 +221,7 @@ def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
 
 
 def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> Columns:
-    _require_one_meaning(options, tuple(options.named), path)
+    require_one_meaning(options, tuple(options.named), path)
     left = [name for name in names if name not in {used for group in options.named.values() for used in group}]
 
     def take(name: str | None) -> str | None:

@@ -16,7 +16,6 @@ from dial2vec.data.importing.recipe import Finder
 from dial2vec.data.importing.recognising import recipe_of_lines
 from dial2vec.data.importing.records import BY_ID, lists_in
 from dial2vec.data.importing.tables import DELIMITERS
-from dial2vec.data.importing.trees import is_tree
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn
 from dial2vec.errors import CorpusError
 
@@ -120,7 +119,7 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     if named is not None:
         return named or None
     for keys, first in lists.items():
-        if not is_turn(first) and any(holds_turns(value) or is_tree(value) for value in first.values()):
+        if not is_turn(first) and any(map(holds_turns, first.values())):
             return keys
     for keys, first in lists.items():
         if by_name("id", list(first)) and _is_like_a_turn(first):

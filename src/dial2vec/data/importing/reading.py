@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
+from typing import Any
 
 from dial2vec.data.importing.assembling import (
     Groups,
@@ -17,7 +18,7 @@ from dial2vec.data.importing.assembling import (
     merge,
 )
 from dial2vec.data.importing.captions import read_captions
-from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.columns import Columns, find_columns, require_one_meaning
 from dial2vec.data.importing.containers import Unpacking
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.formats import (
@@ -33,7 +34,7 @@ from dial2vec.data.importing.formats import (
 from dial2vec.data.importing.mending import Mending
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.plain_text import read_plain_text
-from dial2vec.data.importing.recipe import Recipe, load_recipe
+from dial2vec.data.importing.recipe import Recipe, known_recipes, load_recipe
 from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
@@ -149,26 +150,42 @@ def _read_folder(files: list[Path], options: Options, export: Export, unpacking:
     """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
     whole = export.result
     groups: Groups = {}
-    errors = []
+    errors: dict[Path, CorpusError] = {}
+    parts: dict[Path, tuple[ImportResult, Groups]] = {}
     for path in files:
-        result, more = ImportResult(speakers=whole.speakers), Groups()
+        parts[path] = result, more = ImportResult(), Groups()
         name = str(path.parent.relative_to(export.source) / stem(path))
         try:
             for piece in _pieces(path, unpacking):
                 below = f"{name}/{stem(piece)}" if piece != path else name
                 export.descriptions[piece] = _read_file(piece, options, result, more, below)
         except CorpusError as error:
-            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
-            errors.append(error)
+            errors[path] = error
+    for path in _side_files(files, export):
+        export.skipped.append(path)
+        export.descriptions.pop(path, None)
+        errors.pop(path, None)
+        del parts[path]
+    for path, (result, more) in parts.items():
+        if path in errors:
+            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(errors[path])))
             continue
         whole.rows += result.rows
         whole.blank += result.blank
         whole.left_out.update(result.left_out)
+        whole.speakers |= result.speakers
         whole.dialogues += result.dialogues
         whole.quarantine += result.quarantine
         merge(groups, more, whole)
     from_rows(groups, whole)
-    return errors
+    return list(errors.values())
+
+
+def _side_files(files: list[Path], export: Export) -> list[Path]:
+    """Return the files of a folder that hold no turns by the recipe of another file."""
+    recipes = (known_recipes().get(export.descriptions[path].recipe) for path in files if path in export.descriptions)
+    names = {name for recipe in recipes if recipe for name in recipe.side_files}
+    return [path for path in files if path.name in names]
 
 
 def _read_file(path: Path, options: Options, result: ImportResult, groups: Groups, name: str) -> Description:
@@ -180,7 +197,8 @@ def _read_file(path: Path, options: Options, result: ImportResult, groups: Group
         return _read_records(path, read_parquet(path), options, result, groups, Description("parquet"), name)
     encoding = find_encoding(path, given=options.encoding)
     form = options.format or find_format(path, encoding)
-    if form == "text" and (recipe := _text_recipe(path, encoding, options)):
+    recipe = _text_recipe(path, encoding, options) if form in ("text", "tsv") else None
+    if recipe and (form == "text" or not recipe.has):
         return _read_lines(path, encoding, recipe, options, result, name)
     if form in ("text", "vtt", "srt"):
         return _read_scripts(path, encoding, form, options, result, name)
@@ -266,6 +284,7 @@ def _read_records(
     if options.recipe not in (None, "none"):
         reader = RecordReader(load_recipe(options.recipe or ""), name=name, keep=options.keep)
     elif _looks_for_recipe(options) and (recipe := recipe_of_records(usable)):
+        require_one_meaning(options, tuple(options.named), path)
         reader = RecordReader(recipe.replaced(options), name=name, keep=options.keep)
     if reader:
         every = reader.read(every)

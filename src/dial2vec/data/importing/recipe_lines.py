@@ -15,6 +15,7 @@ from dial2vec.data.importing.records import Record
 
 HEAD = 300
 FIRST = 5
+LINES = ("begin", "notice", "turn", "set")
 # Marks of the direction of writing, and blanks that programs write around clock times.
 MARKS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 BLANKS = re.compile("[\u00a0\u2007\u202f]")
@@ -51,6 +52,8 @@ def _coverage(text: str, lines: Lines) -> tuple[int, int, int]:
     at, end = 0, len(text)
     while at < end:
         kind, match = _at(text, at, lines)
+        if kind == "begin" and match and not match.group():
+            kind, match = _at(text, at, lines, LINES[1:])
         stop = max(match.end(), at) if match else at
         stop = _line_end(text, stop)
         if match:
@@ -65,9 +68,9 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if end < 0 else end
 
 
-def _at(text: str, at: int, lines: Lines) -> tuple[str, re.Match[str] | None]:
+def _at(text: str, at: int, lines: Lines, kinds: Sequence[str] = LINES) -> tuple[str, re.Match[str] | None]:
     """Return which kind of line stands at a place, and its match."""
-    for kind in ("begin", "notice", "turn", "set"):
+    for kind in kinds:
         for pattern in getattr(lines, kind):
             if match := pattern.match(text, at):
                 return kind, match
@@ -100,7 +103,7 @@ class LineReader:
         dialogues = [dialogue for dialogue in self._dialogues(cleaned(text)) if dialogue.turns]
         for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
             head, mark, rest = turn["text"].partition("\n")
-            turn["text"] = head.strip() + mark + dedent(rest)
+            turn["text"] = self.recipe.mended(head.strip() + mark + dedent(rest))
         for number, dialogue in enumerate(dialogues, start=1):
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
             yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns)})
@@ -117,6 +120,12 @@ class LineReader:
             if kind == "begin" and match:
                 yield dialogue
                 dialogue, known = _Dialogue(match.groupdict().get("id") or "", number), {}
+                if block and not match.group():
+                    kind, match = _at(text, at, lines, LINES[1:])
+                    stop = _line_end(text, max(match.end(), at) if match else at)
+                    block = text[at:stop]
+            if kind == "begin":
+                pass
             elif kind == "turn" and match:
                 self._add_all(dialogue, match, block, known)
             elif kind == "set" and match:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
-from dial2vec.data.importing.records import BY_ID, DEPTH, lists_in
+from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in
 
 SHOWN = 30
 
@@ -71,8 +71,22 @@ def recipe_of_json(
         recipe = recipe_of_records(sample, recipes)
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
-    inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
-    return best or next(((recipe, keys) for recipe, keys in inside if recipe), None)
+    if best is None:
+        inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
+        return next(((recipe, keys) for recipe, keys in inside if recipe), None)
+    if best[1] and best[1] != BY_ID and len(best[1]) == 1:
+        if not best[0].turns:
+            return None if _is_by_id(outlined, best[1]) else best
+        if sum(bool(recipe_of_records(items, [best[0]])) for items in lists_in(outlined).values()) > 1:
+            # Such as the lists "train" and "test".
+            return best[0], EACH
+    return best
+
+
+def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
+    """Return whether another list of an object holds the same kind of turns: its keys are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return sum(names == lists.get(keys) for names in lists.values()) > 1
 
 
 def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
