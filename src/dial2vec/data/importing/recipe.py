@@ -71,13 +71,15 @@ class Lines:
 
     :param begin: Line that begins a dialogue; its group `id` names it. An empty match begins it with the line itself.
     :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
-    :param set: Lines that hold `speaker`, `time` or `day` of the turns below.
+    :param set: Lines that hold `speaker`, `time`, `day` or `year` of the turns below.
     :param notice: Lines that nobody said.
     :param end: Line after which a dialogue ends.
     :param first: Pattern that one of the first five lines contains; None accepts any.
     :param share: Smallest share of turns among the lines that are not blank, by which the format is recognised.
     :param goes_on: True if a line without a pattern belongs to the turn above it.
     :param alternate: Speakers who take turns if no line names one.
+    :param alike: True if a line is text if its time has another form than those of most lines, as in a quoted chat.
+    :param day_first: True if dates such as 03/04/2024 begin with the day, if nothing in the file tells.
     """
 
     begin: tuple[re.Pattern[str], ...] = ()
@@ -89,6 +91,8 @@ class Lines:
     share: float = 0.3
     goes_on: bool = True
     alternate: tuple[str, ...] = ()
+    alike: bool = False
+    day_first: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,7 @@ class Recipe:
     :param has: Expressions that find something in most records; the recipe with the most of them is used.
     :param decode: Columns that hold JSON as text.
     :param id: Id of the dialogue.
+    :param rest: True if rows without an id are one dialogue, which has the name of the file.
     :param turns: List of turns in a record, or a text that holds them as lines.
     :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
     :param skip: Expression that is true for records without a dialogue, such as settings.
@@ -136,7 +141,7 @@ class Recipe:
     :param speakers: Names by the value of `speaker`.
     :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
-    :param notices: Patterns of whole texts that programs write, such as "Liked a message".
+    :param notices: Patterns of whole texts that programs write, such as "Liked a message"; by kind if they are others.
     :param lines: Patterns of a text format.
     :param side_files: Names of files without turns that stand in the same folder.
     :param examples: Examples, which are the recipe's tests.
@@ -148,6 +153,7 @@ class Recipe:
     has: tuple[Finder, ...] = ()
     decode: tuple[str, ...] = ()
     id: Finder | None = None
+    rest: bool = False
     turns: Finder | None = None
     parts: bool = False
     skip: Finder | None = None
@@ -166,7 +172,7 @@ class Recipe:
     speakers: Mapping[str, str] | None = None
     people: Finder | None = None
     not_speech: tuple[tuple[str, Finder], ...] = ()
-    notices: tuple[re.Pattern[str], ...] = ()
+    notices: tuple[tuple[str, re.Pattern[str]], ...] = ()
     lines: Lines | None = None
     side_files: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -182,6 +188,10 @@ class Recipe:
         for pattern, by in self.replace:
             text = pattern.sub(by, text)
         return text
+
+    def kind_of(self, text: str) -> str:
+        """Return the kind of a text that a program wrote; "" if a person did."""
+        return next((kind for kind, pattern in self.notices if pattern.fullmatch(text)), "")
 
     def fits(self, values: dict[str, Any]) -> bool:
         """Return whether a record has all that the recipe asks for."""
@@ -266,7 +276,7 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
     missing = "" if recipe.lines or named else "speaker and text, or lines"
     if missing:
         raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
-    if wrong := {kind for kind, _ in recipe.not_speech} - set(KINDS):
+    if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
         raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
@@ -279,6 +289,11 @@ def _finders(texts: Mapping[str, str]) -> dict[str, Finder]:
 
 def _not_speech(kinds: Mapping[str, Any]) -> tuple[tuple[str, Finder], ...]:
     return tuple((kind, Finder(text)) for kind, texts in kinds.items() for text in _listed(texts))
+
+
+def _notices(texts: Any) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    by_kind = texts if isinstance(texts, dict) else {"notice": texts}
+    return tuple((kind, re.compile(text)) for kind, texts in by_kind.items() for text in _listed(texts))
 
 
 def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
@@ -296,7 +311,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
     "metadata": _finders,
     "side_files": tuple,
     "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
-    "notices": lambda texts: tuple(map(re.compile, _listed(texts))),
+    "notices": _notices,
     "alternate": lambda names: Finder(names) if isinstance(names, str) else tuple(map(str, names)),
     # As `as_name` writes them: JSON's true is "True".
     "speakers": lambda names: {str(value): str(shown) for value, shown in names.items()},
@@ -317,7 +332,7 @@ def _listed(value: Any) -> list[Any]:
 def _pattern(name: str, value: Any) -> Any:
     if name == "first":
         return re.compile(value, re.MULTILINE)
-    if name in ("share", "goes_on"):
+    if name in ("share", "goes_on", "alike", "day_first"):
         return value
     if name == "alternate":
         return tuple(value)

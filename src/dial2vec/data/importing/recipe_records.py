@@ -163,7 +163,7 @@ class RecordReader:
         """Return the id of a dialogue; the name if none before it had an id."""
         own = as_name(self.recipe.id(values)) if self.recipe.id else ""
         self._named = self._named or bool(own)
-        return own or ("" if self._named else name)
+        return own or ("" if self._named and not self.recipe.rest else name)
 
     def _turns(self, values: dict[str, Any], found: Any) -> list[dict[str, Any]]:
         if isinstance(found, str):
@@ -203,8 +203,8 @@ class RecordReader:
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
         text = recipe.mended(cell_text(recipe.text(element))) if recipe.text else ""
-        if recipe.notices and "notice" not in self._keep and any(known.fullmatch(text) for known in recipe.notices):
-            self.left_out["notice"] += 1
+        if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
+            self.left_out[kind] += 1
             return None
         time = as_name(recipe.time(element)) if recipe.time else ""
         return {SPEAKER: speaker, TEXT: text, TIME: time}
