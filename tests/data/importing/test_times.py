@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dial2vec.data.importing.times import first_date, is_day_first, order, seconds
+from dial2vec.data.importing.times import first_date, is_day_first, order, reading_of, seconds
 
 
 def test_times_of_every_usual_form_grow_together():
@@ -36,19 +36,19 @@ def test_what_is_no_time_is_none_and_never_an_error(time):
 
 
 def test_turns_are_sorted_by_time_and_equal_ones_stay():
-    assert order(["10:02", "10:01", "10:02", "10:01"], day_first=False) == [1, 3, 0, 2]
-    assert order(["", ""], day_first=False) == [0, 1]
-    assert order(["10", "9", "8"], day_first=False) == [2, 1, 0]
+    assert order(["10:02", "10:01", "10:02", "10:01"]) == [1, 3, 0, 2]
+    assert order(["", ""]) == [0, 1]
+    assert order(["10", "9", "8"]) == [2, 1, 0]
 
 
 def test_an_unreadable_time_matters_only_where_the_others_are_not_in_order():
-    assert order(["10:01", "soon", "10:02"], day_first=False) == [0, 1, 2]
-    assert order(["10:02", "soon", "10:01"], day_first=False) is None
-    assert order(["10:02", "", "10:01"], day_first=False) is None
+    assert order(["10:01", "soon", "10:02"]) == [0, 1, 2]
+    assert order(["10:02", "soon", "10:01"]) is None
+    assert order(["10:02", "", "10:01"]) is None
 
 
 def test_a_clock_that_passes_midnight_is_left_as_it_is():
-    assert order(["23:58", "23:59", "00:01"], day_first=False) == [0, 1, 2]
+    assert order(["23:58", "23:59", "00:01"]) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_a_clock_that_passes_midnight_is_left_as_it_is():
     ],
 )
 def test_first_date_is_the_earliest_that_says_its_year(times, expected):
-    assert first_date(times, day_first=is_day_first(times)) == expected
+    assert first_date(times, reading_of([times])) == expected

@@ -169,6 +169,7 @@ def _read_folder(files: list[Path], options: Options, export: Export, unpacking:
         whole.blank += result.blank
         whole.left_out.update(result.left_out)
         whole.speakers |= result.speakers
+        whole.unread.update(result.unread)
         whole.dialogues += result.dialogues
         whole.quarantine += result.quarantine
         merge(groups, more, whole)

@@ -84,6 +84,9 @@ def _counts(export: Export) -> Iterator[str]:
     yield f"turns        {turns.total()}{blank}"
     if result.repeated:
         yield f"repeated     {result.repeated} rows that another file has too, left out"
+    if result.unread:
+        example = printable(next(iter(result.unread)), 40)
+        yield f"note: {result.unread.total()} times, such as {example!r}, cannot be read; such turns keep their order"
     if result.dialogues and turns.total() == len(result.dialogues):
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most_common(turns)}"
