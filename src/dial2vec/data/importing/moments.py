@@ -13,21 +13,22 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import yaml
 
 MARKS = re.compile("[\u200b-\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(unicodedata.normalize("NFKC", text).split())
+
+
 # Marks of the two halves of a day, without points and blanks.
-AM = frozenset(
-    re.findall(
-        r"\S+",
-        "a am ap de dop eparadites f fh fm m öö pd pg priekšp priekšpusdienā priešpiet prijepodne rn sa to vm πμ дп дн "
-        "пробед проб претпл үө ա ص صباحا صباحًا ق قظ قبلازظهر पूर्वाह्न ਪੂਦੁ ਸ පෙව ก่อนเที่ยง ກ່ອນທ່ຽງ နံနက် ጥዋት ព្រឹក 上午 午前 "
-        "오전 凌晨 清晨 早上 早晨 sáng",
-    )
+AM = _words(
+    "a am ap de dop eparadites f fh fm m öö pd pg priekšp priekšpusdienā priešpiet prijepodne rn sa to vm πμ дп дн "
+    "пробед проб претпл үө ա ص صباحا صباحًا ق قظ قبلازظهر पूर्वाह्न ਪੂਦੁ ਸ පෙව ก่อนเที่ยง ກ່ອນທ່ຽງ နံနက် ጥዋት ព្រឹក "
+    "上午 午前 오전 凌晨 清晨 早上 早晨 sáng"
 )
-PM = frozenset(
-    re.findall(
-        r"\S+",
-        "c ch du e eh em epasdites in ip md nm ös odp p pm pop popiet popodne ptg pēcp pēcpusdienā tk μμ пп слоб попл үх "
-        "հ ب بظ م مساء مساءً بعدازظهر अपराह्न ਬਾਦੁ ਸ਼ පව หลังเที่ยง ຫຼັງທ່ຽງ ညနေ ከሰዓት ល្ងាច 下午 午後 오후 晚上 傍晚 chiều tối",
-    )
+PM = _words(
+    "c ch du e eh em epasdites in ip md nm ös odp p pm pop popiet popodne ptg pēcp pēcpusdienā tk μμ пп слоб попл үх "
+    "հ ب بظ م مساء مساءً بعدازظهر अपराह्न ਬਾਦੁ ਸ਼ පව หลังเที่ยง ຫຼັງທ່ຽງ ညနေ ከሰዓት ល្ងាច 下午 午後 오후 晚上 傍晚 "
+    "chiều tối"
 )
 NOON = "中午"
 # Words that stand after a clock and say nothing.
