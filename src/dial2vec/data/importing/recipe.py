@@ -135,7 +135,7 @@ class Recipe:
     :param speakers: Names by the value of `speaker`.
     :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
-    :param notices: Patterns of whole texts that programs write, such as "Liked a message".
+    :param notices: Patterns of whole texts that programs write, such as "Liked a message"; by kind if they are others.
     :param lines: Patterns of a text format.
     :param side_files: Names of files without turns that stand in the same folder.
     :param examples: Examples, which are the recipe's tests.
@@ -165,7 +165,7 @@ class Recipe:
     speakers: Mapping[str, str] | None = None
     people: Finder | None = None
     not_speech: tuple[tuple[str, Finder], ...] = ()
-    notices: tuple[re.Pattern[str], ...] = ()
+    notices: tuple[tuple[str, re.Pattern[str]], ...] = ()
     lines: Lines | None = None
     side_files: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
@@ -181,6 +181,10 @@ class Recipe:
         for pattern, by in self.replace:
             text = pattern.sub(by, text)
         return text
+
+    def kind_of(self, text: str) -> str:
+        """Return the kind of a text that a program wrote; "" if a person did."""
+        return next((kind for kind, pattern in self.notices if pattern.fullmatch(text)), "")
 
     def fits(self, values: dict[str, Any]) -> bool:
         """Return whether a record has all that the recipe asks for."""
@@ -262,7 +266,7 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
     missing = "" if recipe.lines or named else "speaker and text, or lines"
     if missing:
         raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
-    if wrong := {kind for kind, _ in recipe.not_speech} - set(KINDS):
+    if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
         raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
@@ -275,6 +279,11 @@ def _finders(texts: Mapping[str, str]) -> dict[str, Finder]:
 
 def _not_speech(kinds: Mapping[str, Any]) -> tuple[tuple[str, Finder], ...]:
     return tuple((kind, Finder(text)) for kind, texts in kinds.items() for text in _listed(texts))
+
+
+def _notices(texts: Any) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    by_kind = texts if isinstance(texts, dict) else {"notice": texts}
+    return tuple((kind, re.compile(text)) for kind, texts in by_kind.items() for text in _listed(texts))
 
 
 def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
@@ -292,7 +301,7 @@ COMPILED: dict[str, Callable[[Any], Any]] = {
     "metadata": _finders,
     "side_files": tuple,
     "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
-    "notices": lambda texts: tuple(map(re.compile, _listed(texts))),
+    "notices": _notices,
     "alternate": lambda names: Finder(names) if isinstance(names, str) else tuple(map(str, names)),
     # As `as_name` writes them: JSON's true is "True".
     "speakers": lambda names: {str(value): str(shown) for value, shown in names.items()},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,12 +11,15 @@ from typing import Any
 
 from dial2vec.data.importing.recipe import Lines, Recipe
 from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.times import Reading, first_date, reading_of
 
 HEAD = 300
 FIRST = 5
 LINES = ("begin", "notice", "turn", "set")
-# Marks of the direction of writing, and blanks that programs write around clock times.
-MARKS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# Marks of the direction of writing, and blanks that programs write around clock times. WhatsApp begins its own texts
+# with a mark, which stays until they are told from speech.
+OWN = "\u200e"
+MARKS = re.compile(f"(?<!: ){OWN}(?!<)|[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 BLANKS = re.compile("[\u00a0\u2007\u202f]")
 
 
@@ -100,13 +102,25 @@ class LineReader:
 
     def read(self, text: str) -> Iterator[Record]:
         """Yield one plain record per dialogue."""
-        dialogues = [dialogue for dialogue in self._dialogues(cleaned(text)) if dialogue.turns]
-        for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
-            head, mark, rest = turn["text"].partition("\n")
-            turn["text"] = self.recipe.mended(head.strip() + mark + dedent(rest))
+        every = list(self._dialogues(cleaned(text)))
+        for dialogue in every:
+            dialogue.turns = [turn for turn in dialogue.turns if self._is_speech(turn)]
+        dialogues = [dialogue for dialogue in every if dialogue.turns]
+        reading = reading_of([[turn["time"] for turn in dialogue.turns] for dialogue in dialogues])
         for number, dialogue in enumerate(dialogues, start=1):
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
-            yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns)})
+            yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns, reading)})
+
+    def _is_speech(self, turn: dict[str, Any]) -> bool:
+        """Mend the text of a turn, and return whether a person wrote it."""
+        head, mark, rest = turn["text"].partition("\n")
+        text = self.recipe.mended(head.strip() + mark + dedent(rest))
+        kind = self.recipe.kind_of(text)
+        turn["text"] = text.replace(OWN, "")
+        if not kind or kind in self._keep:
+            return True
+        self.left_out[kind] += 1
+        return False
 
     def _dialogues(self, text: str) -> Iterator[_Dialogue]:
         lines: Lines = self.recipe.lines  # type: ignore[assignment]
@@ -167,10 +181,6 @@ class LineReader:
             self.unused += 1
 
 
-def _date(turns: list[dict[str, Any]]) -> str:
-    return next((turn["time"] for turn in turns if turn["time"]), "")
-
-
-def digits(text: str) -> str:
-    """Return a text with the digits of any script as 0 to 9."""
-    return "".join(str(unicodedata.digit(sign)) if sign.isdigit() and not sign.isascii() else sign for sign in text)
+def _date(turns: list[dict[str, Any]], reading: Reading) -> str:
+    first = next((turn["time"] for turn in turns if turn["time"]), "")
+    return first_date([first], reading) or ""

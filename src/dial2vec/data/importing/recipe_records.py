@@ -178,8 +178,8 @@ class RecordReader:
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
         text = recipe.mended(cell_text(recipe.text(element))) if recipe.text else ""
-        if recipe.notices and "notice" not in self._keep and any(known.fullmatch(text) for known in recipe.notices):
-            self.left_out["notice"] += 1
+        if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
+            self.left_out[kind] += 1
             return None
         time = as_name(recipe.time(element)) if recipe.time else ""
         return {SPEAKER: speaker, TEXT: text, TIME: time}
