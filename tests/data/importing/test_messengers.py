@@ -1,0 +1,122 @@
+"""Chats of messengers in the forms of many locales."""
+
+from __future__ import annotations
+
+import pytest
+
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+
+# How WhatsApp writes the moments in other locales; each stands for 19:02 on 24 January 2023.
+ANDROID = {
+    "en_US": "1/24/23, 7:02\u202fPM - ",
+    "en_GB": "24/01/2023, 19:02 - ",
+    "en_IN": "24/01/23, 7:02 pm - ",
+    "en_AU": "24/1/2023, 7:02 pm - ",
+    "en_ZA": "2023/01/24, 19:02 - ",
+    "en_CA": "2023-01-24, 7:02 p.m. - ",
+    "en, until 2016": "Jan 24, 2023, 7:02 PM - ",
+    "en_GB, until 2016": "24 Jan 2023 19:02 - ",
+    "en, clock first": "7:02pm, 24 Jan 2023 - ",
+    "de": "24.01.23, 19:02 - ",
+    "de, um": "24.01.23 um 19:02 - ",
+    "de, until 2016": "24. Jan. 2023 19:02 - ",
+    "fr": "24/01/2023, 19:02 - ",
+    "fr, à": "24/01/2023 à 19:02 - ",
+    "fr_CA": "2023-01-24 19 h 02 - ",
+    "es": "24/1/23, 19:02 - ",
+    "es_MX": "24/1/2023, 7:02 p.\u00a0m. - ",
+    "es, a las": "24/1/23 a las 19:02 - ",
+    "es, until 2016": "24 de ene. de 2023 19:02 - ",
+    "pt_BR": "24/01/2023 19:02 - ",
+    "pt, às": "24/01/2023 às 19:02 - ",
+    "it": "24/01/23, 19:02 - ",
+    "it, alle": "24/01/23 alle 19:02 - ",
+    "nl": "24-01-2023 19:02 - ",
+    "sv": "2023-01-24 19:02 - ",
+    "sv, kl.": "2023-01-24 kl. 19:02 - ",
+    "da": "24.01.2023 kl. 19.02 - ",
+    "nb": "24.01.2023, 19:02 - ",
+    "fi": "24.1.2023 klo 19.02 - ",
+    "pl": "24.01.2023, 19:02 - ",
+    "cs": "24.01.23 19:02 - ",
+    "sk": "24. 1. 2023 19:02 - ",
+    "sl": "24. 01. 23 19:02 - ",
+    "hr": "24. 01. 2023. 19:02 - ",
+    "sr": "24.1.23. 19:02 - ",
+    "hu": "2023. 01. 24. 19:02 - ",
+    "ro": "24.01.2023, 19:02 - ",
+    "bg": "24.01.23 г., 19:02 ч. - ",
+    "ru": "24.01.2023, 19:02 - ",
+    "el": "24/1/23, 7:02 μ.μ. - ",
+    "tr": "24.01.2023 19:02 - ",
+    "tr, 12 hours": "24.01.2023 ÖS 7:02 - ",
+    "lt": "2023-01-24 19:02 - ",
+    "he": "24.1.2023, 19:02 - \u200f",
+    "ar": "٢٤\u200f/١\u200f/٢٠٢٣، ٧:٠٢ م - ",
+    "fa": "۲۰۲۳/۱/۲۴،\u200f ۱۹:۰۲ - ",
+    "ur": "24/1/23، 7:02 PM - ",
+    "hi": "24/1/23, 7:02 pm - ",
+    "hi, अपराह्न": "24/1/23, 7:02 अपराह्न - ",
+    "bn": "২৪/১/২৩, ৭:০২ PM - ",
+    "id": "24/01/23 19.02 - ",
+    "ms": "24/01/2023, 7:02 PTG - ",
+    "vi": "24/01/2023, 19:02 - ",
+    "vi, clock first": "19:02, 24/1/2023 - ",
+    "th": "24/1/2566 19:02 - ",
+    "ja": "2023/01/24 19:02 - ",
+    "ja, 12 hours": "2023/1/24 午後7:02 - ",
+    "ko": "2023. 1. 24. 오후 7:02 - ",
+    "ko, until 2016": "2023년 1월 24일, 오후 7:02 - ",
+    "zh_CN": "2023/1/24 下午7:02 - ",
+    "zh_CN, until 2016": "2023年1月24日 下午7:02 - ",
+    "zh_HK": "24/1/2023 下午7:02 - ",
+    "af": "2023-01-24 7:02 nm. - ",
+    "sq": "24.1.23, 7:02 e pasdites - ",
+    "mk": "24.1.23, во 19:02 - ",
+}
+IOS = {
+    "en_US": "[1/24/23, 7:02:11\u202fPM] ",
+    "en_US, marked": "\u200e[1/24/23, 7:02:11 PM] ",
+    "en_GB": "[24/01/2023, 19:02:11] ",
+    "en, at": "[24/01/2023 at 19:02:11] ",
+    "de": "[24.01.23, 19:02:11] ",
+    "es_MX": "[24/1/23, 7:02:11\u202fp.\u202fm.] ",
+    "fr": "[24/01/2023 19:02:11] ",
+    "fr_CA": "[2023-01-24 19 h 02 min 11 s] ",
+    "da": "[24.01.2023 19.02.11] ",
+    "fi": "[24.1.2023 klo 19.02.11] ",
+    "hu": "[2023. 01. 24. 19:02:11] ",
+    "nl": "[24-01-2023 19:02:11] ",
+    "ar": "[٢٤\u200f/١\u200f/٢٠٢٣، ٧:٠٢:١١ م] ",
+    "he": "[24.1.2023, 19:02:11] \u200f",
+    "ja": "[2023/01/24 19:02:11] ",
+    "ko": "[2023. 1. 24. 오후 7:02:11] ",
+    "th": "[24/1/2566 BE 19:02:11] ",
+    "zh_TW": "[2023/1/24 下午7:02:11] ",
+    "copied from the web": "[19:02, 24/01/2023] ",
+    "copied from the web, AM or PM": "[7:02 PM, 1/24/2023] ",
+}
+FORMS = [("whatsapp_android", *item) for item in ANDROID.items()] + [("whatsapp_ios", *item) for item in IOS.items()]
+
+
+def read(tmp_path, text, file="chat.txt"):
+    path = tmp_path / file
+    path.write_text(text, encoding="utf-8")
+    export = read_export(path, Options())
+    assert export.result.quarantine == []
+    return export.descriptions[path].recipe, export.result
+
+
+@pytest.mark.parametrize(("recipe", "locale", "stamp"), FORMS)
+def test_whatsapp_is_read_in_every_locale(tmp_path, recipe, locale, stamp):
+    lines = [f"{stamp}Ana Ruiz: Hello: you", "Second: line", f"{stamp}Bo left", f"{stamp}Bo: Fine", ""]
+    found, result = read(tmp_path, "\n".join(lines))
+    assert found == recipe
+    (dialogue,) = result.dialogues
+    assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [
+        ("Ana Ruiz", "Hello: you\nSecond: line"),
+        ("Bo", "Fine"),
+    ]
+    assert str(dialogue.date)[:16] == "2023-01-24T19:02"
+    assert result.left_out == {"notice": 1}
