@@ -70,7 +70,7 @@ class Lines:
 
     :param begin: Line that begins a dialogue; its group `id` names it. An empty match begins it with the line itself.
     :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
-    :param set: Lines that hold `speaker`, `time` or `day` of the turns below.
+    :param set: Lines that hold `speaker`, `time`, `day` or `year` of the turns below.
     :param notice: Lines that nobody said.
     :param end: Line after which a dialogue ends.
     :param first: Pattern that one of the first five lines contains; None accepts any.

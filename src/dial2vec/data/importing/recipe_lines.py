@@ -113,9 +113,9 @@ class LineReader:
 
     def _is_speech(self, turn: dict[str, Any]) -> bool:
         """Mend the text of a turn, and return whether a person wrote it."""
-        head, mark, rest = turn["text"].partition("\n")
-        text = self.recipe.mended(head.strip() + mark + dedent(rest))
-        kind = self.recipe.kind_of(text)
+        head, mark, rest = self.recipe.mended(turn["text"]).partition("\n")
+        text = head.strip() + mark + dedent(rest)
+        kind = self.recipe.kind_of(text.strip())
         turn["text"] = text.replace(OWN, "")
         if not kind or kind in self._keep:
             return True
@@ -165,7 +165,7 @@ class LineReader:
                 speaker = names[len(dialogue.turns) % len(names)]
             if self.recipe.speakers:
                 speaker = self.recipe.speakers.get(speaker, speaker)
-            time = f"{values.get('day', '')} {values.get('time', '')}".strip()
+            time = " ".join(part for name in ("day", "year", "time") if (part := values.get(name)))
             dialogue.turns.append({"speaker": speaker, "text": values.get("text", ""), "time": time})
 
     def _notice(self, dialogue: _Dialogue, block: str) -> None:
