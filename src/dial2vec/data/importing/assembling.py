@@ -24,6 +24,7 @@ ASKER, ANSWERER = "user", "bot"
 DAMAGED = "it holds bytes that are not valid characters"
 # Number of first dialogues by which the order of day and month is found.
 SAMPLE = 2000
+AMBIGUOUS = "dates such as 03/04/2024 may begin with the day or the month: dialogues have no date"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
 
 
@@ -66,6 +67,7 @@ class ImportResult:
     :param left_out: Number of turns left out because nobody said them, by kind.
     :param repeated: Number of rows left out because an earlier file has them too.
     :param unread: Times that cannot be read.
+    :param notes: Sentences for the summary.
     :param speakers: Names of all speakers, also of quarantined dialogues.
     """
 
@@ -76,6 +78,7 @@ class ImportResult:
     repeated: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, None] = field(default_factory=dict)
     speakers: dict[str, None] = field(default_factory=dict)
 
     def relocate(self, shown: Callable[[str], str]) -> None:
@@ -202,6 +205,8 @@ def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
 def from_rows(groups: Groups, result: ImportResult) -> None:
     """Turn grouped rows into dialogues; each group is removed, so that nothing is in memory twice."""
     reading = reading_of([row.time for row in group.rows] for group in groups.values())
+    if reading.day_first is None:
+        result.notes[AMBIGUOUS] = None
     for dialogue_id in list(groups):
         _finish(dialogue_id, groups.pop(dialogue_id), reading, result)
 
@@ -241,6 +246,8 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
     first = list(islice(records, SAMPLE))
     dates = [as_name(record.values.get("date")) for record in first]
     reading = reading_of([_times(record.values, columns) for record in first], dates)
+    if reading.day_first is None:
+        result.notes[AMBIGUOUS] = None
     for number, record in enumerate(chain(first, records), start=1):
         result.rows += 1
         dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from pathlib import Path
 
 from dial2vec.data.importing.assembling import (
+    AMBIGUOUS,
     Groups,
     ImportResult,
     from_records,
@@ -123,8 +124,9 @@ def _read(source: Path, options: Options, unpacking: Unpacking) -> Export:
             "Name a file, or another folder."
         )
     errors: list[CorpusError] = []
-    for _, together in groupby(files, key=lambda path: path.parent):
-        errors += _read_folder(list(together), options, export, unpacking)
+    # The deepest folders first: their recipes tell which files above them hold no turns.
+    for folder in sorted({path.parent for path in files}, key=lambda folder: (-len(folder.parts), folder)):
+        errors += _read_folder([path for path in files if path.parent == folder], options, export, unpacking)
     if len(errors) == len(files):
         raise errors[0]
     export.source = source
@@ -170,6 +172,7 @@ def _read_folder(files: list[Path], options: Options, export: Export, unpacking:
         whole.left_out.update(result.left_out)
         whole.speakers |= result.speakers
         whole.unread.update(result.unread)
+        whole.notes |= result.notes
         whole.dialogues += result.dialogues
         whole.quarantine += result.quarantine
         merge(groups, more, whole)
@@ -178,8 +181,8 @@ def _read_folder(files: list[Path], options: Options, export: Export, unpacking:
 
 
 def _side_files(files: list[Path], export: Export) -> list[Path]:
-    """Return the files of a folder that hold no turns by the recipe of another file."""
-    recipes = (known_recipes().get(export.descriptions[path].recipe) for path in files if path in export.descriptions)
+    """Return the files of a folder that hold no turns by the recipe of a file in it or in a folder below."""
+    recipes = (known_recipes().get(description.recipe) for description in export.descriptions.values())
     names = {name for recipe in recipes if recipe for name in recipe.side_files}
     return [path for path in files if path.name in names]
 
@@ -239,6 +242,8 @@ def _read_lines(
         )
     from_records(records, columns_of(recipe), source=str(path), name=name, result=result)
     result.left_out.update(reader.left_out)
+    if reader.ambiguous:
+        result.notes[AMBIGUOUS] = None
     notes = (f"lines that belong to no turn are left out: {reader.unused}",) if reader.unused else ()
     return Description(recipe.title, str(encoding), recipe=recipe.name, notes=notes)
 

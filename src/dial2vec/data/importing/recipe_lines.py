@@ -97,6 +97,7 @@ class LineReader:
         self.recipe = recipe
         self.left_out: Counter[str] = Counter()
         self.unused = 0
+        self.ambiguous = False
         self._name = name
         self._keep = keep
 
@@ -107,6 +108,7 @@ class LineReader:
             dialogue.turns = [turn for turn in dialogue.turns if self._is_speech(turn)]
         dialogues = [dialogue for dialogue in every if dialogue.turns]
         reading = reading_of([[turn["time"] for turn in dialogue.turns] for dialogue in dialogues])
+        self.ambiguous = reading.day_first is None
         for number, dialogue in enumerate(dialogues, start=1):
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
             yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns, reading)})

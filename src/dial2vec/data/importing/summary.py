@@ -84,6 +84,7 @@ def _counts(export: Export) -> Iterator[str]:
     yield f"turns        {turns.total()}{blank}"
     if result.repeated:
         yield f"repeated     {result.repeated} rows that another file has too, left out"
+    yield from (f"note: {note}" for note in result.notes)
     if result.unread:
         example = printable(next(iter(result.unread)), 40)
         yield f"note: {result.unread.total()} times, such as {example!r}, cannot be read; such turns keep their order"

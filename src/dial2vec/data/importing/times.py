@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -17,8 +17,13 @@ CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)$")
 SLASHED = re.compile(r"(?<![\d/-])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/-])")
 HALF_A_DAY = 12 * 3600
 YEAR = re.compile(r"(?<!\d)(19|20)\d\d(?!\d)")
-# Seconds since 1970 that count as dates: from 1990 to 2100. Smaller numbers are turns, or seconds of a call.
+# Dates from 1990 to 2100 count.
 EARLIEST, LATEST = 631_152_000, 4_102_444_800
+# Seconds since 1970 count as dates from 2001 on. Smaller numbers are turns, seconds of a call, or seconds since 2001 as
+# Apple's databases count them.
+EARLIEST_NUMBER = 1_000_000_000
+# "20240305101500"
+STAMP = re.compile(r"(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])([01]\d|2[0-3])([0-5]\d)([0-5]\d)?$")
 # Days since 1900 as spreadsheets write them: from 2000 to 2051.
 FIRST_SERIAL, LAST_SERIAL = 36_526, 55_153
 SERIAL_START = datetime(1899, 12, 30, tzinfo=UTC)
@@ -63,6 +68,8 @@ def is_day_first(times: Sequence[str]) -> bool | None:
     dates = {match.group(): match for time in times if (match := SLASHED.search(plain_time(time)))}
     if not dates:
         return False
+    if _begin_with_year(dates):
+        return None
     if any(int(match[1]) > 12 for match in dates.values()):
         return True
     if any(int(match[3]) > 12 for match in dates.values()):
@@ -72,6 +79,12 @@ def is_day_first(times: Sequence[str]) -> bool | None:
     if 4 * min(by_day, by_month) < max(by_day, by_month):
         return by_day < by_month
     return False if all(re.search(r"\d ?[AP]M\b", time) for time in times if time) else None
+
+
+def _begin_with_year(dates: Mapping[str, re.Match[str]]) -> bool:
+    """Return whether dates such as 24-03-05 rather end with the day: their last numbers differ more than the first."""
+    first, last = ({match[group] for match in dates.values()} for group in (1, 4))
+    return len(first) < len(last) and max(map(len, last)) == 2
 
 
 def _span(days: Sequence[tuple[int, int, int]]) -> int:
@@ -89,7 +102,7 @@ def seconds(time: str, *, day_first: bool) -> float | None:
 
     A time without a zone counts as UTC.
     """
-    time = plain_time(time)
+    time = STAMP.sub(lambda match: "{}-{}-{} {}:{}:{}".format(*match.groups("00")), plain_time(time))
     if NUMBER.match(time):
         number = float(time.replace(",", "."))
         # Times since 1970 may be in milliseconds, microseconds or less: 1e11 seconds are the year 5138.
@@ -116,7 +129,7 @@ def first_date(times: Sequence[str], reading: Reading = Reading()) -> str | None
         value = seconds(time, day_first=bool(reading.day_first))
         if reading.day_first is None and value is not None and value != seconds(time, day_first=True):
             return None
-        if value is not None and EARLIEST <= value < LATEST:
+        if value is not None and (EARLIEST_NUMBER if NUMBER.match(time) else EARLIEST) <= value < LATEST:
             known.append(value)
     return datetime.fromtimestamp(min(known), UTC).isoformat(timespec="seconds") if known else None
 
