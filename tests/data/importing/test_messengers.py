@@ -120,3 +120,65 @@ def test_whatsapp_is_read_in_every_locale(tmp_path, recipe, locale, stamp):
     ]
     assert str(dialogue.date)[:16] == "2023-01-24T19:02"
     assert result.left_out == {"notice": 1}
+
+
+def test_texts_that_whatsapp_writes_are_left_out_in_every_language(tmp_path):
+    own = [
+        "<Medien ausgeschlossen>",
+        "<Multimedia omitido>",
+        "<省略多媒体文件>",
+        "null",
+        "IMG-20230124-WA0001.jpg (file attached)",
+    ]
+    own += [
+        "tickets.pdf (archivo adjunto)",
+        "Esta mensagem foi apagada",
+        "Bu mesaj silindi",
+        "This message was deleted.",
+    ]
+    lines = [
+        f"24/01/2023, 19:02 - Bo: {text}" for text in ["Hi", *own, "I deleted <that>", "Fine <Se editó este mensaje>"]
+    ]
+    _, result = read(tmp_path, "\n".join(lines))
+    assert [turn.text for turn in result.dialogues[0].turns] == ["Hi", "I deleted <that>", "Fine"]
+    assert result.left_out == {"media": 6, "deleted": 3}
+
+
+def test_the_mark_before_texts_of_whatsapp_tells_them_from_speech_on_ios(tmp_path):
+    stamp = "[24.01.23, 19:02:11] "
+    texts = ["Hallo", "\u200eBild weggelassen", "\u200eSprachanruf verpasst", "ein Bild \u200e<Anhang: 1.jpg>"]
+    _, result = read(tmp_path, "\n".join(f"{stamp}Bo: {text}" for text in texts), "_chat.txt")
+    assert [turn.text for turn in result.dialogues[0].turns] == ["Hallo", "ein Bild"]
+    assert result.left_out == {"media": 1, "notice": 1}
+
+
+def test_newest_first_turns_of_one_minute_are_reversed(tmp_path):
+    rows = ["4,Kim,Good,2024-03-05 10:02", "4,Ann,Fine,2024-03-05 10:01", "4,Kim,How,2024-03-05 10:01"]
+    text = "\n".join(
+        ["conversation_id,sender,message,created_at", *rows, "5,Kim,Yes,2024-03-05", "5,Ann,So,2024-03-05"]
+    )
+    _, result = read(tmp_path, text, "e.csv")
+    turns = [[turn.text for turn in dialogue.turns] for dialogue in result.dialogues]
+    assert turns == [["How", "Fine", "Good"], ["So", "Yes"]]
+
+
+def test_day_or_month_first_is_decided_for_all_lines_of_a_chat(tmp_path):
+    _, result = read(tmp_path, "03/04/2024, 19:02 - Bo: Hi\n03/14/2024, 19:02 - Ana: Yes\n")
+    assert str(result.dialogues[0].date).startswith("2024-03-04")
+    _, result = read(tmp_path, "03/04/2024, 19:02 - Bo: Hi\n03/04/2024, 19:03 - Ana: Yes\n")
+    assert result.dialogues[0].date is None
+    assert "may begin with the day or the month" in next(iter(result.notes))
+
+
+def test_a_slack_export_needs_no_turns_in_the_files_above_its_channels(tmp_path):
+    (tmp_path / "help").mkdir()
+    (tmp_path / "users.json").write_text('[{"id": "U1", "name": "ana"}]')
+    (tmp_path / "channels.json").write_text('[{"id": "C1", "name": "help"}]')
+    message = (
+        '{{"type": "message", "user": "U{}", "text": "{}", "ts": "17096328{}0.0001", "thread_ts": "1709632800.0001"}}'
+    )
+    (tmp_path / "help" / "2024-03-05.json").write_text(f"[{message.format(1, 'Hi', 0)}, {message.format(2, 'Yes', 1)}]")
+    export = read_export(tmp_path, Options())
+    assert export.result.quarantine == []
+    assert [turn.text for turn in export.result.dialogues[0].turns] == ["Hi", "Yes"]
+    assert {path.name for path in export.skipped} == {"users.json", "channels.json"}
