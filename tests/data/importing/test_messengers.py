@@ -182,3 +182,12 @@ def test_a_slack_export_needs_no_turns_in_the_files_above_its_channels(tmp_path)
     assert export.result.quarantine == []
     assert [turn.text for turn in export.result.dialogues[0].turns] == ["Hi", "Yes"]
     assert {path.name for path in export.skipped} == {"users.json", "channels.json"}
+
+
+def test_a_line_with_another_form_of_time_is_text(tmp_path):
+    lines = ["23/06/2018, 01:55 p.m. - Loris: see", "2016-04-29 10:30 - Mia: old", "2016-04-29 10:30 - Mia left"]
+    _, result = read(
+        tmp_path, "\n".join([*lines, "23/06/2018, 01:56 p.m. - Mia: Yes", "23/06/2018, 01:57 p.m. - Mia left"])
+    )
+    assert [turn.text for turn in result.dialogues[0].turns] == ["\n".join(["see", *lines[1:]]), "Yes"]
+    assert result.left_out == {"notice": 1}

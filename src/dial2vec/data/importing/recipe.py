@@ -77,6 +77,7 @@ class Lines:
     :param share: Smallest share of turns among the lines that are not blank, by which the format is recognised.
     :param goes_on: True if a line without a pattern belongs to the turn above it.
     :param alternate: Speakers who take turns if no line names one.
+    :param alike: True if a line is text if its time has another form than those of most lines, as in a quoted chat.
     """
 
     begin: tuple[re.Pattern[str], ...] = ()
@@ -88,6 +89,7 @@ class Lines:
     share: float = 0.3
     goes_on: bool = True
     alternate: tuple[str, ...] = ()
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,7 +324,7 @@ def _listed(value: Any) -> list[Any]:
 def _pattern(name: str, value: Any) -> Any:
     if name == "first":
         return re.compile(value, re.MULTILINE)
-    if name in ("share", "goes_on"):
+    if name in ("share", "goes_on", "alike"):
         return value
     if name == "alternate":
         return tuple(value)

@@ -79,6 +79,39 @@ def _at(text: str, at: int, lines: Lines, kinds: Sequence[str] = LINES) -> tuple
     return "", None
 
 
+Block = tuple[str, "re.Match[str] | None", str]
+
+
+def _blocks(text: str, lines: Lines) -> Iterator[Block]:
+    """Yield kind, match and text of each line, or of the lines that one match covers."""
+    blocks = _matched(text, lines)
+    if not lines.alike:
+        yield from blocks
+        return
+    listed = list(blocks)
+    forms = Counter(form for _, match, _ in listed if (form := _form(match)))
+    least = max(3, forms.total() // 20)
+    usual = {form for form, count in forms.items() if count >= least} | {form for form, _ in forms.most_common(1)}
+    for kind, match, block in listed:
+        form = _form(match)
+        yield (kind, match, block) if not form or form in usual else ("", None, block)
+
+
+def _matched(text: str, lines: Lines) -> Iterator[Block]:
+    at = 0
+    while at < len(text):
+        kind, match = _at(text, at, lines)
+        stop = _line_end(text, max(match.end(), at) if match else at)
+        yield kind, match, text[at:stop]
+        at = stop + 1
+
+
+def _form(match: re.Match[str] | None) -> str:
+    """Return the form of the time in a line: "1/1/1, 1:1 a" for "3/5/24, 7:02 PM"; "" without one."""
+    time = match.groupdict().get("time") if match else None
+    return re.sub(r"[^\W\d]+\.?", "a", re.sub(r"\d+", "1", time)) if time else ""
+
+
 @dataclass
 class _Dialogue:
     name: str = ""
@@ -128,11 +161,8 @@ class LineReader:
         lines: Lines = self.recipe.lines  # type: ignore[assignment]
         known: dict[str, str] = {}
         dialogue = _Dialogue()
-        at, number = 0, 1
-        while at < len(text):
-            kind, match = _at(text, at, lines)
-            stop = _line_end(text, max(match.end(), at) if match else at)
-            block = text[at:stop]
+        number = 1
+        for kind, match, block in _blocks(text, lines):
             if kind == "begin" and match:
                 yield dialogue
                 dialogue, known = _Dialogue(match.groupdict().get("id") or "", number), {}
@@ -154,14 +184,13 @@ class LineReader:
                 yield dialogue
                 dialogue, known = _Dialogue(line=number + 1), {}
             number += block.count("\n") + 1
-            at = stop + 1
         yield dialogue
 
     def _add_all(self, dialogue: _Dialogue, match: re.Match[str], block: str, known: dict[str, str]) -> None:
         """Add the turns of a line: most formats have one per line, some several."""
         several = match.end() - match.start() < len(block)
-        for found in match.re.finditer(block) if several else [match]:
-            values = known | {name: value for name, value in found.groupdict().items() if value is not None}
+        for turn in match.re.finditer(block) if several else [match]:
+            values = known | {name: value for name, value in turn.groupdict().items() if value is not None}
             speaker = " ".join(values.get("speaker", "").split())
             if not speaker and (names := self.recipe.lines and self.recipe.lines.alternate):
                 speaker = names[len(dialogue.turns) % len(names)]

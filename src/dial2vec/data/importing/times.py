@@ -113,9 +113,9 @@ def seconds(time: str, *, day_first: bool) -> float | None:
         return int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3].replace(",", "."))
     if (since_midnight := clock_of_day(time)) is not None:
         return since_midnight
-    found = moment(time, day_first=day_first)
+    known = moment(time, day_first=day_first)
     try:
-        return found and (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+        return (known if known.tzinfo else known.replace(tzinfo=UTC)).timestamp() if known else None
     except (OverflowError, ValueError):
         return None
 
