@@ -101,6 +101,10 @@ def _matched(text: str, lines: Lines) -> Iterator[Block]:
     at = 0
     while at < len(text):
         kind, match = _at(text, at, lines)
+        if kind == "begin" and match and not match.group():
+            # The line itself follows.
+            yield kind, match, ""
+            kind, match = _at(text, at, lines, LINES[1:])
         stop = _line_end(text, max(match.end(), at) if match else at)
         yield kind, match, text[at:stop]
         at = stop + 1
@@ -166,12 +170,8 @@ class LineReader:
             if kind == "begin" and match:
                 yield dialogue
                 dialogue, known = _Dialogue(match.groupdict().get("id") or "", number), {}
-                if block and not match.group():
-                    kind, match = _at(text, at, lines, LINES[1:])
-                    stop = _line_end(text, max(match.end(), at) if match else at)
-                    block = text[at:stop]
-            if kind == "begin":
-                pass
+                if not match.group():
+                    continue
             elif kind == "turn" and match:
                 self._add_all(dialogue, match, block, known)
             elif kind == "set" and match:
