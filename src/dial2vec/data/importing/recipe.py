@@ -119,6 +119,7 @@ class Recipe:
     :param has: Expressions that find something in most records; the recipe with the most of them is used.
     :param decode: Columns that hold JSON as text.
     :param id: Id of the dialogue.
+    :param rest: True if rows without an id are one dialogue, which has the name of the file.
     :param turns: List of turns in a record, or a text that holds them as lines.
     :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
     :param skip: Expression that is true for records without a dialogue, such as settings.
@@ -149,6 +150,7 @@ class Recipe:
     has: tuple[Finder, ...] = ()
     decode: tuple[str, ...] = ()
     id: Finder | None = None
+    rest: bool = False
     turns: Finder | None = None
     parts: bool = False
     skip: Finder | None = None

@@ -139,7 +139,7 @@ class RecordReader:
         """Return the id of a dialogue; the name if none before it had an id."""
         own = as_name(self.recipe.id(values)) if self.recipe.id else ""
         self._named = self._named or bool(own)
-        return own or ("" if self._named else name)
+        return own or ("" if self._named and not self.recipe.rest else name)
 
     def _turns(self, values: dict[str, Any], found: Any) -> list[dict[str, Any]]:
         if isinstance(found, str):
