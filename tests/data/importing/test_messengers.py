@@ -165,7 +165,15 @@ def test_newest_first_turns_of_one_minute_are_reversed(tmp_path):
 def test_day_or_month_first_is_decided_for_all_lines_of_a_chat(tmp_path):
     _, result = read(tmp_path, "03/04/2024, 19:02 - Bo: Hi\n03/14/2024, 19:02 - Ana: Yes\n")
     assert str(result.dialogues[0].date).startswith("2024-03-04")
+    _, result = read(tmp_path, "3/4/24, 7:02 PM - Bo: Hi\n3/4/24, 7:03 PM - Ana: Yes\n")
+    assert str(result.dialogues[0].date).startswith("2024-03-04")
     _, result = read(tmp_path, "03/04/2024, 19:02 - Bo: Hi\n03/04/2024, 19:03 - Ana: Yes\n")
+    assert str(result.dialogues[0].date).startswith("2024-04-03")
+
+
+def test_a_table_whose_dates_have_two_senses_says_so(tmp_path):
+    rows = ["conversation_id,sender,message,created_at", "4,Kim,Hi,03/04/2024 19:02", "4,Ann,Yes,03/04/2024 19:03"]
+    _, result = read(tmp_path, "\n".join(rows), "e.csv")
     assert result.dialogues[0].date is None
     assert "may begin with the day or the month" in next(iter(result.notes))
 

@@ -78,6 +78,7 @@ class Lines:
     :param goes_on: True if a line without a pattern belongs to the turn above it.
     :param alternate: Speakers who take turns if no line names one.
     :param alike: True if a line is text if its time has another form than those of most lines, as in a quoted chat.
+    :param day_first: True if dates such as 03/04/2024 begin with the day, if nothing in the file tells.
     """
 
     begin: tuple[re.Pattern[str], ...] = ()
@@ -90,6 +91,7 @@ class Lines:
     goes_on: bool = True
     alternate: tuple[str, ...] = ()
     alike: bool = False
+    day_first: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,7 +328,7 @@ def _listed(value: Any) -> list[Any]:
 def _pattern(name: str, value: Any) -> Any:
     if name == "first":
         return re.compile(value, re.MULTILINE)
-    if name in ("share", "goes_on", "alike"):
+    if name in ("share", "goes_on", "alike", "day_first"):
         return value
     if name == "alternate":
         return tuple(value)

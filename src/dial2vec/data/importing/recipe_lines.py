@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from textwrap import dedent
 from typing import Any
 
@@ -145,6 +145,8 @@ class LineReader:
             dialogue.turns = [turn for turn in dialogue.turns if self._is_speech(turn)]
         dialogues = [dialogue for dialogue in every if dialogue.turns]
         reading = reading_of([[turn["time"] for turn in dialogue.turns] for dialogue in dialogues])
+        if reading.day_first is None and self.recipe.lines:
+            reading = replace(reading, day_first=self.recipe.lines.day_first)
         self.ambiguous = reading.day_first is None
         for number, dialogue in enumerate(dialogues, start=1):
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
