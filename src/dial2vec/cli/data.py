@@ -152,11 +152,11 @@ def import_(
         time=time,
         turns=turns,
     )
-    given: dict[str, Any] = {"options": options, "masks": masks, "merge_turns": merge_turns, "dry_run": dry_run}
-    given |= {"replace": replace, "say": click.echo}
+    given: Any = {"options": options, "masks": masks, "merge_turns": merge_turns, "replace": replace}
+    given |= {"dry_run": dry_run, "say": click.echo}
     if output is not None:
         import_files(sources, output, **given)
-    for source in sources if name is not None else ():
+    for source in sources if name else ():
         import_export(find_root(), source, corpus=name, **given)
 
 

@@ -33,9 +33,7 @@ WRITING = ("sources", "name", "output", "dry_run", "replace")
     type=click.IntRange(0, 65535),
     help="Port of the page; 0 takes any free one.",
 )
-@click.pass_context
 def look(
-    context: click.Context,
     source: Path,
     output: Path | None,
     static: Path | None,
@@ -65,7 +63,7 @@ def look(
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")
-    context.invoke(explore, folder=folder, port=port, static=static, start=None, from_scratch=False)
+    click.get_current_context().invoke(explore, folder=folder, port=port, static=static, start=None, from_scratch=False)
 
 
 # How an export is read is said as to `import`.

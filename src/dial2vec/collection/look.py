@@ -17,12 +17,12 @@ from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.collection import MANIFEST, Collection
-from dial2vec.collection.embedding.shards import ENDINGS
 from dial2vec.data.importing.formats import stem
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, write_import
+from dial2vec.data.read import holds_dialogues
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.vector_cache import model_fingerprint
@@ -107,7 +107,7 @@ def _state(source: Path, reading: LookReading) -> list[str]:
 
 def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[str], object]) -> Path:
     """Return a file of dialogues: the source itself, or what its import writes."""
-    if reading == LookReading(reading.model) and _holds_dialogues(source):
+    if reading == LookReading(reading.model) and holds_dialogues(source):
         return source
     export = read_export(source, reading.options)
     file = work / f"{stem(source)}.jsonl"
@@ -121,16 +121,6 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine}")
     return file
-
-
-def _holds_dialogues(source: Path) -> bool:
-    if source.is_dir() or not source.name.lower().endswith(ENDINGS):
-        return False
-    try:
-        next(read_dialogues(source))
-    except CorpusError:
-        return False
-    return True
 
 
 def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str) -> None:
