@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dial2vec.data.corpora.demo import write_demo
-from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
+from dial2vec.errors import CorpusError, Dial2vecError, VersioningError, require_module
 from dial2vec.files import ending_with
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
@@ -100,7 +100,11 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
 
 
 def restore_data(root: Path) -> None:
-    """Restore each corpus that data.dvc lists and `data/` lacks; existing folders are never touched."""
+    """Restore each corpus that data.dvc lists and `data/` lacks; existing folders are never touched.
+
+    :raises MissingExtraError: if DVC is not installed.
+    """
+    require_module("dvc")
     recorded = sorted(_recorded(root))
     absent = [name for name in recorded if not Artifacts(root, name).data.is_dir()]
     for name in absent:
@@ -202,6 +206,7 @@ def _recorded(root: Path) -> set[str]:
 
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
+    require_module("dvc")
     mend(root)
     return subprocess.run(
         [sys.executable, "-m", "dvc", *arguments],
