@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from dial2vec.pipeline.project import project_files
+
 ROOT = Path(__file__).parents[1]
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 # Needs no network: setuptools is installed here.
@@ -22,8 +24,10 @@ def wheel(tmp_path_factory):
     if subprocess.run([*PIP, "--version"], capture_output=True, check=False).returncode:
         pytest.skip("pip is not installed here")
     source = tmp_path_factory.mktemp("source")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
+    template = (ROOT / "src" / "dial2vec" / "pipeline" / "template.txt").read_text().split()
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE", *template):
+        (source / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, source / name)
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     done = subprocess.run([*PIP, *BUILD, source / "dist", source], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -55,3 +59,7 @@ def test_the_command_of_the_wheel_works_in_an_empty_folder(wheel, tmp_path):
     assert "look" in run(sys.executable, installed / "bin" / "dial2vec", "--help")
     run(sys.executable, installed / "bin" / "dial2vec", "import", "calls.csv", "--output", "calls.jsonl")
     assert (empty / "calls.jsonl").is_file()
+    run(sys.executable, installed / "bin" / "dial2vec", "new", "calls")
+    assert {name: (empty / "calls" / name).read_text() for name, _ in project_files("calls")} == dict(
+        project_files("calls")
+    )

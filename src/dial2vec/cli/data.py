@@ -157,7 +157,7 @@ def import_(
     if output is not None:
         import_files(sources, output, **given)
     for source in sources if name else ():
-        import_export(find_root(), source, corpus=name, **given)
+        import_export(find_root(), source, corpus=name or "", **given)
 
 
 @click.command(epilog=examples("dial2vec stats calls"))

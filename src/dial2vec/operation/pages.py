@@ -64,7 +64,7 @@ def check_port(port: int, command: str) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise Dial2vecError(
-                f"port {port} is taken. Choose another: .venv/bin/dial2vec {command} --port {port + 1}"
+                f"port {port} is taken. Choose another: dial2vec {command} --port {port + 1}"
             ) from error
 
 

@@ -15,6 +15,7 @@ from dial2vec.errors import CorpusError, Dial2vecError, VersioningError, require
 from dial2vec.files import ending_with
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
+from dial2vec.pipeline.project import do_without_git, write_code_hashes
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
 # Bytes; one checkpoint takes more.
@@ -36,7 +37,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
 
     :raises Dial2vecError: if it fails, with its last line of output.
     """
-    mend(root)
+    _ready(root)
     with subprocess.Popen(
         [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
@@ -206,8 +207,7 @@ def _recorded(root: Path) -> set[str]:
 
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
-    require_module("dvc")
-    mend(root)
+    _ready(root)
     return subprocess.run(
         [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
@@ -217,6 +217,14 @@ def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.Comp
         text=True,
         check=False,
     )
+
+
+def _ready(root: Path) -> None:
+    """Prepare a project for a call of DVC."""
+    require_module("dvc")
+    do_without_git(root)
+    write_code_hashes(root)
+    mend(root)
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:
