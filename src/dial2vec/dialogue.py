@@ -106,6 +106,34 @@ class Dialogue:
         if type(self.metadata) is not Metadata:
             object.__setattr__(self, "metadata", Metadata(self.metadata))
 
+    @classmethod
+    def from_messages(cls, messages: Iterable[Any], *, dialogue_id: str = "0") -> Dialogue:
+        """Return the conversation of chat messages, each a dict with "role" and "content".
+
+        Messages without text, such as calls of tools, are left out; of a list of parts, the texts are read.
+
+        :raises CorpusError: if a message is no such dict, or no message has text.
+        """
+        turns = []
+        for number, message in enumerate(messages, start=1):
+            content = message.get("content") if isinstance(message, dict) else None
+            parts = [
+                part.get("text") if isinstance(part, dict) else part
+                for part in (content if isinstance(content, list) else [content])
+            ]
+            texts = [part for part in parts if part is not None]
+            if not isinstance(message, dict) or "role" not in message or not all(isinstance(t, str) for t in texts):
+                kind = _kind(message) if isinstance(message, dict) else f"a {type(message).__name__}"
+                raise CorpusError(
+                    f"message {number} of conversation {dialogue_id!r} is {kind}; expected a dict with the keys role "
+                    "and content, both texts. Mend the message or leave it out."
+                )
+            turns.append({"speaker": message["role"], "text": "\n".join(texts)})
+        try:
+            return dialogue_from_record({"dialogue_id": dialogue_id, "turns": turns})
+        except RecordError as error:
+            raise CorpusError(f"conversation {dialogue_id!r} cannot be used: {error}. Leave it out.") from error
+
     @property
     def roles(self) -> tuple[int, ...]:
         """Role of each turn: speakers numbered 0, 1, 2, ... in the order of their first turns.
