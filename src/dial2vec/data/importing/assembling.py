@@ -20,6 +20,8 @@ from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, 
 
 # Speakers of a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"
+# Kind of a turn whose speaker is blank.
+NAMELESS = "no speaker"
 DAMAGED = "it holds bytes that are not valid characters"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
 
@@ -130,7 +132,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
             result.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault:
             continue
-        reason = record.problem or _add(group, record, columns, known)
+        reason = record.problem or _add(group, record, columns, known, result)
         if reason:
             group.fault = (Origin(source, record.line), reason)
     return groups
@@ -141,7 +143,7 @@ def _id(record: Record, columns: Columns) -> str:
     return name or (as_name(record.values.get(columns.other_id)) if columns.other_id else "")
 
 
-def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) -> str:
+def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
     turns = [(columns.speaker_of(values), _text(values, columns.text, columns))]
@@ -150,8 +152,9 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) 
     labels = columns.labels_of(values)
     time = columns.time_of(values)
     for speaker, text in turns:
-        if text and not speaker:
-            return "the speaker is blank"
+        if text and (kind := columns.not_speech.kind(values, speaker, text) or ("" if speaker else NAMELESS)):
+            result.left_out[kind] += 1
+            continue
         if is_damaged("".join((text, speaker, *labels))):
             return DAMAGED
         group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
@@ -217,7 +220,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         result.rows += 1
         dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
-        turns, fault, blank = _turns(record.values, columns)
+        turns, fault, blank = _turns(record.values, columns, result.left_out)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
             reason = DAMAGED
@@ -239,7 +242,7 @@ def _date(values: dict[str, Any], columns: Columns) -> str | None:
     return first_date(dates, day_first=is_day_first(dates))
 
 
-def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str, int]:
+def _turns(values: dict[str, Any], columns: Columns, left_out: Counter[str]) -> tuple[list[Turn], str, int]:
     """Return the turns of a record, the reason why they cannot be used, and the number of blank ones."""
     value = values.get(columns.turns or "")
     turn_list = as_turn_list(value) if columns.text else None
@@ -250,11 +253,11 @@ def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str, i
         turns = list(script.spoken())
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
-    rows, fault = _rows(turn_list, columns)
+    rows, fault = _rows(turn_list, columns, left_out)
     filled = [row for row in rows if row.text]
     # A message outside the list, as in Intercom's `source`, may repeat the first or the last turn of the list.
     opening = columns.opening_of(values)
-    opening_rows, damage = _rows([opening], columns) if opening else ([], "")
+    opening_rows, damage = _rows([opening], columns, left_out) if opening else ([], "")
     ends = [(row.speaker, row.text) for row in filled[:1] + filled[-1:]]
     new = [row for row in opening_rows if row.text and (row.speaker, row.text) not in ends]
     filled = [row for row in new if row.time] + filled
@@ -266,17 +269,18 @@ def _turns(values: dict[str, Any], columns: Columns) -> tuple[list[Turn], str, i
     # Turns are returned despite a fault: the names of their speakers may be in other dialogues.
     ordered = [row for row in new if not row.time] + [filled[at] for at in sequence or range(len(filled))]
     if not ordered:
-        fault = fault or ("every turn is blank" if turn_list else "it has no turns")
+        fault = fault or ("every turn is blank or was not said" if turn_list else "it has no turns")
     return [Turn(row.speaker, row.text) for row in ordered], fault, sum(not row.text for row in rows)
 
 
-def _rows(turns: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str]:
+def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str]) -> tuple[list[Row], str]:
     """Return the turns of a list, and the fault of the first unusable one."""
     rows, fault = [], ""
     for number, turn in enumerate(turns, start=1):
         speaker, text = columns.speaker_of(turn), _text(turn, columns.text, columns)
-        if text and not speaker:
-            fault = fault or f"turn {number}: the speaker is blank"
+        if text and (kind := columns.not_speech.kind(turn, speaker, text) or ("" if speaker else NAMELESS)):
+            left_out[kind] += 1
+            continue
         if is_damaged(text + speaker):
             fault = fault or f"turn {number}: {DAMAGED}"
         rows.append(Row(number, speaker, text, columns.time_of(turn)))

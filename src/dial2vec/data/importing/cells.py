@@ -8,7 +8,12 @@ import math
 from typing import Any
 
 # Keys of a person's name, and of a message's text, if the value is an object; the best first.
-NAME_KEYS = ("name", "display_name", "displayName", "full_name", "username", "email", "role", "type", "id")
+NAME_KEYS = (
+    *("name", "display_name", "displayName", "displayname", "real_name", "full_name", "fullName", "username"),
+    *("userName", "login", "nickname", "handle", "email", "role", "type", "id"),
+)
+# Keys of the person if an object holds one, as in {"user": {"displayName": "Anna"}}.
+PERSON_KEYS = ("user", "profile", "author", "person", "application", "bot", "emailAddress", "participant")
 TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
 # Exports nest texts at most 3 deep; a value of thousands of levels must not break the reader.
 DEPTH = 8
@@ -41,10 +46,20 @@ def _inner(value: Any, depth: int) -> str:
     return "\n".join(text for item in value if (text := cell_text(item, depth=depth)))
 
 
-def as_name(value: Any) -> str:
-    """Return a name or an id as one line of text; the best name of an object."""
+def as_name(value: Any, *, depth: int = 2) -> str:
+    """Return a name or an id as one line of text; the best name of an object.
+
+    :param depth: Levels of persons in an object to look into.
+    """
     if isinstance(value, dict):
-        value = next((value[key] for key in NAME_KEYS if value.get(key)), "")
+        persons = (person for key in PERSON_KEYS if depth and isinstance(person := value.get(key), dict))
+        # Other keys of the object, such as its type, tell less than the person in it.
+        known = (value[key] for key in NAME_KEYS[: NAME_KEYS.index("role")] if value.get(key))
+        value = (
+            next(known, None)
+            or next((name for person in persons if (name := as_name(person, depth=depth - 1))), None)
+            or next((value[key] for key in NAME_KEYS if value.get(key)), "")
+        )
     if isinstance(value, dict | list):
         return ""
     return cell_text(value).strip()

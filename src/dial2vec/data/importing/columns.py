@@ -14,10 +14,12 @@ from dial2vec.data.importing.cells import as_labels, as_name, as_turn_list, cell
 from dial2vec.data.importing.evidence import Values
 from dial2vec.data.importing.exchanges import find_exchange
 from dial2vec.data.importing.markup import ENTITY, are_html, is_html
-from dial2vec.data.importing.names import by_name, plain
+from dial2vec.data.importing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
+from dial2vec.data.importing.speech import NotSpeech, find_not_speech
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, repeats_text
+from dial2vec.data.importing.voices import speaker_column, speaker_key
 from dial2vec.errors import CorpusError, did_you_mean
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
@@ -41,6 +43,8 @@ class Columns(NamedColumns):
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
     :param html: True if the texts are HTML.
+    :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
+    :param not_speech: Rules for what nobody said.
     :param notes: Sentences for the summary.
     """
 
@@ -50,6 +54,8 @@ class Columns(NamedColumns):
     day: str | None = None
     opening: str | None = None
     html: bool = False
+    speaker_key: str = ""
+    not_speech: NotSpeech = NotSpeech()
     notes: tuple[str, ...] = ()
 
     @property
@@ -71,7 +77,10 @@ class Columns(NamedColumns):
 
     def speaker_of(self, values: dict[str, Any]) -> str:
         """Return the speaker of a row or a turn; "" if it names nobody."""
-        name = as_name(values.get(self.speaker or ""))
+        value = values.get(self.speaker or "")
+        if self.speaker_key and isinstance(value, dict):
+            value = value.get(self.speaker_key)
+        name = as_name(value)
         if name or not self.other_speakers:
             return name
         return next((name for column in self.other_speakers if (name := as_name(values.get(column)))), "")
@@ -184,7 +193,7 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     if not lists:
         return columns
     text = options.text or by_name("text", inside)
-    speaker = options.speaker or by_name("speaker", inside, lambda name: name != text)
+    speaker = options.speaker or speaker_column(lists, inside, text=text)
     if not text or not speaker:
         raise _unknown("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
@@ -203,10 +212,20 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
     turns = [turn for turn_list in lists for turn in turn_list]
     time = options.time or evidence.time_column(lists, left)
     html, html_notes = _markup(turns, text)
+    rules = find_not_speech(lists, left, speaker=speaker, text=text, keep=options.keep)
     others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
     notes = (*columns.notes, *_order_note(lists, time), *html_notes)
     day = None if options.time else evidence.day_column(turns, left, time)
-    return replace(columns, other_speakers=others, time=time, day=day, html=html, notes=notes)
+    return replace(
+        columns,
+        other_speakers=others,
+        speaker_key=speaker_key(lists, speaker),
+        not_speech=rules,
+        time=time,
+        day=day,
+        html=html,
+        notes=notes,
+    )
 
 
 def _says_more(values: dict[str, Any], name: str, turns: str) -> bool:
@@ -233,18 +252,23 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     text, answer = (None if options.text or options.speaker else find_exchange(cells)) or (options.text, None)
     left = [name for name in left if name not in (text, answer)]
     dialogue_id = options.dialogue_id or take(evidence.id_column("id", sample, left, repeating=False))
-    time = options.time or take(evidence.time_column(evidence.groups_of(sample, dialogue_id), left))
-    text = text or take(evidence.fullest("text", sample, left))
-    speaker = options.speaker or (None if answer else take(evidence.fullest("speaker", sample, left)))
     if not dialogue_id:
         dialogue_id = take(evidence.id_column("own id", sample, left, repeating=not answer))
-    if not (dialogue_id or time or text or speaker):
+    time = options.time or take(evidence.time_column(evidence.groups_of(sample, dialogue_id), left))
+    text = text or take(evidence.text_column(sample, left))
+    named = all_by_name("speaker", left)
+    if not (dialogue_id or time or text or options.speaker or named):
         raise _no_header(names, path, options)
-    labels = options.labels or _as_tuple(take(_label(sample, left)))
     if not answer:
         text = text or take(evidence.longest(sample, left))
-        dialogue_id = dialogue_id or take(evidence.repeating(sample, left))
-        speaker = speaker or take(evidence.alternating(sample, left, dialogue_id))
+        dialogue_id = dialogue_id or take(evidence.repeating(sample, [name for name in left if name not in named]))
+    groups = evidence.groups_of(sample, dialogue_id)
+    speaker = options.speaker
+    if not speaker and not answer:
+        speaker = take(speaker_column(groups, left, text=text))
+    labels = options.labels or _as_tuple(take(_label(sample, left)))
+    if not speaker and not answer:
+        speaker = take(evidence.alternating(sample, left, dialogue_id))
     if not text or not (speaker or answer):
         raise _unknown("text" if not text else "speaker", names, path, "the rows")
     day = None if options.time else evidence.day_column(sample, left, time)
@@ -276,6 +300,8 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         columns,
         other_id=by_name("time", names) if slack else None,
         other_speakers=others,
+        speaker_key=speaker_key(groups, columns.speaker) if columns.speaker else "",
+        not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text, keep=options.keep),
         labels=labels,
         html=html,
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),

@@ -8,12 +8,13 @@ from typing import Any
 
 from dial2vec.data.importing.cells import as_name, cell_text
 from dial2vec.data.importing.exchanges import WORDY, is_answer, words_per_cell
-from dial2vec.data.importing.names import NAMES, by_name, is_index, plain
+from dial2vec.data.importing.names import NAMES, all_by_name, by_name, is_index, plain
+from dial2vec.data.importing.voices import side_columns
 
 Values = Sequence[dict[str, Any]]
-# Number of speakers that is small in any sample.
-FEW = 5
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
+# Number of texts from which on a column with few different ones holds no texts.
+MANY = 20
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -39,10 +40,15 @@ def repeats(sample: Values, name: str) -> bool:
     return len(set(values)) < len(values)
 
 
-def fullest(meaning: str, sample: Values, names: list[str]) -> str | None:
-    """Return the column whose name fits `meaning` best; a column filled in most rows goes first."""
-    full = by_name(meaning, names, lambda name: mostly_filled(sample, name))
-    return full or by_name(meaning, names, lambda name: filled(sample, name))
+def text_column(sample: Values, names: list[str]) -> str | None:
+    """Return the column whose name fits a text best; one that most rows fill and that says a thing once goes first."""
+
+    def said(name: str) -> bool:
+        texts = cells(sample, name)
+        return 2 * len(texts) >= len(sample) and (len(texts) < MANY or len(set(texts)) > len(texts) / 4)
+
+    full = by_name("text", names, said) or by_name("text", names, lambda name: mostly_filled(sample, name))
+    return full or by_name("text", names, lambda name: filled(sample, name))
 
 
 def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool) -> str | None:
@@ -123,18 +129,21 @@ def alternating(sample: Values, names: list[str], dialogue_id: str | None) -> st
         pairs = [(as_name(v.get(dialogue_id)) if dialogue_id else "", as_name(v.get(name))) for v in sample]
         distinct = {(dialogue, value) for dialogue, value in pairs if value}
         dialogues, values = {dialogue for dialogue, _ in distinct}, {value for _, value in distinct}
-        several = len(distinct) > len(dialogues) and 1 < len(values) <= max(FEW, len(sample) / 2)
+        # A speaker comes back; in a few rows any column has few values.
+        several = len(distinct) > len(dialogues) and 1 < len(values) <= len(sample) / 2
         texts = is_answer(name) or words_per_cell(list(values)) > WORDY
-        if several and not texts and not is_index(name) and mostly_filled(sample, name):
+        if several and not texts and not is_index(name) and not all_by_name("time", [name]) and mostly_filled(sample, name):
             counts[name] = len(values)
     return min(counts, key=lambda name: counts[name], default=None)
 
 
 def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:
-    """Return further columns that name the speaker if `speaker` is blank, as for bots in Slack."""
+    """Return further columns that name the speaker if `speaker` is blank, as for bots in Slack, names before sides."""
     blank = [values for values in sample if cell_text(values.get(text)).strip() and not as_name(values.get(speaker))]
+    if not blank:
+        return ()
     known = [name for wanted in (*NAMES["speaker"], *BOTS) for name in names if plain(name) == wanted]
-    return tuple(name for name in known if filled(blank, name))
+    return tuple(name for name in dict.fromkeys((*known, *side_columns([sample], names))) if filled(blank, name))
 
 
 def steady(groups: Sequence[Values], label: str) -> bool:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+
+from dial2vec.data.importing.translations import in_english
 
 DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
 TURN_WORDS = ["turn", "utterance", "message", "sentence", "segment", "line", "row", "event", "comment", "reply"]
@@ -63,9 +66,12 @@ INDEX = re.compile(r"(?:^|_)(?:index|idx|sequence|seq|position)$")
 
 @lru_cache(maxsize=4096)
 def plain(name: str) -> str:
-    """Return a column's name in small letters, its words joined by `_`: `conversation_id` for `conversationId`."""
-    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name)
-    return re.sub(r"[\W_]+", "_", words).strip("_").lower()
+    """Return a column's name in English and small letters, its words joined by `_`.
+
+    `conversation_id` stands for `conversationId` and for `Gesprächs-ID`.
+    """
+    words = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", unicodedata.normalize("NFC", name))
+    return in_english(re.sub(r"[\W_]+", "_", words).strip("_").lower())
 
 
 def known_names(names: Sequence[str]) -> int:
@@ -75,7 +81,12 @@ def known_names(names: Sequence[str]) -> int:
 
 
 def by_name(meaning: str, names: Sequence[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
-    """Return the column whose name fits `meaning` best, among those that `fits` accepts; None if there is none.
+    """Return the column whose name fits `meaning` best, among those that `fits` accepts; None if there is none."""
+    return next((name for name in all_by_name(meaning, names) if fits(name)), None)
+
+
+def all_by_name(meaning: str, names: Sequence[str]) -> list[str]:
+    """Return the columns whose names fit `meaning`, the best first.
 
     A name equal to a known one goes before a name that only ends with one.
     """
@@ -84,7 +95,7 @@ def by_name(meaning: str, names: Sequence[str], fits: Callable[[str], bool] = la
     suffixes = [known for known in NAMES[meaning] if known not in BARE and meaning not in ("own id", "order")]
     longer = [name for known in suffixes for name in names if plain_names[name].endswith(f"_{known}")]
     times = [name for name in names if _is_time(plain_names[name])] if meaning == "time" else []
-    return next((name for name in equal + longer + times if fits(name)), None)
+    return list(dict.fromkeys(equal + longer + times))
 
 
 def _is_time(name: str) -> bool:
