@@ -42,6 +42,7 @@ class Group:
     :param first: File and line of the first row.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
+    :param left_out: Kind of the last row that nobody said; "" without one.
     """
 
     first: Origin
@@ -49,6 +50,7 @@ class Group:
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
+    left_out: str = ""
 
 
 Groups = dict[str, Group]
@@ -154,6 +156,7 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], 
     for speaker, text in turns:
         if text and (kind := columns.not_speech.kind(values, speaker, text) or ("" if speaker else NAMELESS)):
             result.left_out[kind] += 1
+            group.left_out = kind
             continue
         if is_damaged("".join((text, speaker, *labels))):
             return DAMAGED
@@ -199,6 +202,9 @@ def _finish(dialogue_id: str, group: Group, day_first: bool, result: ImportResul
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
     rows = [row for row in group.rows if row.text]
+    if not rows and group.left_out:
+        result.refuse(*group.first, dialogue_id, f"every turn is left out ({group.left_out})")
+        return
     result.blank += len(group.rows) - len(rows)
     sequence = order([row.time for row in rows], day_first=day_first)
     if sequence is None:
@@ -220,7 +226,9 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         result.rows += 1
         dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
-        turns, fault, blank = _turns(record.values, columns, result.left_out)
+        left_out = Counter[str]()
+        turns, fault, blank = _turns(record.values, columns, left_out)
+        result.left_out.update(left_out)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
             reason = DAMAGED
@@ -269,13 +277,15 @@ def _turns(values: dict[str, Any], columns: Columns, left_out: Counter[str]) -> 
     # Turns are returned despite a fault: the names of their speakers may be in other dialogues.
     ordered = [row for row in new if not row.time] + [filled[at] for at in sequence or range(len(filled))]
     if not ordered:
-        fault = fault or ("every turn is blank or was not said" if turn_list else "it has no turns")
+        kinds = ", ".join(left_out)
+        every = f"every turn is left out ({kinds})" if kinds else "every turn is blank"
+        fault = fault or (every if turn_list else "it has no turns")
     return [Turn(row.speaker, row.text) for row in ordered], fault, sum(not row.text for row in rows)
 
 
 def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str]) -> tuple[list[Row], str]:
     """Return the turns of a list, and the fault of the first unusable one."""
-    rows, fault = [], ""
+    rows, fault = list[Row](), ""
     for number, turn in enumerate(turns, start=1):
         speaker, text = columns.speaker_of(turn), _text(turn, columns.text, columns)
         if text and (kind := columns.not_speech.kind(turn, speaker, text) or ("" if speaker else NAMELESS)):

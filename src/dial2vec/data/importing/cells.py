@@ -15,6 +15,8 @@ NAME_KEYS = (
 # Keys of the person if an object holds one, as in {"user": {"displayName": "Anna"}}.
 PERSON_KEYS = ("user", "profile", "author", "person", "application", "bot", "emailAddress", "participant")
 TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
+# Beginnings of the types of parts that were not said.
+PROGRAMS = ("tool", "reasoning", "thinking", "redacted_thinking", "function")
 # Exports nest texts at most 3 deep; a value of thousands of levels must not break the reader.
 DEPTH = 8
 
@@ -43,7 +45,16 @@ def cell_text(value: Any, *, depth: int = DEPTH) -> str:
 def _inner(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         return next((cell_text(value[key], depth=depth) for key in TEXT_KEYS if value.get(key)), "")
-    return "\n".join(text for item in value if (text := cell_text(item, depth=depth)))
+    # Programs list plain texts and links by turns, which are one line; other items are lines of their own.
+    pieces = [text for item in value if not _is_program(item) and (text := cell_text(item, depth=depth))]
+    one_line = len({isinstance(item, str) for item in value}) == 2
+    return ("" if one_line else "\n").join(pieces)
+
+
+def _is_program(item: Any) -> bool:
+    """Return whether a part of a text is a model's thought, or a call of a tool or its result."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    return isinstance(kind, str) and kind.startswith(PROGRAMS)
 
 
 def as_name(value: Any, *, depth: int = 2) -> str:

@@ -130,7 +130,7 @@ def alternating(sample: Values, names: list[str], dialogue_id: str | None) -> st
         distinct = {(dialogue, value) for dialogue, value in pairs if value}
         dialogues, values = {dialogue for dialogue, _ in distinct}, {value for _, value in distinct}
         # A speaker comes back; in a few rows any column has few values.
-        several = len(distinct) > len(dialogues) and 1 < len(values) <= len(sample) / 2
+        several = len(pairs) > len(values) and len(distinct) > len(dialogues) and 1 < len(values) <= max(2, len(sample) / 2)
         texts = is_answer(name) or words_per_cell(list(values)) > WORDY
         if several and not texts and not is_index(name) and not all_by_name("time", [name]) and mostly_filled(sample, name):
             counts[name] = len(values)

@@ -29,6 +29,7 @@ from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
+from dial2vec.data.importing.unfolding import unfolding
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
@@ -232,6 +233,9 @@ def _read_records(
         every = reader.read(every)
         columns = columns_of(reader.recipe)
     else:
+        if unfold := unfolding(usable):
+            usable = list(map(unfold, usable))
+            every = (record._replace(values=unfold(record.values)) for record in every)
         columns = find_columns(usable, options, path)
     if columns.turns:
         from_records(every, columns, source=str(path), name=name, result=result)

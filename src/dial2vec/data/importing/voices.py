@@ -86,7 +86,7 @@ def voices(groups: Sequence[Values], name: str) -> Voices:
     else:
         known = sum(count for value, count in values.items() if is_side(value))
         sides = bool(values) and known >= 0.8 * filled
-    returning = not long or once <= 0.9 * long
+    returning = sides or not long or once <= 0.9 * long
     return Voices(filled / max(total, 1), changing, returning, sides, len(values))
 
 
@@ -112,7 +112,7 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
     spoken = [[turn for turn in group if not text or cell_text(turn.get(text)).strip()] for group in groups]
     spoken = [group for group in spoken if group] or list(groups)
     candidates = [name for name in names if name != text and _may_name(groups, name)]
-    named = all_by_name("speaker", candidates)
+    named = all_by_name("speaker", candidates) + [name for name in candidates if _names_sides(name)]
     weighed = {name: voices(spoken, name) for name in named}
     sides = side_columns(spoken, candidates)
     best = next((name for name in named if weighed[name].good and weighed[name].filled > 0.9), None)
@@ -127,9 +127,13 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
     if sides:
         return (full or sides)[0]
     # A column that only names something like a speaker: the only voice, or the owner of the dialogue.
-    return next(
-        (name for least in (0.5, 0.0) for name in named if weighed[name].filled > least and weighed[name].returning), None
-    )
+    return next((name for least in (0.5, 0.0) for name in named if weighed[name].filled > least), None)
+
+
+def _names_sides(name: str) -> bool:
+    """Return whether a column's name holds two sides, such as "Agent or Visitor"."""
+    words = set(plain(name).split("_")) - {"or", "and"}
+    return len(words) > 1 and words <= SIDES - {"message", "in", "out", "sent", "received"}
 
 
 def _is_id(name: str, groups: Sequence[Values]) -> bool:
