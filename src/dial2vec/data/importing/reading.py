@@ -28,7 +28,15 @@ from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
-from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
+from dial2vec.data.importing.tables import (
+    DELIMITERS,
+    find_delimiter,
+    find_header,
+    is_unquoted,
+    named_delimiter,
+    read_parquet,
+    read_table,
+)
 from dial2vec.data.importing.unfolding import unfolding
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
@@ -146,17 +154,22 @@ def _read_file(path: Path, options: Options, result: ImportResult, groups: Group
         return _read_lines(path, encoding, recipe, options, result, name)
     if form in ("text", "vtt", "srt"):
         return _read_scripts(path, encoding, form, options, result, name)
-    delimiter = ""
+    delimiter, notes = "", tuple[str, ...]()
     if form in ("csv", "tsv"):
         delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
-        records = read_table(path, encoding, delimiter, header=options.header)
+        titles = find_header(path, encoding, delimiter) if options.header else 0
+        quoted = not is_unquoted(path, encoding, delimiter)
+        records = read_table(path, encoding, delimiter, header=options.header, titles=titles, quoted=quoted)
+        notes = (f"title lines above the names of the columns are left out: {titles}",) if titles else ()
+        notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
     elif form == "jsonl":
         records = read_json_lines(path, encoding)
     else:
         outlined = outline(path, encoding)
         found = recipe_of_json(outlined) if _looks_for_recipe(options) else None
         records = read_json_records(path, encoding, found[1] if found else find_list(outlined, options))
-    description = Description(form, str(encoding), DELIMITERS.get(delimiter, repr(delimiter) if delimiter else ""))
+    shown = DELIMITERS.get(delimiter, repr(delimiter) if delimiter else "")
+    description = Description(form, str(encoding), shown, notes=notes)
     return _read_records(path, records, options, result, groups, description, name)
 
 
@@ -243,8 +256,8 @@ def _read_records(
         groups.update(group_rows(every, columns, source=str(path), name=name, result=result))
     if reader:
         result.left_out.update(reader.left_out)
-        return replace(description, recipe=reader.recipe.name, notes=mending.notes())
+        return replace(description, recipe=reader.recipe.name, notes=description.notes + mending.notes())
     names = dict.fromkeys(name for values in usable for name in values)
     inside = columns.meanings
     unused = tuple(name for name in names if name not in inside)
-    return replace(description, columns=columns, unused=unused, notes=columns.notes + mending.notes())
+    return replace(description, columns=columns, unused=unused, notes=description.notes + columns.notes + mending.notes())
