@@ -15,6 +15,7 @@ from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.speech import NotSpeech
 from dial2vec.data.importing.times import first_date, is_day_first, order
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 
@@ -297,6 +298,13 @@ def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str])
     return rows, fault
 
 
+def _said(turns: Iterable[Turn], result: ImportResult) -> list[Turn]:
+    """Return the turns without the notices of messengers, which are counted."""
+    kinds = [(turn, NotSpeech().kind({}, turn.speaker, turn.text)) for turn in turns]
+    result.left_out.update(kind for _, kind in kinds if kind)
+    return [turn for turn, kind in kinds if not kind]
+
+
 def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: ImportResult) -> int:
     """Turn transcripts in plain text into dialogues.
 
@@ -308,7 +316,7 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
     seen: set[str] = set()
     for number, script in enumerate(transcripts, start=1):
         result.rows += 1
-        turns = script.spoken()
+        turns = _said(script.spoken(), result)
         dialogue_id = script.name or (name if len(transcripts) == 1 else f"{name}-{number}")
         reason = script.problem or ("" if turns else "no line names a speaker, as in `Speaker: text`")
         if not reason and dialogue_id in seen:
@@ -318,6 +326,6 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
             result.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
             result.refuse(source, script.line, dialogue_id, reason)
             continue
-        result.blank += len(script.turns) - len(turns)
+        result.blank += len(script.turns) - len(script.spoken())
         result.accept(source, script.line, dialogue_id, turns, ())
     return sum(script.unused for script in transcripts)

@@ -69,7 +69,7 @@ FILE = re.compile(r"\S+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|m
 NOTICE = re.compile(
     r"\u200e?<?(?:media|image|video|audio|sticker|gif|document|contact card) omitted>?"
     r"|(?:you deleted this message|this message was deleted)\.?"
-    r"|liked a message|(?:reacted|replied) .{1,12} to your message"
+    r"|liked a message|(?:reacted|replied) .{1,12} to your message|reacted to .{1,60} with .{1,12}"
     r"|\S.{0,40} (?:sent an attachment|unsent a message|joined the (?:chat|conversation|channel|room|meeting|call)"
     r"|left the (?:chat|conversation|channel|room|meeting|call)|has (?:joined|left) the (?:chat|conversation|channel))\.?"
     r"|(?:\u200e?messages and calls are end-to-end encrypted).*",
