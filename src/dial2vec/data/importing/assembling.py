@@ -44,6 +44,7 @@ class Group:
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last row that nobody said; "" without one.
+    :param contents: Hash values of the rows, if equal ones count once.
     """
 
     first: Origin
@@ -52,6 +53,7 @@ class Group:
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
     left_out: str = ""
+    contents: set[int] = field(default_factory=set)
 
 
 Groups = dict[str, Group]
@@ -66,7 +68,7 @@ class ImportResult:
     :param rows: Number of rows, records or transcripts read.
     :param blank: Number of turns left out because they are blank.
     :param left_out: Number of turns left out because nobody said them, by kind.
-    :param repeated: Number of rows left out because an earlier file has them too.
+    :param repeated: Number of rows left out because another row, or an earlier file, has the same content.
     :param speakers: Names of all speakers, also of quarantined dialogues.
     """
 
@@ -125,7 +127,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     for number, record in enumerate(records, start=1):
         result.rows += 1
         alone = f"{name}-{number}" if columns.answer else name
-        dialogue_id = _id(record, columns) if columns.dialogue_id else alone
+        dialogue_id = columns.id_of(record.values) if columns.has_ids else alone
         if not dialogue_id:
             reason = record.problem or "the dialogue's id is blank"
             result.refuse(source, record.line, "", reason)
@@ -133,7 +135,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
         group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable))
         if not record.problem and (speaker := columns.speaker_of(record.values)):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
-        if group.fault:
+        if group.fault or (columns.once and _came_before(group, record, columns, result)):
             continue
         reason = record.problem or _add(group, record, columns, known, result)
         if reason:
@@ -141,9 +143,17 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     return groups
 
 
-def _id(record: Record, columns: Columns) -> str:
-    name = as_name(record.values.get(columns.dialogue_id or ""))
-    return name or (as_name(record.values.get(columns.other_id)) if columns.other_id else "")
+def _came_before(group: Group, record: Record, columns: Columns, result: ImportResult) -> bool:
+    """Return whether a row is equal to the letter to another one of its dialogue, time included."""
+    if record.problem or not columns.time_of(record.values):
+        return False
+    values = record.values.values()
+    content = hash(tuple(values) if all(isinstance(value, str) for value in values) else repr(record.values))
+    if content in group.contents:
+        result.repeated += 1
+        return True
+    group.contents.add(content)
+    return False
 
 
 def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:
@@ -168,7 +178,9 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], 
 
 def _text(values: dict[str, Any], name: str | None, columns: Columns) -> str:
     text = cell_text(values.get(name or ""))
-    return (without_html(text) if columns.html else text).strip()
+    text = (without_html(text) if columns.html else text).strip()
+    # pandas writes a gap as "nan".
+    return "" if text in ("nan", "NaN") else text
 
 
 def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
@@ -225,7 +237,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
     seen: dict[str, int] = {}
     for number, record in enumerate(records, start=1):
         result.rows += 1
-        dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
+        dialogue_id = columns.id_of(record.values) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
         left_out = Counter[str]()
         turns, fault, blank = _turns(record.values, columns, left_out)

@@ -26,6 +26,7 @@ from dial2vec.errors import CorpusError, did_you_mean
 ITSELF = ""
 SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 IN_TURNS = ("speaker", "text", "time")
+GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
 NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
@@ -44,6 +45,8 @@ class Columns(NamedColumns):
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
     :param html: True if the texts are HTML.
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
+    :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
+    :param once: True if rows that are equal to the letter count once.
     :param not_speech: Rules for what nobody said.
     :param notes: Sentences for the summary.
     """
@@ -55,6 +58,8 @@ class Columns(NamedColumns):
     opening: str | None = None
     html: bool = False
     speaker_key: str = ""
+    receiver: str | None = None
+    once: bool = False
     not_speech: NotSpeech = NotSpeech()
     notes: tuple[str, ...] = ()
 
@@ -67,6 +72,7 @@ class Columns(NamedColumns):
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
         pairs += [(self.turns, "turns")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
+        pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         return {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
 
     def _of_turns(self) -> list[tuple[str | None, str]]:
@@ -84,6 +90,19 @@ class Columns(NamedColumns):
         if name or not self.other_speakers:
             return name
         return next((name for column in self.other_speakers if (name := as_name(values.get(column)))), "")
+
+    def id_of(self, values: dict[str, Any]) -> str:
+        """Return the id of a row's or record's dialogue; "" if it is blank."""
+        if self.receiver:
+            ends = (self.speaker_of(values), as_name(values.get(self.receiver)))
+            return ", ".join(sorted(ends)) if all(ends) else ""
+        name = as_name(values.get(self.dialogue_id or ""))
+        return name or (as_name(values.get(self.other_id)) if self.other_id else "")
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether rows tell their dialogue."""
+        return bool(self.dialogue_id or self.receiver)
 
     def opening_of(self, values: dict[str, Any]) -> dict[str, Any] | None:
         """Return the first turn of a record if it is outside the list of turns; otherwise None."""
@@ -288,8 +307,14 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         [name] = labels
         labels = ()
         notes = (f"{name!r} changes inside dialogues, so it is not taken as a label; --label {name} takes it",)
-    if columns.dialogue_id is None and not alone:
+    receiver = None if columns.dialogue_id or options.speaker else evidence.receiver_column(sample, left, columns.speaker)
+    if receiver:
+        notes += (f"each pair of {columns.speaker!r} and {receiver!r} is a dialogue; if not so, name it with --id",)
+    elif columns.dialogue_id is None and not alone:
         notes += (ONE_DIALOGUE,)
+    gaps = sorted({name for values in sample if (name := as_name(values.get(columns.speaker or ""))) in GAPS})
+    if gaps:
+        notes += (f"a speaker is called {gaps[0]!r}, which programs write for a gap; mend the file if it is one",)
     html, html_notes = _markup(sample, columns.text or "")
     # Slack: a message outside any thread has only a time, and Slack names threads by times.
     slack = columns.dialogue_id and plain(columns.dialogue_id) == "thread_ts"
@@ -304,6 +329,8 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text, keep=options.keep),
         labels=labels,
         html=html,
+        receiver=receiver,
+        once=bool(columns.time and len(names) > 2),
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )
 

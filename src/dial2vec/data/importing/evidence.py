@@ -15,6 +15,9 @@ Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
 # Number of texts from which on a column with few different ones holds no texts.
 MANY = 20
+RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", "recipient_id", "receiver_id", "to_id"}
+# Numbers, dates and clock times.
+NUMERIC = re.compile(r"[+-]?\d")
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -97,6 +100,40 @@ def day_column(sample: Values, names: list[str], time: str | None) -> str | None
         return None
     dates = [name for name in names if "date" in plain(name).split("_")]
     return by_name("time", dates, lambda name: mostly_filled(sample, name))
+
+
+def receiver_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
+    """Return the column of receivers, if these speak too and there are at least two pairs of people."""
+    receivers = [name for name in names if plain(name) in RECEIVERS and mostly_filled(sample, name)]
+    for name in receivers if speaker else ():
+        ends = [(as_name(values.get(speaker)), as_name(values.get(name))) for values in sample]
+        pairs = {frozenset(pair) for pair in ends if all(pair)}
+        if len(pairs) > 1 and any(pair[::-1] in set(ends) for pair in ends):
+            return name
+    return None
+
+
+def headings(sample: Values, columns: dict[str, str]) -> int:
+    """Return the number of first rows that are further headings, such as the questions of a survey.
+
+    Such a row differs in kind from all others in at least two columns: letters where others have numbers or dates, or
+    a speaker and an id that no other row has.
+    """
+    return next((at for at in range(3) if not _is_heading(sample[at : at + 1], sample[at + 1 :], columns)), 3)
+
+
+def _is_heading(first: Values, rest: Values, columns: dict[str, str]) -> bool:
+    if not first or len(rest) < 3:
+        return False
+    if any(cell_text(value).startswith('{"ImportId"') for value in first[0].values()):
+        return True
+    marks = 0
+    for name in first[0]:
+        [cell], others = cells(first, name) or [""], cells(rest, name)
+        numbers = len(others) >= 3 and all(NUMERIC.match(other) for other in others)
+        alone = columns.get(name) == "speaker" and cell not in others and len(set(others)) <= len(others) / 2
+        marks += bool(cell) and ((numbers and not re.search(r"\d", cell)) or alone)
+    return marks > 1
 
 
 def changes(groups: Sequence[Values], name: str) -> bool:

@@ -19,6 +19,7 @@ from dial2vec.data.importing.assembling import (
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
+from dial2vec.data.importing.evidence import headings
 from dial2vec.data.importing.formats import ENDINGS, HEAD_LINES, ending, find_format, find_list, is_parquet, stem
 from dial2vec.data.importing.mending import Mending
 from dial2vec.data.importing.options import Options
@@ -44,6 +45,7 @@ from dial2vec.errors import CorpusError
 
 # Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
 SAMPLE = 2000
+HEADINGS = "rows below the names of the columns that hold further headings are left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +252,10 @@ def _read_records(
             usable = list(map(unfold, usable))
             every = (record._replace(values=unfold(record.values)) for record in every)
         columns = find_columns(usable, options, path)
+        if above := headings(usable, columns.meanings) if description.delimiter and not columns.turns else 0:
+            every, usable = islice(every, above, None), usable[above:]
+            columns = find_columns(usable, options, path)
+            description = replace(description, notes=(*description.notes, f"{HEADINGS}: {above}"))
     if columns.turns:
         from_records(every, columns, source=str(path), name=name, result=result)
     else:
