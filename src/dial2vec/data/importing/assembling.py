@@ -145,10 +145,12 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
 
 def _came_before(group: Group, record: Record, columns: Columns, result: ImportResult) -> bool:
     """Return whether a row is equal to the letter to another one of its dialogue, time included."""
-    if record.problem or not columns.time_of(record.values):
+    if record.problem or not record.values.get(columns.time or ""):
         return False
-    values = record.values.values()
-    content = hash(tuple(values) if all(isinstance(value, str) for value in values) else repr(record.values))
+    try:
+        content = hash(tuple(record.values.values()))
+    except TypeError:
+        content = hash(repr(record.values))
     if content in group.contents:
         result.repeated += 1
         return True

@@ -10,7 +10,7 @@ from typing import Any
 # Keys of a person's name, and of a message's text, if the value is an object; the best first.
 NAME_KEYS = (
     *("name", "display_name", "displayName", "displayname", "real_name", "full_name", "fullName", "username"),
-    *("userName", "login", "nickname", "handle", "email", "role", "type", "id"),
+    *("userName", "login", "nickname", "handle", "email", "role", "type", "id", "$date", "$oid"),
 )
 # Keys of the person if an object holds one, as in {"user": {"displayName": "Anna"}}.
 PERSON_KEYS = ("user", "profile", "author", "person", "application", "bot", "emailAddress", "participant")
@@ -62,6 +62,8 @@ def as_name(value: Any, *, depth: int = 2) -> str:
 
     :param depth: Levels of persons in an object to look into.
     """
+    if isinstance(value, str):
+        return value.strip()
     if isinstance(value, dict):
         persons = (person for key in PERSON_KEYS if depth and isinstance(person := value.get(key), dict))
         # Other keys of the object, such as its type, tell less than the person in it.

@@ -17,6 +17,7 @@ from dial2vec.data.importing.markup import ENTITY, are_html, is_html
 from dial2vec.data.importing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
+from dial2vec.data.importing.plausibility import closest, require_plausible, wide_columns
 from dial2vec.data.importing.speech import NotSpeech, find_not_speech
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, repeats_text
 from dial2vec.data.importing.voices import speaker_column, speaker_key
@@ -214,7 +215,10 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     text = options.text or by_name("text", inside)
     speaker = options.speaker or speaker_column(lists, inside, text=text)
     if not text or not speaker:
-        raise _unknown("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
+        wanted = "text" if not text else "speaker"
+        raise _unknown(wanted, inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
+    if not options.speaker:
+        require_plausible(lists, [name for name in inside if name != text], speaker, text, path)
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
     whole = all(repeats_text(values.get(turns), cell_text(values.get(text))) for values in sample)
     if not whole and _opens(sample, ITSELF, speaker, text):
@@ -285,11 +289,11 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     speaker = options.speaker
     if not speaker and not answer:
         speaker = take(speaker_column(groups, left, text=text))
+        require_plausible(groups, left, speaker, text, path)
     labels = options.labels or _as_tuple(take(_label(sample, left)))
-    if not speaker and not answer:
-        speaker = take(evidence.alternating(sample, left, dialogue_id))
     if not text or not (speaker or answer):
-        raise _unknown("text" if not text else "speaker", names, path, "the rows")
+        wanted = "text" if not text else "speaker"
+        raise _unknown(wanted, names, path, "the rows", closest(groups, left, text))
     day = None if options.time else evidence.day_column(sample, left, time)
     columns = Columns(
         dialogue_id=dialogue_id, speaker=speaker, text=text, answer=answer, time=time, day=day, labels=labels
@@ -358,10 +362,13 @@ def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
     return False, ("some texts have HTML in them, such as <b> or &amp;; they are left as they are",) if marked else ()
 
 
-def _unknown(meaning: str, names: Sequence[str], path: Path, where: str) -> CorpusError:
+def _unknown(meaning: str, names: Sequence[str], path: Path, where: str, readings: str) -> CorpusError:
+    wide = wide_columns(names)
+    cause = f", and {_listed(wide)} hold one turn each; put these into rows of their own" if wide else ""
     return CorpusError(
-        f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}. "
-        f"Name it with --{meaning} COLUMN, or, if one cell holds a whole dialogue, name that with --turns COLUMN."
+        f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}{cause}. "
+        f"Name it with --{meaning} COLUMN{readings}, or, if one cell holds a whole dialogue, name that with "
+        "--turns COLUMN."
     )
 
 

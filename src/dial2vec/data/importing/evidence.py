@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from dial2vec.data.importing.cells import as_name, cell_text
-from dial2vec.data.importing.exchanges import WORDY, is_answer, words_per_cell
-from dial2vec.data.importing.names import NAMES, all_by_name, by_name, is_index, plain
+from dial2vec.data.importing.exchanges import words_per_cell
+from dial2vec.data.importing.names import NAMES, by_name, is_index, plain
 from dial2vec.data.importing.voices import side_columns
 
 Values = Sequence[dict[str, Any]]
@@ -157,21 +157,6 @@ def repeating(sample: Values, names: list[str]) -> str | None:
     different = {name: number for name, (number, total) in counts.items() if 1 < number <= total / 2}
     # A column with only 2 values holds speakers.
     return max((name for name in different if different[name] > 2), key=lambda name: different[name], default=None)
-
-
-def alternating(sample: Values, names: list[str], dialogue_id: str | None) -> str | None:
-    """Return the column with the fewest values that changes inside dialogues and holds no texts."""
-    counts = {}
-    for name in names:
-        pairs = [(as_name(v.get(dialogue_id)) if dialogue_id else "", as_name(v.get(name))) for v in sample]
-        distinct = {(dialogue, value) for dialogue, value in pairs if value}
-        dialogues, values = {dialogue for dialogue, _ in distinct}, {value for _, value in distinct}
-        # A speaker comes back; in a few rows any column has few values.
-        several = len(pairs) > len(values) and len(distinct) > len(dialogues) and 1 < len(values) <= max(2, len(sample) / 2)
-        texts = is_answer(name) or words_per_cell(list(values)) > WORDY
-        if several and not texts and not is_index(name) and not all_by_name("time", [name]) and mostly_filled(sample, name):
-            counts[name] = len(values)
-    return min(counts, key=lambda name: counts[name], default=None)
 
 
 def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:

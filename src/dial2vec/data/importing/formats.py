@@ -101,7 +101,9 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     :param outlined: Outline of the file.
     :param options: Options; a list with the columns named there goes before any guess.
     """
-    lists = {keys: objects[0] if objects else {} for keys, objects in lists_in(outlined).items()}
+    objects = lists_in(outlined)
+    # Some messages lack a text or a speaker: the keys of all first objects count.
+    lists = {keys: {name: value for item in reversed(items) for name, value in item.items()} for keys, items in objects.items()}
     if () in lists or not lists:
         return () if () in lists else None
     named = _named_list(lists, options)
@@ -111,7 +113,7 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
         if not is_turn(first) and any(holds_turns(value) or is_tree(value) for value in first.values()):
             return keys
     for keys, first in lists.items():
-        if by_name("id", list(first)) and _is_like_a_turn(first):
+        if _has_ids(objects[keys]) and _is_like_a_turn(first):
             return keys
     # {"call-1": [...], "call-2": [...]}: several keys, and none is a known name.
     known = {name for group in NAMES.values() for name in group}
@@ -122,6 +124,12 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     if of_turns:
         return _around(of_turns[0], list(lists)) or None
     return next((keys for keys, first in lists.items() if any(map(holds_texts, first.values()))), None)
+
+
+def _has_ids(objects: list[dict[str, Any]]) -> bool:
+    """Return whether nearly all objects have the id of a dialogue."""
+    name = by_name("id", list(dict.fromkeys(name for item in objects for name in item)))
+    return name is not None and sum(item.get(name) not in ("", None) for item in objects) >= 0.9 * len(objects)
 
 
 def _named_list(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> tuple[str, ...] | None:

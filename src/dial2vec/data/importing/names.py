@@ -17,7 +17,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "id": (
         *(f"{word}{end}" for end in ID_ENDS for word in DIALOGUE_WORDS),
         *(f"{word}{end}" for end in ("_id", "_sid") for word in ("interaction", "contact", "meeting", "transcript")),
-        *("interaction", "meeting"),
+        *("interaction", "meeting", "chat_session", "chat_name", "conversation_name", "channel_name", "room_id"),
     ),
     "own id": ("id", "uuid", "guid", "key", "record_id"),
     "order": (
@@ -36,7 +36,9 @@ NAMES: dict[str, tuple[str, ...]] = {
         *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "from"),
         *("from_name", "role", "user", "username", "user_name", "speaker_id", "name", "author_id", "user_id"),
         *("sender_id", "sender_type", "author_type", "participant_name", "participant_role", "participant_id"),
-        *("from_email", "sender_email", "who", "party", "side"),
+        *("from_email", "sender_email", "who", "party", "side", "creator", "created_by", "sent_by", "posted_by"),
+        *("nickname", "screen_name", "person_name", "person_email", "person_id", "display_name", "from_user"),
+        *("participant_type", "speaker_label", "speaker_role", "user_type", "from_id", "actor", "identifier"),
     ),
     "label": (
         *("label", "labels", "domain", "topic", "category", "queue", "intent", "tag", "tags", "topics", "categories"),
@@ -51,8 +53,9 @@ NAMES: dict[str, tuple[str, ...]] = {
 # Words that also end names with other meanings: "call" in "previous_call", "time" in "response_time".
 BARE = {
     *(*DIALOGUE_WORDS, "meeting", "interaction", "ts", "time", "start", "created", "begin", "offset", "date"),
+    *("display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
     *("value", "line", "description", "user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
-    "sentences",
+    *("sentences", "display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
 }
 # A name made only of these words is the time of a turn: "Date Sent", "comment_created_at", "start_ms". Words of other
 # times, such as "response", "updated" and "end", are missing on purpose.

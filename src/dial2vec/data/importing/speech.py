@@ -99,8 +99,11 @@ class NotSpeech:
 
     def kind(self, values: dict[str, Any], speaker: str, text: str) -> str:
         """Return the kind of a turn that nobody said; "" if somebody said it."""
-        kind = next((kind for name, kind, said in self.flags if _flagged(values.get(name), said)), "")
-        kind = kind or next((kind for name in self.kinds if (kind := kind_of(name, as_name(values.get(name))))), "")
+        kind = ""
+        if self.flags:
+            kind = next((kind for name, kind, said in self.flags if _flagged(values.get(name), said)), "")
+        if self.kinds and not kind:
+            kind = next((kind for name in self.kinds if (kind := kind_of(name, as_name(values.get(name))))), "")
         if not kind and self.speakers:
             kind = next((kind for name, kind in self.speakers if name == speaker), "")
         if not kind and len(text) <= NOTICE_LENGTH and NOTICE.fullmatch(text):
@@ -196,4 +199,8 @@ def _programs(groups: Sequence[Values], speaker: str | None) -> tuple[tuple[str,
         opens = all(name not in group[1:] for group in lists)
         if others > 1 or (opens and others):
             programs[name] = "system"
+    # A tool speaks among others; in a dialogue of two it may be a name.
+    several = any(len(set(group) - {""} - programs.keys()) > 1 for group in lists)
+    if not several and not any(map(is_side, names - programs.keys())):
+        return ()
     return tuple(sorted(programs.items())) if len(programs) < len(names - {""}) else ()

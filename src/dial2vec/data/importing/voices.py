@@ -22,6 +22,12 @@ SIDES = {
     *("moderator", "owner", "supervisor", "sent", "received", "in", "out", "api", "reply", "message", "llm", "person"),
     *("agente", "kundin", "berater", "beraterin", "vendedor", "asesor", "conseiller", "medewerker", "received"),
 }
+PROGRAMS = {"function_call", "tool_call", "tool_result", "tool_response", "observation", "tool_use"}
+# Last words of names whose values change inside dialogues, but name nobody.
+QUALITIES = {
+    *("type", "kind", "status", "state", "event", "sentiment", "language", "lang", "confidence", "emotion", "intent"),
+    *("score", "rating", "format", "priority", "reason", "code", "topic", "label", "category", "version", "flag"),
+}
 # Flags that tell the side of a turn.
 FLAG = re.compile(
     r"(?:is_|from_|by_|sent_by_|was_|)(?:from_)?(?:agent|me|bot|customer|user|client|inbound|outbound|incoming|outgoing"
@@ -37,6 +43,8 @@ LONG = 4
 @lru_cache(maxsize=4096)
 def is_side(value: str) -> bool:
     """Return whether a value names a side of a conversation: "user", "Agent", "outbound-api"."""
+    if plain(value) in PROGRAMS:
+        return True
     words = [in_english(word) for word in plain(value).split("_")]
     return 0 < len(words) <= 3 and all(word in SIDES for word in words) and words != ["message"]
 
@@ -126,8 +134,26 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
         return best
     if sides:
         return (full or sides)[0]
+    if turning := turn_takers(spoken, candidates):
+        return turning[0]
     # A column that only names something like a speaker: the only voice, or the owner of the dialogue.
     return next((name for least in (0.5, 0.0) for name in named if weighed[name].filled > least), None)
+
+
+def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
+    """Return the columns with few values that change inside dialogues and come back, the fewest values first."""
+    counts = {}
+    for name in names:
+        if plain(name).rsplit("_", 1)[-1] in QUALITIES or is_index(name) or all_by_name("time", [name]) or not _may_name(groups, name):
+            continue
+        voice = voices(groups, name)
+        different = {as_name(turn.get(name)) for group in groups for turn in group}
+        if words_per_cell(list(different)) > WORDY:
+            continue
+        rows = voice.filled * sum(map(len, groups))
+        if voice.good and 1 < voice.values <= max(2, rows / 2) and voice.values < round(rows):
+            counts[name] = voice.values
+    return sorted(counts, key=counts.__getitem__)
 
 
 def _names_sides(name: str) -> bool:
