@@ -17,6 +17,7 @@ from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.speech import NotSpeech
 from dial2vec.data.importing.times import first_date, is_day_first, order
+from dial2vec.data.importing.turns import closing_turns
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 
 # Speakers of a row that holds a question and its answer.
@@ -276,7 +277,7 @@ def _turns(values: dict[str, Any], columns: Columns, left_out: Counter[str]) -> 
         turns = list(script.spoken())
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
-    rows, fault = _rows(turn_list, columns, left_out)
+    rows, fault = _rows(turn_list + _closing(values, turn_list, columns), columns, left_out)
     filled = [row for row in rows if row.text]
     # A message outside the list, as in Intercom's `source`, may repeat the first or the last turn of the list.
     opening = columns.opening_of(values)
@@ -296,6 +297,17 @@ def _turns(values: dict[str, Any], columns: Columns, left_out: Counter[str]) -> 
         every = f"every turn is left out ({kinds})" if kinds else "every turn is blank"
         fault = fault or (every if turn_list else "it has no turns")
     return [Turn(row.speaker, row.text) for row in ordered], fault, sum(not row.text for row in rows)
+
+
+def _closing(values: dict[str, Any], turn_list: list[Any], columns: Columns) -> list[dict[str, Any]]:
+    """Return the turns of the answer that follows a list, unless it is the last turn of the list already."""
+    value = values.get(columns.closing or "")
+    if isinstance(value, str) and not closing_turns(value):
+        turns = [{columns.speaker or "": "assistant", columns.text or "": value}] if value.strip() else []
+    else:
+        turns = closing_turns(value)
+    known = [cell_text(turn.get(columns.text or "")) for turn in turn_list]
+    return [turn for turn in turns if cell_text(turn.get(columns.text or "")) not in known[-len(turns) :]]
 
 
 def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str]) -> tuple[list[Row], str]:

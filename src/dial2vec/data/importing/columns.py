@@ -12,14 +12,14 @@ from typing import Any
 from dial2vec.data.importing import evidence
 from dial2vec.data.importing.cells import as_labels, as_name, as_turn_list, cell_text
 from dial2vec.data.importing.evidence import Values
-from dial2vec.data.importing.exchanges import find_exchange
+from dial2vec.data.importing.exchanges import CLOSING, find_exchange
 from dial2vec.data.importing.markup import ENTITY, are_html, is_html
 from dial2vec.data.importing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
 from dial2vec.data.importing.plausibility import closest, require_plausible, wide_columns
 from dial2vec.data.importing.speech import NotSpeech, find_not_speech
-from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, repeats_text
+from dial2vec.data.importing.turns import closing_turns, holds_texts, holds_turns, is_turn, repeats_text
 from dial2vec.data.importing.voices import speaker_column, speaker_key
 from dial2vec.errors import CorpusError, did_you_mean
 
@@ -44,6 +44,7 @@ class Columns(NamedColumns):
     :param answer: Column of a bot's answer to the user's `text` in the same row.
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
+    :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
     :param html: True if the texts are HTML.
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
@@ -58,6 +59,7 @@ class Columns(NamedColumns):
     day: str | None = None
     opening: str | None = None
     html: bool = False
+    closing: str | None = None
     speaker_key: str = ""
     receiver: str | None = None
     once: bool = False
@@ -71,7 +73,7 @@ class Columns(NamedColumns):
         pairs = [(self.dialogue_id, "dialogue id"), (self.other_id, "dialogue id, else"), (self.opening, "first turn")]
         if self.opening == ITSELF:
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
-        pairs += [(self.turns, "turns")]
+        pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         return {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
@@ -219,13 +221,15 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
         raise _unknown(wanted, inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
     if not options.speaker:
         require_plausible(lists, [name for name in inside if name != text], speaker, text, path)
+    closing = next((name for name in outside if _closes([v.get(name) for v in sample], name, speaker)), None)
+    outside = [name for name in outside if name != closing]
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
     whole = all(repeats_text(values.get(turns), cell_text(values.get(text))) for values in sample)
     if not whole and _opens(sample, ITSELF, speaker, text):
         opening = ITSELF
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
     notes = tuple(f"{name!r} holds turns too, which are not used; --turns {name} takes them instead" for name in more)
-    columns = replace(columns, speaker=speaker, text=text, opening=opening, notes=notes)
+    columns = replace(columns, speaker=speaker, text=text, opening=opening, closing=closing, notes=notes)
     return _of_turns(columns, lists, [name for name in inside if name not in (text, speaker)], options)
 
 
@@ -260,6 +264,15 @@ def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
     filled = [value for value in values if value]
     like = [value for value in filled if isinstance(value, dict) and {speaker, text} <= value.keys()]
     return 2 * len(like) > len(filled) and plain(name).split("_")[0] not in ("last", "latest", "newest")
+
+
+def _closes(values: Sequence[Any], name: str, speaker: str) -> bool:
+    """Return whether a column is named like an answer, and most values are turns, or texts after speakers with roles."""
+    filled = [value for value in values if value]
+    if plain(name) not in CLOSING or not filled:
+        return False
+    texts = plain(speaker) == "role" and all(isinstance(value, str) for value in filled)
+    return texts or 2 * sum(bool(closing_turns(value)) for value in filled) > len(filled)
 
 
 def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> Columns:

@@ -12,6 +12,8 @@ ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
 ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
 ANSWERED = {"answer", "response", "output", "completion", "reply"}
 WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
+# Columns of an answer that follows a list of messages.
+CLOSING = {*ANSWERED, "outputs", "responses", "completions", "generation", "final_answer", "assistant_response"}
 # Names of people have fewer words per cell, answers have more.
 WORDY = 3.0
 

@@ -16,7 +16,7 @@ from dial2vec.data.importing.recognising import recipe_of_lines
 from dial2vec.data.importing.records import BY_ID, lists_in
 from dial2vec.data.importing.tables import DELIMITERS
 from dial2vec.data.importing.trees import is_tree
-from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn
+from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, names_speaker
 from dial2vec.errors import CorpusError
 
 ENDINGS = {
@@ -152,4 +152,4 @@ def _around(keys: tuple[str, ...], lists: list[tuple[str, ...]]) -> tuple[str, .
 
 def _is_like_a_turn(values: dict[str, Any]) -> bool:
     """Return whether an object has the keys of a turn, though its text may be blank."""
-    return bool(by_name("speaker", list(values)) and by_name("text", list(values)))
+    return names_speaker(values) and by_name("text", list(values)) is not None

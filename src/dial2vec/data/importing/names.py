@@ -11,7 +11,7 @@ from dial2vec.data.importing.translations import in_english
 
 DIALOGUE_WORDS = ["dialogue", "dialog", "conversation", "conv", "call", "chat", "session", "thread", "ticket", "case"]
 TURN_WORDS = ["turn", "utterance", "message", "sentence", "segment", "line", "row", "event", "comment", "reply"]
-ID_ENDS = ("_id", "_sid", "_ts", "_number", "_no", "_ref", "_key", "")
+ID_ENDS = ("_id", "_sid", "_uuid", "_guid", "_hash", "_ts", "_number", "_no", "_ref", "_key", "")
 # The better name first. A name also counts after other words, as in "msg_text", unless it is in `BARE`.
 NAMES: dict[str, tuple[str, ...]] = {
     "id": (
@@ -27,6 +27,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "time": (
         *("timestamp", "created_at", "sent_at", "datetime", "date_time", "ts", "time", "start_time", "start"),
         *("started_at", "created", "begin", "offset", "date", "message_time", "sent_time", "event_time"),
+        *("origin_server_ts", "arrival_time", "originalarrivaltime", "server_timestamp", "client_timestamp"),
     ),
     "text": (
         *("text", "utterance", "message", "body", "content", "msg", "comment", "reply", "sentence", "transcript"),
@@ -53,7 +54,6 @@ NAMES: dict[str, tuple[str, ...]] = {
 # Words that also end names with other meanings: "call" in "previous_call", "time" in "response_time".
 BARE = {
     *(*DIALOGUE_WORDS, "meeting", "interaction", "ts", "time", "start", "created", "begin", "offset", "date"),
-    *("display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
     *("value", "line", "description", "user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
     *("sentences", "display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby, islice
 from pathlib import Path
+from typing import Any
 
 from dial2vec.data.importing.assembling import (
     Groups,
@@ -38,7 +39,7 @@ from dial2vec.data.importing.tables import (
     read_parquet,
     read_table,
 )
-from dial2vec.data.importing.unfolding import unfolding
+from dial2vec.data.importing.unfolding import unfolding, unquoting
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
@@ -220,6 +221,10 @@ def _read_scripts(
     return Description(form, str(encoding), notes=notes if unused else ())
 
 
+def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
+    return (record._replace(values=change(record.values)) for record in records)
+
+
 def _read_records(
     path: Path,
     records: Iterator[Record],
@@ -248,9 +253,9 @@ def _read_records(
         every = reader.read(every)
         columns = columns_of(reader.recipe)
     else:
-        if unfold := unfolding(usable):
-            usable = list(map(unfold, usable))
-            every = (record._replace(values=unfold(record.values)) for record in every)
+        for change in filter(None, (unfolding(usable), unquoting(usable))):
+            usable = list(map(change, usable))
+            every = _changed(every, change)
         columns = find_columns(usable, options, path)
         if above := headings(usable, columns.meanings) if description.delimiter and not columns.turns else 0:
             every, usable = islice(every, above, None), usable[above:]

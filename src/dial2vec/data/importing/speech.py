@@ -63,20 +63,20 @@ ONLY = {
     **dict.fromkeys(("sender", "author", "role"), {"tool", "thought"}),
 }
 BLANK = {"", "nan", "none", "null", "nat", "false", "0"}
-MEDIA = {"image", "file", "audio", "video", "sticker", "gif", "attachment", "voice", "photo", "document"}
-FILE = re.compile(r"\S+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
+# A text that is only the name of a file.
+FILE = re.compile(r"[^\s/]+\.(?:jpe?g|png|gif|mp[34]|opus|ogg|pdf|docx?|xlsx?|webp|mov|m4a|heic)")
 # Whole texts that messengers write themselves.
 NOTICE = re.compile(
-    r"\u200e?<?(?:media|image|video|audio|sticker|gif|document|contact card) omitted>?"
+    r"\u200e?(?:<?(?:media|image|video|audio|sticker|gif|document|contact card) omitted>?"
     r"|(?:you deleted this message|this message was deleted)\.?"
     r"|liked a message|(?:reacted|replied) .{1,12} to your message|reacted to .{1,60} with .{1,12}"
     r"|\S.{0,40} (?:sent an attachment|unsent a message|joined the (?:chat|conversation|channel|room|meeting|call)"
     r"|left the (?:chat|conversation|channel|room|meeting|call)|has (?:joined|left) the (?:chat|conversation|channel))\.?"
-    r"|(?:\u200e?messages and calls are end-to-end encrypted).*",
+    r"|messages and calls are end-to-end encrypted.*|\S{1,20}님(?:이|을) .{0,20}(?:나갔|들어왔|초대했)습니다\.?)",
     re.IGNORECASE,
 )
-# Longest text of such a notice, but for the one about encryption.
-NOTICE_LENGTH = 90
+# Longest text of such a notice.
+NOTICE_LENGTH = 200
 PROGRAMS = {"tool": "tool", "function": "tool", "function_call": "tool", "observation": "tool", "tool_call": "tool"}
 PROGRAMS |= {"tool_result": "tool", "tool_response": "tool", "tool_use": "tool", "thought": "thought"}
 PROGRAMS |= {"thinking": "thought", "reasoning": "thought", "internal_note": "note", "private_note": "note"}
@@ -106,10 +106,8 @@ class NotSpeech:
             kind = next((kind for name in self.kinds if (kind := kind_of(name, as_name(values.get(name))))), "")
         if not kind and self.speakers:
             kind = next((kind for name, kind in self.speakers if name == speaker), "")
-        if not kind and len(text) <= NOTICE_LENGTH and NOTICE.fullmatch(text):
-            kind = "notice"
-        if not kind and self.kinds and len(text) <= NOTICE_LENGTH and FILE.fullmatch(text):
-            kind = "media" if any(_words(as_name(values.get(name))) & MEDIA for name in self.kinds) else ""
+        if not kind and len(text) <= NOTICE_LENGTH:
+            kind = "notice" if NOTICE.fullmatch(text) else "media" if FILE.fullmatch(text) else ""
         return "" if kind in self.keep else kind
 
     @property

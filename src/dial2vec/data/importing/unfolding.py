@@ -29,8 +29,25 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
     return None if column is None else lambda values: _spread(values, column)
 
 
+def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that decodes texts written as JSON, such as `"Hi"` in quotes; None if no column holds them."""
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
+    if not quoted:
+        return None
+    return lambda values: values | {n: unpacked(text) for n in quoted if _is_quoted(text := values.get(n))}
+
+
+def _is_quoted(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] == value[-1:] == '"' and isinstance(unpacked(value), str)
+
+
+def _filled(sample: Sequence[dict[str, Any]], name: str) -> list[Any]:
+    return [values[name] for values in sample[:SHOWN] if values.get(name)]
+
+
 def _mostly(sample: Sequence[dict[str, Any]], name: str, holds: Callable[[Any], bool]) -> bool:
-    filled = [values[name] for values in sample[:SHOWN] if values.get(name)]
+    filled = _filled(sample, name)
     return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
 
 
@@ -43,7 +60,7 @@ def is_folded(value: Any) -> bool:
     sides = any(isinstance(item, str) and is_side(item) for item in flat.values())
     speaker = sides or by_name("speaker", list(flat))
     # A program's event has no text.
-    return bool(speaker and (by_name("text", list(flat)) or "event" in flat or "type" in flat))
+    return bool(speaker and flat.keys() & {"text", "content", "body", "message", "msg", "utterance", "event", "type"})
 
 
 def _object(value: Any) -> dict[str, Any] | None:

@@ -123,8 +123,9 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
     named = all_by_name("speaker", candidates) + [name for name in candidates if _names_sides(name)]
     weighed = {name: voices(spoken, name) for name in named}
     sides = side_columns(spoken, candidates)
-    best = next((name for name in named if weighed[name].good and weighed[name].filled > 0.9), None)
-    best = best or next((name for name in named if weighed[name].good), None)
+    good = [name for name in named if weighed[name].good]
+    people = [name for name in good if not _is_id(name, spoken)]
+    best = next(iter([*people, *(name for name in good if weighed[name].filled > 0.9), *good]), None)
     full = [name for name in sides if voices(spoken, name).filled > 0.9]
     if best and (_is_id(best, spoken) or weighed[best].filled <= 0.9):
         others = [name for name in full if name != best and (weighed[best].filled <= 0.9 or not _hides(spoken, name, best))]
