@@ -15,7 +15,7 @@ from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.records import Record
-from dial2vec.data.importing.speech import NotSpeech
+from dial2vec.data.importing.speech import ALL_SAID
 from dial2vec.data.importing.times import first_date, is_day_first, order
 from dial2vec.data.importing.turns import closing_turns
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
@@ -326,7 +326,7 @@ def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str])
 
 def _said(turns: Iterable[Turn], result: ImportResult) -> list[Turn]:
     """Return the turns without the notices of messengers, which are counted."""
-    kinds = [(turn, NotSpeech().kind({}, turn.speaker, turn.text)) for turn in turns]
+    kinds = [(turn, ALL_SAID.kind({}, turn.speaker, turn.text)) for turn in turns]
     result.left_out.update(kind for _, kind in kinds if kind)
     return [turn for turn, kind in kinds if not kind]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing import evidence
+from dial2vec.data.importing.branches import nested, threads
 from dial2vec.data.importing.cells import as_labels, as_name, as_turn_list, cell_text
 from dial2vec.data.importing.evidence import Values
 from dial2vec.data.importing.exchanges import CLOSING, find_exchange
@@ -17,11 +18,18 @@ from dial2vec.data.importing.markup import ENTITY, are_html, is_html
 from dial2vec.data.importing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
-from dial2vec.data.importing.plausibility import closest, require_plausible, wide_columns
-from dial2vec.data.importing.speech import NotSpeech, find_not_speech
+from dial2vec.data.importing.plausibility import closest, require_plausible
+from dial2vec.data.importing.refusals import (
+    nested_turns,
+    no_header,
+    require,
+    require_one_meaning,
+    threads_without_id,
+    unknown,
+)
+from dial2vec.data.importing.speech import ALL_SAID, NotSpeech, find_not_speech
 from dial2vec.data.importing.turns import closing_turns, holds_texts, holds_turns, is_turn, repeats_text
 from dial2vec.data.importing.voices import speaker_column, speaker_key
-from dial2vec.errors import CorpusError, did_you_mean
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
 ITSELF = ""
@@ -63,7 +71,7 @@ class Columns(NamedColumns):
     speaker_key: str = ""
     receiver: str | None = None
     once: bool = False
-    not_speech: NotSpeech = NotSpeech()
+    not_speech: NotSpeech = ALL_SAID
     notes: tuple[str, ...] = ()
 
     @property
@@ -137,43 +145,15 @@ def find_columns(sample: Values, options: Options, path: Path) -> Columns:
     names = _names(sample)
     turns = options.turns or _turns_column(sample, names, options)
     if turns:
-        _require({"turns": (turns,)}, names, path)
+        require({"turns": (turns,)}, names, path)
         return _of_records(sample, names, turns, options, path)
-    _require(options.named, names, path)
+    require(options.named, names, path)
     return _of_rows(sample, names, options, path)
 
 
 def _names(sample: Values) -> list[str]:
     """Return the names of the columns, the most frequent first, so that a name damaged in one record is not used."""
     return [name for name, _ in Counter(name for values in sample for name in values).most_common()]
-
-
-def _require(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path) -> None:
-    for meaning, wanted in named.items():
-        for name in wanted:
-            if name not in names:
-                raise CorpusError(
-                    f"{path} has no column {name!r} (--{meaning}).{did_you_mean(name, names)} "
-                    f"It has {_listed(names)}. Correct --{meaning}, or leave it out."
-                )
-
-
-def _require_one_meaning(options: Options, among: Sequence[str], path: Path) -> None:
-    """Raise if the user named a column for two meanings."""
-    meanings: dict[str, str] = {}
-    for meaning, names in options.named.items():
-        for name in names if meaning in among else ():
-            if name in meanings:
-                raise CorpusError(
-                    f"{path}: column {name!r} is named by --{meanings[name]} and by --{meaning}; expected one meaning "
-                    "for each column. Name another column, or leave one of the two out."
-                )
-            meanings[name] = meaning
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:40]) for name in names[:12])
-    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "no columns"
 
 
 def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str | None:
@@ -202,9 +182,9 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     lists = [turn_list for values in sample if (turn_list := as_turn_list(values.get(turns)))]
     inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
-    _require_one_meaning(options, IN_TURNS, path)
-    _require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
-    _require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
+    require_one_meaning(options, IN_TURNS, path)
+    require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
+    require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
     columns = Columns(
         dialogue_id=options.dialogue_id
         or evidence.id_column("id", sample, outside, repeating=False)
@@ -218,7 +198,9 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     speaker = options.speaker or speaker_column(lists, inside, text=text)
     if not text or not speaker:
         wanted = "text" if not text else "speaker"
-        raise _unknown(wanted, inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
+        raise unknown(wanted, inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
+    if not options.turns and (inner := nested([turn for turns in lists[:100] for turn in turns], text)):
+        raise nested_turns(inner, turns, path)
     if not options.speaker:
         require_plausible(lists, [name for name in inside if name != text], speaker, text, path)
     closing = next((name for name in outside if _closes([v.get(name) for v in sample], name, speaker)), None)
@@ -267,7 +249,7 @@ def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
 
 
 def _closes(values: Sequence[Any], name: str, speaker: str) -> bool:
-    """Return whether a column is named like an answer, and most values are turns, or texts after speakers with roles."""
+    """Return whether a column is named like an answer, and most values are turns, or texts if speakers are roles."""
     filled = [value for value in values if value]
     if plain(name) not in CLOSING or not filled:
         return False
@@ -276,7 +258,7 @@ def _closes(values: Sequence[Any], name: str, speaker: str) -> bool:
 
 
 def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> Columns:
-    _require_one_meaning(options, tuple(options.named), path)
+    require_one_meaning(options, tuple(options.named), path)
     left = [name for name in names if name not in {used for group in options.named.values() for used in group}]
 
     def take(name: str | None) -> str | None:
@@ -294,7 +276,7 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     text = text or take(evidence.text_column(sample, left))
     named = all_by_name("speaker", left)
     if not (dialogue_id or time or text or options.speaker or named):
-        raise _no_header(names, path, options)
+        raise no_header(names, path, options)
     if not answer:
         text = text or take(evidence.longest(sample, left))
         dialogue_id = dialogue_id or take(evidence.repeating(sample, [name for name in left if name not in named]))
@@ -304,9 +286,11 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
         speaker = take(speaker_column(groups, left, text=text))
         require_plausible(groups, left, speaker, text, path)
     labels = options.labels or _as_tuple(take(_label(sample, left)))
+    if not dialogue_id and not options.speaker and (parent := threads(sample)):
+        raise threads_without_id(parent, path)
     if not text or not (speaker or answer):
         wanted = "text" if not text else "speaker"
-        raise _unknown(wanted, names, path, "the rows", closest(groups, left, text))
+        raise unknown(wanted, names, path, "the rows", closest(groups, left, text))
     day = None if options.time else evidence.day_column(sample, left, time)
     columns = Columns(
         dialogue_id=dialogue_id, speaker=speaker, text=text, answer=answer, time=time, day=day, labels=labels
@@ -324,7 +308,8 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         [name] = labels
         labels = ()
         notes = (f"{name!r} changes inside dialogues, so it is not taken as a label; --label {name} takes it",)
-    receiver = None if columns.dialogue_id or options.speaker else evidence.receiver_column(sample, left, columns.speaker)
+    free = not (columns.dialogue_id or options.speaker)
+    receiver = evidence.receiver_column(sample, left, columns.speaker) if free else None
     if receiver:
         notes += (f"each pair of {columns.speaker!r} and {receiver!r} is a dialogue; if not so, name it with --id",)
     elif columns.dialogue_id is None and not alone:
@@ -373,28 +358,3 @@ def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
         return True, ("its texts are HTML: tags are taken out, line breaks and signs such as &amp; put in their place",)
     marked = any(is_html(value) or ENTITY.search(value) for value in texts)
     return False, ("some texts have HTML in them, such as <b> or &amp;; they are left as they are",) if marked else ()
-
-
-def _unknown(meaning: str, names: Sequence[str], path: Path, where: str, readings: str) -> CorpusError:
-    wide = wide_columns(names)
-    cause = f", and {_listed(wide)} hold one turn each; put these into rows of their own" if wide else ""
-    return CorpusError(
-        f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}{cause}. "
-        f"Name it with --{meaning} COLUMN{readings}, or, if one cell holds a whole dialogue, name that with "
-        "--turns COLUMN."
-    )
-
-
-def _no_header(names: Sequence[str], path: Path, options: Options) -> CorpusError:
-    remedy = "Name them with --id, --speaker and --text, or with --turns if one holds whole dialogues"
-    if not options.header:
-        return CorpusError(
-            f"{path}:1: the contents of its {len(names)} columns are unknown, and without a header they have no names; "
-            f"expected their numbers, from 1 on. {remedy}."
-        )
-    table = ".json" not in path.name
-    header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
-    return CorpusError(
-        f"{path}:1: none of its {len(names)} columns has a known name; expected names such as "
-        f"conversation_id, speaker, text. {remedy}{header}."
-    )

@@ -151,12 +151,17 @@ def longest(sample: Values, names: list[str]) -> str | None:
 
 
 def repeating(sample: Values, names: list[str]) -> str | None:
-    """Return the column with the most distinct values that occur at least twice on average; an index is refused."""
+    """Return the column with the most distinct values that occur at least twice on average; an index is refused.
+
+    A column with only 2 values holds speakers, unless it is named like an id.
+    """
     columns = {name: cells(sample, name) for name in names if mostly_filled(sample, name) and not is_index(name)}
     counts = {name: (len(set(values)), len(values)) for name, values in columns.items()}
     different = {name: number for name, (number, total) in counts.items() if 1 < number <= total / 2}
-    # A column with only 2 values holds speakers.
-    return max((name for name in different if different[name] > 2), key=lambda name: different[name], default=None)
+    likely = [
+        name for name in different if different[name] > 2 or plain(name).endswith(("link_id", "thread", "group_id"))
+    ]
+    return max(likely, key=lambda name: different[name], default=None)
 
 
 def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:

@@ -103,7 +103,10 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     """
     objects = lists_in(outlined)
     # Some messages lack a text or a speaker: the keys of all first objects count.
-    lists = {keys: {name: value for item in reversed(items) for name, value in item.items()} for keys, items in objects.items()}
+    lists = {
+        keys: {name: value for item in reversed(items) for name, value in item.items()}
+        for keys, items in objects.items()
+    }
     if () in lists or not lists:
         return () if () in lists else None
     named = _named_list(lists, options)

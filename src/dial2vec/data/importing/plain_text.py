@@ -41,6 +41,8 @@ SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
+
+
 def split_speaker(line: str) -> tuple[str, str] | None:
     """Return speaker and text of a line `Name: text`; None if the words before the colon are no name."""
     match = NAMED.match(line)
@@ -52,7 +54,12 @@ def split_speaker(line: str) -> tuple[str, str] | None:
         return None
     if not space and text and (text.startswith("//") or not re.search(r"[^\W\d_]", name)):
         return None
-    if re.search(r"[?!;,\"<>{}=\t]|//", name) or _is_no_name(name) or name.lower() in ("http", "https") or not is_name(name):
+    if (
+        re.search(r"[?!;,\"<>{}=\t]|//", name)
+        or _is_no_name(name)
+        or name.lower() in ("http", "https")
+        or not is_name(name)
+    ):
         return None
     return name, text.strip().removeprefix("**").strip()
 
@@ -65,7 +72,8 @@ def _bare(name: str) -> str:
 
 def _is_no_name(name: str) -> bool:
     """Return whether the words before a colon are a rest of a clock time, such as "18.00 - Budi" and "p. m.] Ana"."""
-    return bool(CLOCK_REST.match(name)) or name.count("]") > name.count("[") or name.count(")") > name.count("(")
+    rest = CLOCK_REST.match(name) or name.lower() in ("http", "https")
+    return bool(rest) or name.count("]") > name.count("[") or name.count(")") > name.count("(")
 
 
 def is_name(name: str, max_words: int = 5) -> bool:

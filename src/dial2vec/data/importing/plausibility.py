@@ -42,7 +42,7 @@ def doubt_of_script(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
 def _reason(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
     speakers = [speaker for speaker, _ in turns]
     names = list(dict.fromkeys(speakers))
-    parts = [name for name in names if plain(name) in PARTS or name[:1] in "%@" and len(name) > 1 and ":" not in name]
+    parts = [name for name in names if plain(name) in PARTS or (name[:1] in "%@" and len(name) > 1 and ":" not in name)]
     lengths = [sum(bool(line.strip()) for line in lines) for _, lines in turns]
     if 2 * sum(speaker in parts for speaker in speakers) >= len(turns) and (len(turns) > 1 or others):
         return f"its speakers would be called {', '.join(map(repr, names[:3]))}, which name no people"
@@ -56,7 +56,9 @@ def _reason(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
     return ""
 
 
-def require_plausible(groups: Sequence[Values], names: Sequence[str], speaker: str | None, text: str | None, path: Path) -> None:
+def require_plausible(
+    groups: Sequence[Values], names: Sequence[str], speaker: str | None, text: str | None, path: Path
+) -> None:
     """Raise if a column hardly holds the speakers.
 
     :param groups: Turns of each dialogue.

@@ -17,6 +17,7 @@ from dial2vec.data.importing.assembling import (
     group_rows,
     merge,
 )
+from dial2vec.data.importing.branches import branching
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
@@ -257,6 +258,8 @@ def _read_records(
             usable = list(map(change, usable))
             every = _changed(every, change)
         columns = find_columns(usable, options, path)
+        if branch := branching(usable, columns.turns, result.left_out):
+            every = _changed(every, branch)
         if above := headings(usable, columns.meanings) if description.delimiter and not columns.turns else 0:
             every, usable = islice(every, above, None), usable[above:]
             columns = find_columns(usable, options, path)
@@ -271,4 +274,6 @@ def _read_records(
     names = dict.fromkeys(name for values in usable for name in values)
     inside = columns.meanings
     unused = tuple(name for name in names if name not in inside)
-    return replace(description, columns=columns, unused=unused, notes=description.notes + columns.notes + mending.notes())
+    return replace(
+        description, columns=columns, unused=unused, notes=description.notes + columns.notes + mending.notes()
+    )

@@ -39,28 +39,28 @@ KIND_NAMES = {
 }
 KIND_ENDS = ("_type", "type_name", "_kind", "_subtype", "_visibility", "msgtype", "messagetype")
 # Words of a value by kind; the first kind with a matching word counts.
-KINDS: tuple[tuple[str, frozenset[str]], ...] = (
-    ("note", frozenset({"note", "notes", "private", "whisper", "agents", "internal", "notiz", "nota", "staff", "hidden"})),
-    ("deleted", frozenset({"deleted", "removed", "revoked", "unsent", "retracted", "tombstone"})),
-    ("draft", frozenset({"draft", "drafts"})),
-    ("thought", frozenset({"thought", "thoughts", "thinking", "reasoning"})),
-    ("tool", frozenset({"tool", "tools", "function", "observation", "execution", "toolcall"})),
-    (
-        "notice",
-        frozenset(
-            {"notice", "notification", "notifications", "join", "joined", "leave", "left", "service", "activity", "moment"}
-            | {"system", "assignment", "assigned", "unassigned", "transfer", "transferred", "status", "reaction", "typing"}
-            | {"member", "membership", "info", "log", "topic", "rename", "invite", "kick", "pinned", "call", "snoozed"}
-            | {"event", "closed", "reopened", "opened", "ended", "started", "rating", "csat", "uj", "ul", "change"}
-            | {"action", "trigger", "lifecycle", "ping", "sysmsg", "redaction", "form"}
+KINDS = tuple(
+    (kind, frozenset(words.split()))
+    for kind, words in (
+        ("note", "note notes private whisper agents internal notiz nota staff hidden"),
+        ("deleted", "deleted removed revoked unsent retracted tombstone"),
+        ("draft", "draft drafts"),
+        ("thought", "thought thoughts thinking reasoning"),
+        ("tool", "tool tools function observation execution toolcall"),
+        (
+            "notice",
+            "notice notification notifications join joined leave left service activity moment system assignment "
+            "assigned unassigned transfer transferred status reaction typing member membership info log topic "
+            "rename invite kick pinned call snoozed event closed reopened opened ended started rating csat uj ul "
+            "change action trigger lifecycle ping sysmsg redaction form",
         ),
-    ),
+    )
 )
 # Columns in which only these kinds count: a "status" or a "channel" is not about the kind of a row.
 ONLY = {
-    **dict.fromkeys(("channel", "via", "visibility", "scope", "audience", "format"), {"note"}),
-    **dict.fromkeys(("status", "state", "message_state", "message_status"), {"deleted", "draft"}),
-    **dict.fromkeys(("sender", "author", "role"), {"tool", "thought"}),
+    **dict.fromkeys(("channel", "via", "visibility", "scope", "audience", "format"), frozenset({"note"})),
+    **dict.fromkeys(("status", "state", "message_state", "message_status"), frozenset({"deleted", "draft"})),
+    **dict.fromkeys(("sender", "author", "role"), frozenset({"tool", "thought"})),
 }
 BLANK = {"", "nan", "none", "null", "nat", "false", "0"}
 # A text that is only the name of a file.
@@ -71,7 +71,8 @@ NOTICE = re.compile(
     r"|(?:you deleted this message|this message was deleted)\.?"
     r"|liked a message|(?:reacted|replied) .{1,12} to your message|reacted to .{1,60} with .{1,12}"
     r"|\S.{0,40} (?:sent an attachment|unsent a message|joined the (?:chat|conversation|channel|room|meeting|call)"
-    r"|left the (?:chat|conversation|channel|room|meeting|call)|has (?:joined|left) the (?:chat|conversation|channel))\.?"
+    r"|left the (?:chat|conversation|channel|room|meeting|call)"
+    r"|has (?:joined|left) the (?:chat|conversation|channel))\.?"
     r"|messages and calls are end-to-end encrypted.*|\S{1,20}님(?:이|을) .{0,20}(?:나갔|들어왔|초대했)습니다\.?)",
     re.IGNORECASE,
 )
@@ -116,6 +117,9 @@ class NotSpeech:
         return (*(name for name, _, _ in self.flags), *self.kinds)
 
 
+ALL_SAID = NotSpeech()
+
+
 def _flagged(value: Any, said: bool) -> bool:
     if value is None or value == "":
         return False
@@ -152,13 +156,12 @@ def find_not_speech(
     moments = [name for name in names if plain(name) in MOMENTS]
     kinds = [name for name in names if name != text and _may_be_kind(plain(name))] + moments
     kinds = [name for name in kinds if name != speaker and not _tells_sides(spoken, name)]
-    rules = NotSpeech(
+    return NotSpeech(
         flags=tuple(rule for rule in flags if _counts(spoken, NotSpeech(flags=(rule,)), rule[1])),
         kinds=tuple(name for name in kinds if _counts(spoken, NotSpeech(kinds=(name,)), "")),
         speakers=_programs(spoken, speaker),
         keep=tuple(keep),
     )
-    return rules
 
 
 def _tells_sides(groups: Sequence[Values], name: str) -> bool:

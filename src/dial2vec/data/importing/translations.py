@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-# German, Spanish, French, Italian, Portuguese, Dutch, Polish, Swedish, Danish, Turkish, Russian, Japanese, Chinese and Korean.
+# In German, Spanish, French, Italian, Portuguese, Dutch, Polish, Swedish, Danish, Turkish, Russian, Japanese, Chinese
+# and Korean.
 WORDS = {
     "conversation": "gespräch gesprächs gespraech gespraechs unterhaltung unterhaltungs konversation konversations "
-    "conversación conversacion conversazione conversa conversação conversacao gesprek gesprekken gespreks rozmowa rozmowy "
-    "samtal samtals samtale konuşma görüşme разговор диалог беседа 会話 会话 对话 對話 대화",
+    "conversación conversacion conversazione conversa conversação conversacao gesprek gesprekken gespreks "
+    "rozmowa rozmowy samtal samtals samtale konuşma görüşme разговор диалог беседа 会話 会话 对话 對話 대화",
     "chat": "чат チャット 聊天 채팅",
     "call": "anruf anrufs llamada appel chiamata chamada ligação oproep połączenie połączenia samtalet звонок звонка",
     "case": "vorgang vorgangs anfrage caso dossier zaak sprawa sprawy",
@@ -24,7 +25,7 @@ WORDS = {
     "role": "rolle rol rôle ruolo papel função rola roll роль",
     "message": "nachricht nachrichten mensaje messaggio mensagem bericht wiadomość wiadomosc meddelande besked mesaj "
     "сообщение メッセージ 消息 訊息 메시지",
-    "text": "texto texte testo tekst inhalt contenido contenu contenuto conteúdo conteudo treść metin текст 本文 内容 内容",
+    "text": "texto texte testo tekst inhalt contenido contenu contenuto conteúdo conteudo treść metin текст 本文 内容",
     "comment": "kommentar comentario commentaire commento comentário opmerking komentarz комментарий",
     "question": "frage pregunta domanda pergunta vraag pytanie вопрос",
     "answer": "antwort respuesta réponse reponse risposta resposta antwoord odpowiedź ответ",
@@ -47,7 +48,9 @@ ENGLISH = {word: english for english, words in WORDS.items() for word in words.s
 # Words between the two parts of "ID de conversación" and "Nom de l'expéditeur".
 LINKS = {"de", "del", "des", "du", "da", "do", "di", "della", "van"}
 FILLERS = {*LINKS, "la", "l", "el", "le", "dell", "den", "het", "y", "et", "e", "i", "en", "und", "der"}
-GERMAN_COMPOUND = re.compile(r"^(gesprächs|gespraechs|unterhaltungs|konversations|nachrichten|ticket|chat|anruf)(id|nummer|text|zeit|datum)$")
+GERMAN_COMPOUND = re.compile(
+    r"^(gesprächs|gespraechs|unterhaltungs|konversations|nachrichten|ticket|chat|anruf)(id|nummer|text|zeit|datum)$"
+)
 
 
 def in_english(name: str) -> str:

@@ -46,7 +46,9 @@ def _has_one_voice(turns: Any) -> bool:
 def names_speaker(values: dict[str, Any]) -> bool:
     """Return whether an object has a key that is named like a speaker, or whose value is a side: `"type": "user"`."""
     sides = (value for name, value in values.items() if plain(name) in SIDE_NAMES)
-    return by_name("speaker", list(values)) is not None or any(isinstance(side, str) and is_side(side) for side in sides)
+    return by_name("speaker", list(values)) is not None or any(
+        isinstance(side, str) and is_side(side) for side in sides
+    )
 
 
 def closing_turns(value: Any) -> list[dict[str, Any]]:

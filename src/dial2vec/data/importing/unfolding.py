@@ -7,6 +7,7 @@ from typing import Any
 
 from dial2vec.data.importing.cells import cell_text, unpacked
 from dial2vec.data.importing.names import by_name
+from dial2vec.data.importing.turns import holds_turns
 from dial2vec.data.importing.voices import is_side
 
 # Keys of an object that may hold the rest of a turn: {"type": "human", "data": {"content": "Hi"}}.
@@ -20,6 +21,8 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
     A column counts if most of its values are objects with a text, and with a speaker, a type or an inner object.
     """
     names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    if any(_mostly(sample, name, holds_turns) for name in names):
+        return None
     # A row that has a text and a speaker of its own needs no other.
     if by_name("speaker", [name for name in names if name not in INNER]) and any(
         by_name("text", [name]) and not _mostly(sample, name, is_folded) for name in names

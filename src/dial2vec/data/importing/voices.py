@@ -108,7 +108,9 @@ def side_columns(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
     """Return the columns whose values are sides and change inside dialogues, words before flags, the fullest first."""
     weighed = {name: voices(groups, name) for name in names if not is_index(name)}
     found = [name for name, voice in weighed.items() if voice.sides and voice.changing]
-    return sorted(found, key=lambda name: (is_flag(name), -weighed[name].filled, name not in all_by_name("speaker", names)))
+    return sorted(
+        found, key=lambda name: (is_flag(name), -weighed[name].filled, name not in all_by_name("speaker", names))
+    )
 
 
 def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str | None) -> str | None:
@@ -127,10 +129,10 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
     people = [name for name in good if not _is_id(name, spoken)]
     best = next(iter([*people, *(name for name in good if weighed[name].filled > 0.9), *good]), None)
     full = [name for name in sides if voices(spoken, name).filled > 0.9]
-    if best and (_is_id(best, spoken) or weighed[best].filled <= 0.9):
-        others = [name for name in full if name != best and (weighed[best].filled <= 0.9 or not _hides(spoken, name, best))]
-        if _is_id(best, spoken) and others:
-            return others[0]
+    if best and _is_id(best, spoken):
+        gaps = weighed[best].filled <= 0.9
+        roles = (name for name in full if name != best and (gaps or not _hides(spoken, name, best)))
+        best = next(roles, best)
     if best:
         return best
     if sides:
@@ -145,7 +147,12 @@ def turn_takers(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
     """Return the columns with few values that change inside dialogues and come back, the fewest values first."""
     counts = {}
     for name in names:
-        if plain(name).rsplit("_", 1)[-1] in QUALITIES or is_index(name) or all_by_name("time", [name]) or not _may_name(groups, name):
+        if (
+            plain(name).rsplit("_", 1)[-1] in QUALITIES
+            or is_index(name)
+            or all_by_name("time", [name])
+            or not _may_name(groups, name)
+        ):
             continue
         voice = voices(groups, name)
         different = {as_name(turn.get(name)) for group in groups for turn in group}
