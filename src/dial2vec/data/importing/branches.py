@@ -48,7 +48,7 @@ def branching(
         return None
 
     def newest(values: dict[str, Any]) -> dict[str, Any]:
-        turn_list = values.get(turns or "")
+        turn_list: list[dict[str, Any]] = values.get(turns or "") or []
         links = _branches(turn_list)
         if not links or not turns:
             return values
@@ -73,9 +73,8 @@ def _branches(turns: Any) -> tuple[str, str] | None:
     speaker = by_name("speaker", list(turns[0]))
     if not links or not speaker or not all(as_name(turn.get(speaker)).lower() in MODELS for turn in turns):
         return None
-    own, parent = links
-    ids = {as_name(turn.get(own)) for turn in turns}
-    parents = Counter(name for turn in turns if (name := as_name(turn.get(parent))) in ids)
+    parent = links[1]
+    parents = Counter(name for turn in turns if (name := as_name(turn.get(parent))))
     return links if parents and parents.most_common(1)[0][1] > 1 else None
 
 

@@ -105,7 +105,9 @@ def day_column(sample: Values, names: list[str], time: str | None) -> str | None
 def receiver_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
     """Return the column of receivers, if these speak too and there are at least two pairs of people."""
     receivers = [name for name in names if plain(name) in RECEIVERS and mostly_filled(sample, name)]
-    for name in receivers if speaker else ():
+    if speaker is None:
+        return None
+    for name in receivers:
         ends = [(as_name(values.get(speaker)), as_name(values.get(name))) for values in sample]
         pairs = {frozenset(pair) for pair in ends if all(pair)}
         if len(pairs) > 1 and any(pair[::-1] in set(ends) for pair in ends):

@@ -46,7 +46,7 @@ KINDS = tuple(
         ("deleted", "deleted removed revoked unsent retracted tombstone"),
         ("draft", "draft drafts"),
         ("thought", "thought thoughts thinking reasoning"),
-        ("tool", "tool tools function observation execution toolcall"),
+        ("tool", "tool tools function observation execution toolcall code"),
         (
             "notice",
             "notice notification notifications join joined leave left service activity moment system assignment "
@@ -90,12 +90,14 @@ class NotSpeech:
     :param flags: Column, kind, and True if the flag marks what was said.
     :param kinds: Columns whose values name a kind.
     :param speakers: Speakers that are programs, with their kinds.
+    :param inner: Column of texts that are objects with a type of their own; "" without such.
     :param keep: Kinds that count as speech.
     """
 
     flags: tuple[tuple[str, str, bool], ...] = ()
     kinds: tuple[str, ...] = ()
     speakers: tuple[tuple[str, str], ...] = ()
+    inner: str = ""
     keep: tuple[str, ...] = ()
 
     def kind(self, values: dict[str, Any], speaker: str, text: str) -> str:
@@ -107,6 +109,8 @@ class NotSpeech:
             kind = next((kind for name in self.kinds if (kind := kind_of(name, as_name(values.get(name))))), "")
         if not kind and self.speakers:
             kind = next((kind for name, kind in self.speakers if name == speaker), "")
+        if not kind and self.inner and isinstance(value := values.get(self.inner), dict):
+            kind = kind_of("content_type", as_name(value.get("content_type") or value.get("type")))
         if not kind and len(text) <= NOTICE_LENGTH:
             kind = "notice" if NOTICE.fullmatch(text) else "media" if FILE.fullmatch(text) else ""
         return "" if kind in self.keep else kind
@@ -160,6 +164,7 @@ def find_not_speech(
         flags=tuple(rule for rule in flags if _counts(spoken, NotSpeech(flags=(rule,)), rule[1])),
         kinds=tuple(name for name in kinds if _counts(spoken, NotSpeech(kinds=(name,)), "")),
         speakers=_programs(spoken, speaker),
+        inner=text if any(isinstance(turn.get(text), dict) for group in groups for turn in group) else "",
         keep=tuple(keep),
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -96,8 +96,7 @@ def read_rows(
     """
     with open_text(path, encoding) as text, _cells_of_any_size():
         lines = Lines(iter(text))
-        quoting = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-        reader = csv.reader(lines, delimiter=delimiter, strict=True, quoting=quoting)
+        reader = _reader(lines, delimiter, quoted=quoted)
         while True:
             line = lines.first
             try:
@@ -105,7 +104,7 @@ def read_rows(
             except StopIteration:
                 return
             except csv.Error as error:
-                reader = csv.reader(lines, delimiter=delimiter, strict=True, quoting=quoting)
+                reader = _reader(lines, delimiter, quoted=quoted)
                 yield line, _before_the_fault(lines.back(), delimiter), _reason(error)
                 continue
             lines.next_row()
@@ -113,6 +112,12 @@ def read_rows(
                 cells = [] if _is_separator_line(cells) else [cell.removeprefix("\ufeff") for cell in cells]
             if any(cell.strip() for cell in cells):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
+
+
+def _reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
+    if quoted:
+        return csv.reader(lines, delimiter=delimiter, strict=True)
+    return csv.reader(lines, delimiter=delimiter, strict=True, quoting=csv.QUOTE_NONE)
 
 
 def _is_separator_line(cells: list[str]) -> bool:

@@ -38,7 +38,7 @@ def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
     quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
     if not quoted:
         return None
-    return lambda values: values | {n: unpacked(text) for n in quoted if _is_quoted(text := values.get(n))}
+    return lambda values: values | {n: unpacked(text) for n in quoted if _is_quoted(text := values.get(n, ""))}
 
 
 def _is_quoted(value: Any) -> bool:

@@ -120,7 +120,7 @@ def speaker_column(groups: Sequence[Values], names: Sequence[str], *, text: str 
     dialogue have one role. A column that is only named like one is used if no other column takes turns.
     """
     spoken = [[turn for turn in group if not text or cell_text(turn.get(text)).strip()] for group in groups]
-    spoken = [group for group in spoken if group] or list(groups)
+    spoken = [group for group in spoken if group] or [list(group) for group in groups]
     candidates = [name for name in names if name != text and _may_name(groups, name)]
     named = all_by_name("speaker", candidates) + [name for name in candidates if _names_sides(name)]
     weighed = {name: voices(spoken, name) for name in named}
