@@ -25,7 +25,7 @@ SETTINGS = settings(max_examples=30, deadline=None, suppress_health_check=[Healt
 
 
 def texts(characters):
-    # pandas writes a gap as "nan". Texts beyond ASCII that all look like `MÃ¼ller` are decoded once more: see their test.
+    # pandas writes a gap as "nan". Texts that all look like `MÃ¼ller` are decoded once more, as their own test shows.
     stripped = st.text(characters, min_size=1, max_size=30).map(str.strip)
     return stripped.filter(lambda text: text not in ("", "nan", "NaN") and not is_twice_encoded(text))
 
