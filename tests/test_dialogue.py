@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import copy
 import json
-from dataclasses import replace
+import pickle
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.dialogue import (
+    MAX_VALUE,
     Dialogue,
     Quarantined,
     Turn,
@@ -22,8 +25,12 @@ GOOD = {"dialogue_id": "d1", "turns": [{"speaker": "a", "text": "hello"}]}
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda s: s.strip()).map(str.strip)
 TURNS = st.lists(st.builds(Turn, TEXT, TEXT), min_size=1, max_size=4).map(tuple)
 LABELS = st.sets(TEXT, max_size=3).map(lambda found: tuple(sorted(found)))
+KEYS = ["dialogue_id", "turns", "labels", "speaker", "text", "metadata"]
+NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+METADATA = st.dictionaries(TEXT, TEXT | NUMBERS | st.booleans(), max_size=4)
+SPLITS, DATES = st.sampled_from([None, "train", "dev", "test"]), st.sampled_from([None, "2026-03-04"])
 DIALOGUES = st.lists(
-    st.builds(Dialogue, TEXT, TURNS, LABELS, st.sampled_from([None, "train", "dev", "test"])),
+    st.builds(Dialogue, TEXT, TURNS, LABELS, SPLITS, st.none(), DATES, METADATA),
     max_size=5,
     unique_by=lambda d: d.dialogue_id,
 )
@@ -34,16 +41,18 @@ DIALOGUES = st.lists(
 def test_what_is_written_is_read_back(tmp_path_factory, dialogues, name):
     path = tmp_path_factory.mktemp("d") / name
     assert write_dialogues(path, dialogues) == len(dialogues)
-    assert list(read_dialogues(path)) == dialogues
+    back = list(read_dialogues(path))
+    assert back == dialogues
+    # 1, 1.0 and True are equal, but not the same.
+    assert repr(back) == repr(dialogues)
+    assert {hash(dialogue) for dialogue in back} == {hash(dialogue) for dialogue in dialogues}
 
 
 @settings(max_examples=200, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
-        lambda x: (
-            st.lists(x) | st.dictionaries(st.sampled_from(["dialogue_id", "turns", "labels", "speaker", "text"]), x)
-        ),
+        lambda x: st.lists(x) | st.dictionaries(st.sampled_from(KEYS), x),
         max_leaves=8,
     )
 )
@@ -86,6 +95,23 @@ def lines_of(tmp_path, *lines):
         ({"dialogue_id": "x", "turns": [{"speaker": " ", "text": "hi"}]}, "turn 1: 'speaker' is blank"),
         ({**GOOD, "dialogue_id": "x", "labels": "food"}, "'labels' must be a list of strings"),
         ({**GOOD, "dialogue_id": "x", "split": "valid"}, "'split' must be train, dev or test"),
+        ({**GOOD, "dialogue_id": "x", "metadata": "phone"}, "'metadata' must be an object, found the string 'phone'"),
+        (
+            {**GOOD, "dialogue_id": "x", "metadata": {"channel": "phone", "tags": ["a"]}},
+            "metadata 'tags' must be a text, a number of 64 bits, true or false, found a list",
+        ),
+        ({**GOOD, "dialogue_id": "x", "metadata": {"customer": {"id": 3}}}, "'customer' .*, found an object with 'id'"),
+        ({**GOOD, "dialogue_id": "x", "metadata": {"number": 2**63}}, "metadata 'number' must be .* 64 bits"),
+        (
+            '{"dialogue_id": "x", "turns": [{"speaker": "a", "text": "b"}], "metadata": {"k": 1e999}}',
+            "metadata 'k' must",
+        ),
+        ({**GOOD, "dialogue_id": "x", "metadata": {"emoji": "\ud83d"}}, "metadata 'emoji' must be a text"),
+        ({**GOOD, "dialogue_id": "x", "metadata": {" ": 1}}, "a key of 'metadata' must have 1 to 100 characters"),
+        (
+            {**GOOD, "dialogue_id": "x", "metadata": dict.fromkeys(map(str, range(101)), 1)},
+            "'metadata' must have at most 100 keys, found 101",
+        ),
         (GOOD, "the id 'd1' came before in this file"),
     ],
 )
@@ -98,6 +124,33 @@ def test_a_bad_line_is_quarantine_with_its_reason_and_the_rest_is_read(tmp_path,
     with pytest.raises(CorpusError, match=reason) as error:
         list(read_dialogues(path))
     assert str(error.value).startswith(f"{path}:2: ")
+
+
+def test_metadata_without_a_value_is_left_out_and_a_long_text_is_cut():
+    line = '{"a": null, "b": NaN, "c": "  ", "d": " x ", "long": "' + "w" * 3000 + '", "no": false, "zero": 0}'
+    read = dialogue_from_record(GOOD | {"metadata": json.loads(line)})
+    assert read.metadata == {"d": "x", "long": "w" * MAX_VALUE, "no": False, "zero": 0}
+    assert dialogue_from_record(read.to_record()) == read
+
+
+def test_metadata_is_written_only_if_there_is_any():
+    plain = dialogue_from_record(GOOD)
+    assert "metadata" not in plain.to_record()
+    assert dialogue_from_record(GOOD | {"metadata": {}}) == dialogue_from_record(GOOD | {"metadata": None}) == plain
+    assert replace(plain, metadata={"csat": 4}) != plain
+
+
+def test_metadata_can_be_hashed_copied_and_pickled_but_not_changed():
+    given = {"channel": "phone", "csat": 4}
+    dialogue = Dialogue("d", (Turn("a", "hi"), Turn("a", "there")), metadata=given)
+    given["csat"] = 5
+    assert dialogue.metadata == {"channel": "phone", "csat": 4}
+    assert len({dialogue, copy.deepcopy(dialogue), pickle.loads(pickle.dumps(dialogue))}) == 1
+    assert dialogue.merged().metadata == dialogue.side(0).metadata == dialogue.metadata
+    with pytest.raises(TypeError):
+        dialogue.metadata["csat"] = 1
+    with pytest.raises(FrozenInstanceError):
+        dialogue.metadata = {}
 
 
 def test_a_number_is_accepted_as_an_id():

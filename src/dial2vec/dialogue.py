@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,11 +16,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from dial2vec.errors import CorpusError
+from dial2vec.errors import CorpusError, described, described_keys
 from dial2vec.files import atomic_path
 
-# Number of keys that an error names.
-N_KEYS = 5
+# Limits of metadata: keys per dialogue, characters of a key and of a text; longer texts are cut.
+MAX_KEYS, MAX_KEY, MAX_VALUE = 100, 100, 2000
+Value = str | float | bool
 
 
 class Origin(NamedTuple):
@@ -51,6 +54,33 @@ class Turn:
     text: str
 
 
+class Metadata(Mapping[str, Value]):
+    """Immutable facts by key; unlike `MappingProxyType` hashable and picklable, and equal keys share their memory."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Value]) -> None:
+        self._values = {sys.intern(key): value for key, value in values.items()}
+
+    def __getitem__(self, key: str) -> Value:
+        return self._values[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._values.items()))
+
+    def __repr__(self) -> str:
+        return repr(self._values)
+
+
+NO_METADATA = Metadata({})
+
+
 @dataclass(frozen=True, slots=True)
 class Dialogue:
     """A whole conversation.
@@ -61,6 +91,7 @@ class Dialogue:
     :param split: Official split ("train", "dev" or "test"), or None.
     :param origin: Source of the record, or None; ignored when dialogues are compared.
     :param date: Start in ISO 8601 ("2026-03-04" or "2026-03-04T10:15:00+01:00"), or None.
+    :param metadata: Further columns of the export, such as channel or duration; stored as `Metadata`.
     """
 
     dialogue_id: str
@@ -69,6 +100,11 @@ class Dialogue:
     split: str | None = None
     origin: Origin | None = field(default=None, compare=False, repr=False)
     date: str | None = None
+    metadata: Mapping[str, Value] = NO_METADATA
+
+    def __post_init__(self) -> None:
+        if type(self.metadata) is not Metadata:
+            object.__setattr__(self, "metadata", Metadata(self.metadata))
 
     @property
     def roles(self) -> tuple[int, ...]:
@@ -110,14 +146,15 @@ class Dialogue:
         return replace(self, turns=tuple(Turn(speaker, " ".join(texts)) for speaker, texts in runs))
 
     def to_record(self) -> dict[str, Any]:
-        """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", "split", "date"}`."""
+        """Return the JSON form: `{"dialogue_id", "turns": [{"speaker", "text"}], "labels", ...}`."""
         record: dict[str, Any] = {
             "dialogue_id": self.dialogue_id,
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in self.turns],
             "labels": list(self.labels),
         }
         record |= {"split": self.split} if self.split else {}
-        return record | ({"date": self.date} if self.date else {})
+        record |= {"date": self.date} if self.date else {}
+        return record | {"metadata": dict(self.metadata)} if self.metadata else record
 
 
 class RecordError(ValueError):
@@ -131,15 +168,15 @@ def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dia
     :raises RecordError: if the object is not a dialogue.
     """
     if not isinstance(record, dict):
-        raise RecordError(f"expected an object with 'dialogue_id' and 'turns', found {_kind(record)}")
+        raise RecordError(f"expected an object with 'dialogue_id' and 'turns', found {described(record)}")
     for key in ("dialogue_id", "turns"):
         if key not in record:
-            raise RecordError(f"the key '{key}' is missing; found {_keys(record)}")
+            raise RecordError(f"the key '{key}' is missing; found {described_keys(record)}")
     dialogue_id, turns, labels = _id(record["dialogue_id"]), record["turns"], record.get("labels") or []
     if not isinstance(turns, list):
-        raise RecordError(f"'turns' must be a list, found {_kind(turns)}")
+        raise RecordError(f"'turns' must be a list, found {described(turns)}")
     if not isinstance(labels, list) or not all(isinstance(label, str) and _is_unicode(label) for label in labels):
-        raise RecordError(f"'labels' must be a list of strings, found {_kind(labels)}")
+        raise RecordError(f"'labels' must be a list of strings, found {described(labels)}")
     kept = tuple(turn for turn in map(_turn, turns, range(1, len(turns) + 1)) if turn.text)
     if not kept:
         raise RecordError("it has no turns" if not turns else "every turn is blank")
@@ -147,7 +184,30 @@ def dialogue_from_record(record: object, *, origin: Origin | None = None) -> Dia
     if split not in (None, "train", "dev", "test"):
         raise RecordError(f"'split' must be train, dev or test, found {split!r}")
     labels = tuple(sorted({label for label in labels if label.strip()}))
-    return Dialogue(dialogue_id, kept, labels, split, origin, _date(record.get("date")))
+    metadata = _metadata(record["metadata"]) if "metadata" in record else NO_METADATA
+    return Dialogue(dialogue_id, kept, labels, split, origin, _date(record.get("date")), metadata)
+
+
+def _metadata(values: object) -> Metadata:
+    """Return metadata without null, NaN and blank texts; long texts are cut."""
+    if not isinstance(values, dict | None):
+        raise RecordError(f"'metadata' must be an object, found {described(values)}")
+    kept = {key: usable for key, value in (values or {}).items() if (usable := _value(key, value)) is not None}
+    if len(kept) > MAX_KEYS:
+        raise RecordError(f"'metadata' must have at most {MAX_KEYS} keys, found {len(kept)}")
+    return Metadata(kept) if kept else NO_METADATA
+
+
+def _value(key: str, value: object) -> Value | None:
+    if not key.strip() or len(key) > MAX_KEY or not _is_unicode(key):
+        raise RecordError(f"a key of 'metadata' must have 1 to {MAX_KEY} characters, found {key[:40]!a}")
+    if isinstance(value, str) and _is_unicode(value):
+        return value.strip()[:MAX_VALUE].strip() or None
+    if value is None or value != value:
+        return None
+    if (isinstance(value, int) and -(2**63) <= value < 2**63) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise RecordError(f"metadata {key!r} must be a text, a number of 64 bits, true or false, found {described(value)}")
 
 
 def _date(value: object) -> str | None:
@@ -169,19 +229,19 @@ def _id(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str) or not value.strip() or not _is_unicode(value):
-        raise RecordError(f"'dialogue_id' must be a non-empty string, found {_kind(value)}")
+        raise RecordError(f"'dialogue_id' must be a non-empty string, found {described(value)}")
     return value
 
 
 def _turn(turn: object, number: int) -> Turn:
     if not isinstance(turn, dict) or not {"speaker", "text"} <= turn.keys():
-        raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {_kind(turn)}")
+        raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {described(turn)}")
     # Exports with numbered speakers are common.
     numbered = isinstance(turn["speaker"], int) and not isinstance(turn["speaker"], bool)
     speaker, text = str(turn["speaker"]) if numbered else turn["speaker"], turn["text"]
     for key, value in (("speaker", speaker), ("text", text)):
         if not isinstance(value, str):
-            raise RecordError(f"turn {number}: '{key}' must be a string, found {_kind(value)}")
+            raise RecordError(f"turn {number}: '{key}' must be a string, found {described(value)}")
         if not _is_unicode(value):
             raise RecordError(f"turn {number}: '{key}' holds half of a character (an emoji that was cut in two)")
     if not speaker.strip():
@@ -195,25 +255,6 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _kind(value: object) -> str:
-    """Describe a JSON value: `a number (3)`, `a list`, `null`."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool | int | float):
-        return f"{'a boolean' if isinstance(value, bool) else 'a number'} ({json.dumps(value)})"
-    if isinstance(value, str):
-        return f"the string {value[:40]!r}"
-    if isinstance(value, dict):
-        return f"an object with {_keys(value)}"
-    return "a list"
-
-
-def _keys(value: dict[str, Any]) -> str:
-    """List the first keys of an object."""
-    shown = ", ".join(repr(key[:40]) for key in list(value)[:N_KEYS])
-    return f"{shown} and {len(value) - N_KEYS} more" if len(value) > N_KEYS else shown or "no keys"
 
 
 @dataclass(frozen=True, slots=True)

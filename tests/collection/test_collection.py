@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -214,3 +216,28 @@ def test_adding_needs_a_whole_set_of_vectors(tmp_path, encoder, dialogue, monkey
     with pytest.raises(ArtifactError, match="other dialogues"):
         add(tmp_path / "c", path, encoder=encoder)
     assert len(Collection(tmp_path / "c")) == 0
+
+
+def test_metadata_has_a_type_per_key_over_all_additions(tmp_path, encoder, dialogue):
+    first, second = [dialogue(f"d{n}", "a: w1 w2", "b: w3") for n in range(4)], dialogue("e", "a: w4")
+    facts = [{"channel": "phone", "csat": 4}, {"channel": "chat", "csat": 3}, {"channel": "phone"}, {}]
+    first = [replace(one, metadata=known) for one, known in zip(first, facts, strict=True)]
+    for number, added in enumerate((first, [replace(second, metadata={"channel": "chat", "csat": 2.5})])):
+        add(tmp_path / "c", write(tmp_path / f"{number}.jsonl", added), encoder=encoder)
+    collection = Collection(tmp_path / "c")
+    assert [one.metadata for one in collection.dialogues()] == [*facts, {"channel": "chat", "csat": 2.5}]
+    assert {key: known.kind for key, known in collection.metadata_kinds.items()} == {
+        "channel": "category",
+        "csat": "number",
+    }
+    assert collection.metadata("csat").to_pylist() == [4, 3, None, None, 2.5]
+
+
+def test_a_collection_of_an_older_version_has_no_metadata_and_grows(tmp_path, encoder, dialogue):
+    folder = tmp_path / "c"
+    add(folder, write(tmp_path / "a.jsonl", [dialogue("d", "a: w1")]), encoder=encoder)
+    [rows] = (folder / "rows").iterdir()
+    pq.write_table(pq.read_table(rows).drop_columns(["metadata"]), rows)
+    assert Collection(folder).metadata_kinds == {}
+    add(folder, write(tmp_path / "b.jsonl", [replace(dialogue("e", "a: w2"), metadata={"k": 1})]), encoder=encoder)
+    assert Collection(folder).metadata("k").to_pylist() == [None, 1]

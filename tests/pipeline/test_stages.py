@@ -232,6 +232,16 @@ def test_without_epochs_the_maps_are_the_only_candidates_beside_the_start(larger
     assert [one.name for one in read_candidates(artifacts.candidates)] == ["start", "cautious map", "map"]
 
 
+def test_metadata_goes_through_validation_and_splits(project):
+    path = project / "data" / "calls" / "calls.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()[:120]]
+    facts = {f"d{n}": {"channel": "phone", "wait": n} if n % 2 else {} for n in range(120)}
+    path.write_text("\n".join(json.dumps(line | {"metadata": facts[line["dialogue_id"]]}) for line in lines))
+    artifacts, _ = run(project, validate, prepare)
+    splits = [one for name in ("train", "dev", "test") for one in read_dialogues(artifacts.split(name))]
+    assert {one.dialogue_id: one.metadata for one in splits} == facts
+
+
 def test_quarantine_records_are_written_with_line_and_reason(project):
     artifacts, _ = run(project, validate)
     [record] = map(json.loads, artifacts.quarantine.open())

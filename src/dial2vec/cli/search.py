@@ -86,6 +86,12 @@ def _update(collection: Collection, approximate: bool) -> None:
 @click.option("--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated.")
 @click.option("--after", metavar="DATE", help="Find only dialogues from this day on, such as 2026-03-04.")
 @click.option("--before", metavar="DATE", help="Find only dialogues before this day.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="CONDITION",
+    help='Find only dialogues with this metadata, such as "channel == phone" or "csat <= 2"; may be repeated.',
+)
 @click.option("--exact", is_flag=True, help="Compare every vector even if there is an index.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue, each on a line.")
 def search(
@@ -97,6 +103,7 @@ def search(
     speakers: tuple[str, ...],
     after: str | None,
     before: str | None,
+    where: tuple[str, ...],
     exact: bool,
     as_json: bool,
 ) -> None:
@@ -111,7 +118,7 @@ def search(
     from dial2vec.collection.search import Filters, Search
 
     collection = Collection(folder)
-    filters = Filters(labels, speakers, after, before)
+    filters = Filters(labels, speakers, after, before, where)
     # Before the encoder is loaded, which takes seconds.
     filters.rows(collection)
     wanted = next(collection.dialogues([collection.row(like)])) if like is not None else _parse_query(query)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dial2vec.collection.collection import MANIFEST, ROWS, Addition, Collection, Manifest, rows_file
 from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
+from dial2vec.data.metadata import packed_metadata
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.nearest import unit_rows
@@ -184,6 +185,7 @@ def _rows(dialogues: list[Dialogue], starts: list[int]) -> pa.Table:
         "words": [sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues],
         "byte": starts,
         "content": [_content(dialogue) for dialogue in dialogues],
+        "metadata": packed_metadata(dialogue.metadata for dialogue in dialogues),
     }
     return pa.table(columns, schema=ROWS)
 

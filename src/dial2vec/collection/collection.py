@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed
 from dial2vec.dialogue import Dialogue, dialogue_from_record
 from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
 from dial2vec.files import write_json
@@ -34,6 +35,8 @@ ROWS = pa.schema(
         # Offset of the line in `dialogues.jsonl`, and hash of speakers and texts.
         ("byte", pa.int64()),
         ("content", pa.uint64()),
+        # Missing in rows that older versions wrote, and then read as null.
+        ("metadata", PACKED),
     ]
 )
 
@@ -139,6 +142,15 @@ class Collection:
         """Table with the columns of `ROWS`, one row per dialogue, in the order of the vectors."""
         files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
         return pa.concat_tables([pq.read_table(path, schema=ROWS) for path in files]) if files else ROWS.empty_table()
+
+    @cached_property
+    def metadata_kinds(self) -> dict[str, Evidence]:
+        """Kind and type of each key of the metadata, the most frequent key first."""
+        return kinds_of([self.rows["metadata"]])
+
+    def metadata(self, key: str) -> pa.Array:
+        """Return the values of a key of the metadata, one per dialogue, in the type of `metadata_kinds`."""
+        return typed(self.rows["metadata"], key, self.metadata_kinds[key])
 
     @cached_property
     def row_of(self) -> dict[str, int]:

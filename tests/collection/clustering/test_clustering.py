@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -34,7 +35,7 @@ class Maker:
         self.folder, self.dialogue, self.topics = folder, dialogue, []
         (folder / "rows").mkdir(parents=True)
 
-    def add(self, *topics: int, spread: float = 0.1) -> Collection:
+    def add(self, *topics: int, spread: float = 0.1, **metadata: str | float) -> Collection:
         begin = len(self.topics)
         self.topics += topics
         rng = np.random.default_rng(begin)
@@ -43,6 +44,7 @@ class Maker:
             self.dialogue(f"d{begin + at}", "ann: yeah okay", f"bob: topic{'abcdefgh'[topic]} word{'abcdefgh'[topic]}")
             for at, topic in enumerate(topics)
         ]
+        dialogues = [replace(dialogue, metadata=metadata) for dialogue in dialogues]
         lines = [(json.dumps(one.to_record()) + "\n").encode() for one in dialogues]
         path = self.folder / "dialogues.jsonl"
         starts = np.cumsum([path.stat().st_size if path.exists() else 0, *map(len, lines)])[:-1].tolist()
@@ -75,6 +77,18 @@ def test_topics_are_found_counted_and_named_by_their_words(make):
     table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
     assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name"]
     assert len(table) == 92
+
+
+def test_assignment_has_the_metadata_and_no_formulas(make):
+    make.add(*[0, 1] * 10, csat=4, note="=1+2")
+    cluster(make.add(0, 1), k=2)
+    table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
+    assert list(table.columns)[-2:] == ["metadata.csat", "metadata.note"]
+    assert table["metadata.csat"].tolist()[:20] == [4] * 20
+    assert table["metadata.note"].tolist()[:20] == ["'=1+2"] * 20
+    assert table["metadata.note"].isna().tolist()[20:] == [True, True]
+    kept = pq.read_table(make.folder / "clusters" / "assignment.parquet")["metadata.note"].to_pylist()
+    assert kept == ["=1+2"] * 20 + [None] * 2
 
 
 def test_new_dialogues_go_to_the_clusters_that_are_there_and_these_stay_what_they_are(make):

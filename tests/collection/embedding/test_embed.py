@@ -50,6 +50,22 @@ def test_vectors_are_those_of_encode_in_input_order_over_several_shards(encoder,
     assert (done.dialogues, done.dimension, done.long, done.quarantine, done.quarantine_file) == (7, 16, 0, 0, None)
 
 
+def test_metadata_become_typed_columns_over_all_shards(encoder, tmp_path, small_shards):
+    path = transcripts(tmp_path)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    facts = [{"csat": 4, "channel": "chat"}, {"csat": 2.5, "vip": True}, {}, {"channel": "chat", "at": "2026-03-04"}]
+    facts += [{"vip": False}, {}, {}]
+    path.write_text("\n".join(json.dumps(line | {"metadata": fact}) for line, fact in zip(lines, facts, strict=True)))
+    for output in (tmp_path / "v.parquet", tmp_path / "v"):
+        embed_file(path, output, encoder=encoder, progress=False)
+        table = pq.read_table(output)
+        columns = {"channel": pa.string(), "csat": pa.float64(), "vip": pa.bool_(), "at": pa.timestamp("us", tz="UTC")}
+        assert table.column_names == ["dialogue_id", "embedding", *(f"metadata.{key}" for key in columns)]
+        assert {key: table[f"metadata.{key}"].type for key in columns} == columns
+        assert table["metadata.csat"].to_pylist() == [4, 2.5, *[None] * 5]
+        assert table["metadata.channel"].to_pylist() == ["chat", None, None, "chat", None, None, None]
+
+
 def test_dialogues_over_the_limit_are_counted(encoder, tmp_path):
     long = {"dialogue_id": "long", "turns": [{"speaker": "a", "text": "w1 " * 100}]}
     path = transcripts(tmp_path, extra=[json.dumps(long)])

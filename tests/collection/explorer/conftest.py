@@ -18,13 +18,18 @@ Grow = Callable[[Path, Sequence[Dialogue]], Collection]
 
 
 def dialogues_of(numbers: Sequence[int]) -> list[Dialogue]:
-    """Dialogues d0, d1, ...: labelled cards, rooms, cards, ...; d3 holds markup, d7 a comma, quotes, two lines."""
+    """Dialogues d0, d1, ...: labelled cards, rooms, cards, ...; d3 holds markup, d7 a comma, quotes, two lines.
+
+    Every second one has metadata: channel, wait and note, which is markup.
+    """
     made = []
     for n in numbers:
         topic = ("w1 w2 w3", "w21 w22 w23")[n % 2]
         more = {3: EVIL, 7: 'one, "two"\nthree'}.get(n, f"w{n % 40}")
         one = make_dialogue(f"d{n}", f"Ann: {topic} w{n % 9}", f"Bob: {more}", f"Ann: Thanks w{n % 5}")
-        made.append(replace(one, labels=(("cards", "rooms")[n % 2],), date=f"2026-0{1 + n % 3}-01"))
+        metadata = {} if n % 2 else {"channel": ("phone", "chat")[n % 4 // 2], "wait": n, "note": f"<b>{n}</b>"}
+        labels = (("cards", "rooms")[n % 2],)
+        made.append(replace(one, labels=labels, date=f"2026-0{1 + n % 3}-01", metadata=metadata))
     return made
 
 

@@ -143,6 +143,16 @@ def test_click_on_a_point_opens_its_dialogue_with_the_speakers_side_by_side(page
     page.until(f"document.getElementById('reader-title').textContent === '{similar[0]}'")
 
 
+def test_the_reader_lists_the_metadata_as_text(page):
+    facts = "[...document.querySelectorAll('#metadata > *')].map((one) => one.textContent)"
+    page.click(place_of(page, 4))
+    page.until("!document.getElementById('reader').hidden")
+    title = page.value("document.getElementById('reader-title').textContent")
+    n = int(title[1:])
+    expected = [] if n % 2 else ["channel", ("phone", "chat")[n % 4 // 2], "wait", str(n), "note", f"<b>{n}</b>"]
+    assert page.value(facts) == expected
+
+
 def test_hovering_tells_how_a_dialogue_begins(page):
     page.mouse("mouseMoved", *place_of(page, 8))
     page.until("document.querySelectorAll('#tip p').length === 3")

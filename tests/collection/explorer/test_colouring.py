@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
-from dial2vec.collection.explorer.colouring import GREY, MOST_NAMED, TIMES, _largest, _periods, colourings
+from dial2vec.collection.explorer.colouring import GREY, MOST_NAMED, TIMES, _largest, _periods, _ranges, colourings
 from dial2vec.errors import ArtifactError
 
 from .conftest import dialogues_of
@@ -23,10 +23,34 @@ def write_clusters(folder, assignment, names):
 
 
 def test_labels_and_dates_colour_the_points(collection):
-    by_label, by_time = colourings(collection, np.arange(40))
+    by_label, by_time, *_ = colourings(collection, np.arange(40))
     assert (by_label.title, by_label.names, by_label.counts) == ("label", ("cards", "rooms"), (20, 20))
     assert by_label.codes.tolist() == [0, 1] * 20
     assert (by_time.title, by_time.names) == ("time", ("2026-01-01", "2026-02-01", "2026-03-01"))
+
+
+def test_categories_and_numbers_of_the_metadata_colour_the_points(collection):
+    by_channel, by_wait = colourings(collection, np.arange(40))[2:]
+    assert (by_channel.title, by_channel.names) == ("channel", ("chat", "phone", "no channel"))
+    assert by_channel.counts == (10, 10, 20)
+    assert by_channel.codes[:4].tolist() == [1, 2, 0, 2]
+    assert (by_wait.title, by_wait.names[0], by_wait.names[-2:]) == ("wait", "0 to 2", ("36 to 38", "no wait"))
+    assert by_wait.counts == (2,) * 10 + (20,)
+    assert by_wait.groups == by_channel.groups == ()
+    assert [way.title for way in colourings(collection, np.array([1, 3]))] == ["label", "time"]
+
+
+@given(st.lists(st.floats(-1e300, 1e300) | st.just(float("nan")) | st.integers(0, 3).map(float), min_size=1))
+@settings(max_examples=50, deadline=None)
+def test_ranges_are_few_and_in_order(numbers):
+    numbers = np.array(numbers)
+    assume(not np.isnan(numbers).all())
+    ranges = _ranges("wait", numbers)
+    assert sum(ranges.counts) == len(numbers)
+    assert min(ranges.counts) > 0
+    assert len(ranges.names) <= len(TIMES) + 1
+    codes = ranges.codes[np.argsort(numbers, kind="stable")].tolist()
+    assert codes == sorted(codes)
 
 
 def test_clusters_are_taken_where_they_are(grow, tmp_path):

@@ -55,6 +55,9 @@ def folder(tmp_path_factory, tiny_folder) -> Path:
             speakers = ["ann", "bob" if number < 20 else "eve"]
             turns = [{"speaker": speakers[at % 2], "text": text} for at, text in enumerate(words)]
             record = {"dialogue_id": f"d{number}", "turns": turns, "labels": [["cards"], ["trips", "hotels"]][topic]}
+            if number < 30:
+                facts = {"channel": ["phone", "chat"][topic], "csat": number % 5 + 0.5, "vip": number == 3}
+                record["metadata"] = facts | {"opened at": f"2026-03-{number + 1:02d}", "note": f"note {number}"}
             handle.write(json.dumps(record | {"date": f"2026-03-{number % 28 + 1:02d}T12:00:00"}) + "\n")
     encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
     add(place / "c", place / "a.jsonl", encoder=encoder)
@@ -93,6 +96,13 @@ def test_a_text_finds_as_many_as_asked_with_turns_in_order_of_what_they_say_for_
         (Filters(speakers=("eve",)), range(20, 40)),
         (Filters(after="2026-03-27"), [26, 27]),
         (Filters(before="2026-03-02"), [0, 28]),
+        (Filters(where=("channel == phone",)), range(0, 30, 2)),
+        (Filters(where=("channel != 'phone'", "csat<=1.5")), [1, 5, 11, 15, 21, 25]),
+        (Filters(where=("csat > 3.5", "csat < 5")), range(4, 30, 5)),
+        (Filters(where=("vip == true",)), [3]),
+        (Filters(where=("opened at >= 2026-03-29",)), [28, 29]),
+        (Filters(where=("note == note 7",)), [7]),
+        (Filters(where=("note == nothing",)), []),
         (Filters(labels=("trips",), speakers=("bob",), after="2026-03-19", before="2026-04-01"), [19]),
     ],
 )
@@ -112,6 +122,12 @@ def test_no_filter_looks_at_all(search):
         (Filters(labels=("card",)), "Did you mean 'cards'"),
         (Filters(speakers=("zoe",)), "There are 3: ann, bob, eve"),
         (Filters(after="March"), "'March' is no date"),
+        (Filters(where=("channel phone",)), "expected a key, one of == != <= >= < > and a value"),
+        (Filters(where=("chanel == phone",)), "has metadata 'chanel'. Did you mean 'channel'. There are 5: channel"),
+        (Filters(where=("channel == phon",)), "no dialogue has the channel 'phon'. Did you mean 'phone'"),
+        (Filters(where=("channel > a",)), "'channel' .* holds texts, which '>' does not compare"),
+        (Filters(where=("csat > good",)), "'csat' .* holds numbers, found 'good'"),
+        (Filters(where=("opened at > March",)), "'March' is no date"),
     ],
 )
 def test_filter_that_can_find_nothing_says_what_there_is(search, filters, said):
@@ -142,7 +158,14 @@ def test_command_prints_records_and_reads_queries_line_by_line(folder):
     done = call("search", folder, "-k", 1, "--json", text="w1 w2\n\nw11\n")
     hits = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(hits) == 2
-    assert set(hits[0]) == {"dialogue_id", "cosine", "labels", "date", "turns"}
+    assert set(hits[0]) - {"metadata"} == {"dialogue_id", "cosine", "labels", "date", "turns"}
+
+
+def test_command_filters_by_metadata_and_prints_it(folder):
+    done = call("search", folder, "w1", "--where", "channel == phone", "--where", "csat < 1", "--json")
+    hits = [json.loads(line) for line in done.stdout.splitlines()]
+    assert sorted(hit["dialogue_id"] for hit in hits) == ["d0", "d10", "d20"]
+    assert hits[0]["metadata"].items() >= {"channel": "phone", "csat": 0.5, "vip": False}.items()
 
 
 def test_a_dialogue_of_a_file_or_of_the_collection_is_a_query(folder, tmp_path):

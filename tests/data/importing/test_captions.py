@@ -71,6 +71,26 @@ def test_where_nearly_every_cue_names_its_speaker_names_may_have_commas(tmp_path
     assert {name for name, _ in read(tmp_path, "WEBVTT\n\n" + "\n".join(cues)).turns} == {"Anna"}
 
 
+def test_names_in_brackets_above_the_time_or_in_objects_are_speakers(tmp_path):
+    event = '{"speakerName": "Bo", "spokenText": "From Teams", "startDateTime": "2024-03-05T10:00:00Z"}'
+    cues = ["[SPEAKER_00]: Good day\n", "[Anna Smith]: Hi", "[speaker_1] No colon", "[Music] plays", event, "{broken"]
+    text = "".join(f"00:00:0{at}.000 --> 00:00:0{at}.900\n{words}\n\n" for at, words in enumerate(cues))
+    assert [(turn.speaker, turn.text) for turn in read(tmp_path, "WEBVTT\n\n" + text).spoken()] == [
+        ("SPEAKER_00", "Good day"),
+        ("Anna Smith", "Hi"),
+        ("speaker_1", "No colon"),
+        ("speaker_1", "[Music] plays"),
+        ("Bo", "From Teams"),
+        ("Bo", "{broken"),
+    ]
+    named = '1 "Anna Smith" (3422)\n00:00:01.000 --> 00:00:02.000\nHello\nall\n\n'
+    named += "Speaker 2\n00:00:03.000 --> 00:00:04.000\nHi\n"
+    assert read(tmp_path, f"WEBVTT\n\n{named}").spoken() == (
+        Turn("Anna Smith", "Hello all"),
+        Turn("Speaker 2", "Hi"),
+    )
+
+
 def test_captions_without_any_name_or_text_are_no_dialogue(tmp_path):
     assert "names its speaker" in read(tmp_path, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nhello\n").problem
     assert read(tmp_path, "WEBVTT\n").problem == "there is no cue with text in it"

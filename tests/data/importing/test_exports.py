@@ -74,7 +74,8 @@ def test_a_mail_with_its_replies_is_the_first_turn_and_a_text_of_the_whole_is_no
 def test_blank_turns_are_counted_also_inside_records(tmp_path):
     turns = [{"role": "user", "content": "hi"}, {"role": "tool", "content": None}, {"role": "user", "content": " "}]
     (tmp_path / "e.jsonl").write_text(json.dumps({"id": 1, "messages": turns}))
-    assert read_export(tmp_path / "e.jsonl", Options()).result.blank == 2
+    result = read_export(tmp_path / "e.jsonl", Options()).result
+    assert (result.blank, result.left_out) == (1, {"tool": 1})
     (tmp_path / "e.csv").write_text('id,transcript\n1,"Agent: hi\nUser:\nUser: you"\n')
     assert read_export(tmp_path / "e.csv", Options()).result.blank == 1
 
@@ -109,7 +110,7 @@ def test_sentences_of_a_speaker_are_one_turn(tmp_path):
         "callTranscripts": [{"callId": "7", "transcript": [monologue]}, {"callId": "8", "transcript": [monologue]}]
     }
     dialogues, _ = read(tmp_path, "e.json", json.dumps(calls))
-    assert dialogues[0] == Dialogue("7", (Turn("1", "Hello.\nHow are you?"),))
+    assert dialogues[0] == Dialogue("7", (Turn("1", "Hello. How are you?"),))
 
 
 def test_texts_that_were_encoded_twice_are_decoded_and_that_is_said(tmp_path):

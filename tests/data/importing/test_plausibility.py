@@ -81,7 +81,9 @@ def test_the_rest_of_a_clock_is_no_name(tmp_path, name):
 
 
 def test_marks_around_names_are_taken_off(tmp_path):
-    [dialogue], _ = read(tmp_path, "t.txt", "[SPEAKER_00]: hi\n\u200fדנה: שלום\n[SPEAKER_00]: yes\n\u200fדנה: כן\n")
+    [dialogue], _ = read(
+        tmp_path, "t.txt", "[SPEAKER_00]: hi\n\u200fדנה: שלום\n[SPEAKER_00]: yes\n\u200fדנה: כן\n", recipe="none"
+    )
     assert [turn.speaker for turn in dialogue.turns[:2]] == ["SPEAKER_00", "דנה"]
 
 

@@ -204,12 +204,12 @@ def test_a_folder_is_read_as_one_and_a_file_that_cannot_be_read_is_said(tmp_path
     (folder / "a.txt").write_text("Agent: Hello\nCustomer: Hi\n")
     (folder / "b.vtt").write_text("WEBVTT\n\n00:00:01.000 --> 00:00:02.000\n<v Anna>Hello</v>\n")
     (folder / "c.csv").write_text("")
-    (folder / "notes.docx").write_text("")
+    (folder / "notes.pdf").write_text("")
     (folder / ".hidden.csv").write_text("")
     export = read_export(folder, Options())
     assert [dialogue.dialogue_id for dialogue in export.result.dialogues] == ["a", "b"]
     assert [record.origin for record in export.result.quarantine] == [(str(folder / "c.csv"), 0)]
-    assert [path.name for path in export.skipped] == ["notes.docx"]
+    assert [path.name for path in export.skipped] == ["notes.pdf"]
     assert list(export.result.speakers) == ["Agent", "Customer", "Anna"]
 
 
@@ -261,7 +261,7 @@ def test_rows_of_one_id_in_two_files_are_one_dialogue_only_where_times_tell_thei
         ("e.csv", "call_id,speaker,text\n", {}, "has no row or record that can be read"),
         ("e.jsonl", "{\n", {}, "the first problem is on line 1: not valid JSON"),
         ("e.json", "[", {}, "not valid JSON"),
-        ("e.xlsx", b"PK\x03\x04", {}, "is a workbook or a zip archive; .* Save the sheet as CSV"),
+        ("e.xlsx", b"PK\x03\x04", {}, "is a damaged zip archive, workbook or document .* Export it again"),
         ("e.parquet", b"PAR1", {}, "expected a whole Parquet file"),
         ("e.csv", "call_id,speaker,text\n1,a,b\n", {"text": "txt"}, "Did you mean 'text'"),
         ("e.csv", "call_id,speaker,text\n1,a,b\n", {"format": "json"}, "not valid JSON"),

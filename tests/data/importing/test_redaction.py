@@ -5,7 +5,7 @@ import random
 import pytest
 
 from dial2vec.data.importing.assembling import ImportResult
-from dial2vec.data.importing.redaction import Redactor, passes_luhn, redact
+from dial2vec.data.importing.redaction import Redactor, passes_luhn, personal_kind, redact
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import CorpusError
 
@@ -111,3 +111,58 @@ def test_the_check_digit_is_that_of_the_slow_rule():
         digits = "".join(random.Random(_).choices("0123456789", k=16))
         slow = sum(table[int(d)] for d in digits[-2::-2]) + sum(int(d) for d in digits[::-2])
         assert passes_luhn(digits) == (slow % 10 == 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("NAME", ["agent", "Agent Name", "agentId", "customer_id", "user_names", "name", "first_name", "closed_by"]),
+        ("EMAIL", ["email", "E-Mail", "customer_email", "Email Address"]),
+        ("PHONE", ["phone", "Phone Number", "contactPhone", "mobile_no"]),
+        (
+            "",
+            ["channel", "queue_name", "agent_rating", "customer_since", "email_subject", "id", "phone_model"],
+        ),
+    ],
+)
+def test_a_key_that_names_a_person_is_known(kind, keys):
+    assert {key: personal_kind(key) for key in keys} == dict.fromkeys(keys, kind)
+
+
+def test_metadata_is_masked_with_its_dialogue():
+    metadata = {
+        "agent": "Tom Brown",
+        "agent_id": 17,
+        "role of caller": "phone",
+        "caller": "customer",
+        "phone_number": 4155552671,
+        "note": "Anna asked tom to mail a@b.org",
+        "callback": 4155552671,
+        "csat": 4,
+        "wait": 415.5552671,
+        "vip": True,
+        "channel": "chat",
+    }
+    turns = (Turn("Anna Lee", "is tom there, tom brown?"), Turn("agent", "Yes, Anna."))
+    result = ImportResult([Dialogue("d1", turns, metadata=metadata)], speakers={"Anna Lee": None, "agent": None})
+    redactor = Redactor(result.speakers)
+    redact(result, redactor, name="may")
+    [dialogue] = result.dialogues
+    assert dialogue.metadata == metadata | {
+        "agent": "[NAME]",
+        "agent_id": "[NAME]",
+        "role of caller": "[NAME]",
+        "phone_number": "[PHONE]",
+        "note": "[NAME] asked [NAME] to mail [EMAIL]",
+        "callback": "[PHONE]",
+    }
+    assert [turn.text for turn in dialogue.turns] == ["is [NAME] there, [NAME] [NAME]?", "Yes, [NAME]."]
+    assert redactor.counts == {"NAME": 9, "PHONE": 2, "EMAIL": 1}
+
+
+def test_metadata_of_a_reader_reaches_the_dialogue_or_its_quarantine():
+    result = ImportResult()
+    result.accept("may.csv", 2, "d1", [Turn("a", "hi")], [], metadata={"csat": 4, "channel": " chat ", "note": ""})
+    result.accept("may.csv", 3, "d2", [Turn("a", "hi")], [], metadata={"tags": ["a"]})
+    assert [dialogue.metadata for dialogue in result.dialogues] == [{"csat": 4, "channel": "chat"}]
+    assert "metadata 'tags' must be" in result.quarantine[0].reason

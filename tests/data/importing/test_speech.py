@@ -75,7 +75,7 @@ def test_programs_are_no_speakers(tmp_path, speakers, left):
     path = tmp_path / "e.jsonl"
     turns = [{"role": name, "content": f"word {at}"} for at, name in enumerate(speakers)]
     path.write_text(json.dumps({"id": 1, "messages": turns}))
-    result = read_export(path, Options()).result
+    result = read_export(path, Options(recipe="none")).result
     assert result.left_out == left
     assert len(result.dialogues[0].turns) == 3 - sum(left.values())
 

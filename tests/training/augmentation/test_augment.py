@@ -59,6 +59,12 @@ def test_every_way_gives_one_variant_of_each_dialogue(tools, models):
         assert [v.dialogue.labels for v in variants] == [("x",)] * 5 + [()]
 
 
+def test_a_variant_keeps_the_metadata_of_its_dialogue(tools):
+    dialogues = [replace(dialogue, metadata={"channel": "phone"}) for dialogue in corpus()]
+    found = augment(dialogues, BY_STAGES, tools=tools, seed=0)
+    assert {variant.dialogue.metadata["channel"] for variants in found for variant in variants} == {"phone"}
+
+
 def test_a_variant_does_not_depend_on_the_other_dialogues(tools):
     together = augment(corpus(), BY_STAGES, tools=tools, seed=5)
     assert [augment(dialogue, BY_STAGES, tools=tools, seed=5) for dialogue in reversed(corpus())][::-1] == together

@@ -15,10 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
+from pyarrow.compute import replace_substring_regex
 
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors
 from dial2vec.collection.clustering.terms import Term
+from dial2vec.data.metadata import METADATA_PREFIX, typed_columns
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 
@@ -142,6 +144,7 @@ def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors,
             "margin": assignment.margin,
             "name": pa.array([names[id] for id in ids.tolist()], pa.string()),
         }
+        | typed_columns(collection.rows["metadata"], collection.metadata_kinds)
     )
     digest = hashlib.sha256(centres.tobytes() + ids.tobytes()).hexdigest()[:16]
     state = folder / f"centres-{digest}.npz"
@@ -150,8 +153,17 @@ def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors,
     with atomic_path(folder / "assignment.parquet") as temporary:
         pq.write_table(table, temporary)
     with atomic_path(folder / "assignment.csv") as temporary:
-        pc.write_csv(table, temporary)
+        pc.write_csv(_without_formulas(table), temporary)
     write_json(folder / "clusters.json", {"format": FORMAT, "state": state.name} | asdict(clusters))
     for older in folder.glob("centres-*.npz"):
         if older != state:
             older.unlink()
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Put ' before texts of metadata that a spreadsheet would take for formulas, as the explorer does."""
+    for place, column in enumerate(table.schema):
+        if column.name.startswith(METADATA_PREFIX) and column.type == pa.string():
+            safe = replace_substring_regex(table[place], r"\A([=+\-@\t\r])", r"'\1")
+            table = table.set_column(place, column.name, safe)
+    return table

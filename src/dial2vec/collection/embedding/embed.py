@@ -12,7 +12,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
-from dial2vec.collection.embedding.parts import LONG, Part, embed_part, kept_rows, quarantined, vector_writer
+from dial2vec.collection.embedding.parts import (
+    LONG,
+    Part,
+    embed_part,
+    kept_rows,
+    output_kinds,
+    quarantined,
+    vector_writer,
+)
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder import DialogueEncoder
@@ -64,7 +72,8 @@ def embed_file(
 ) -> Embedded:
     """Encode dialogues from JSON Lines into Parquet, atomically and in bounded memory.
 
-    The columns are `dialogue_id` (string) and `embedding` (fixed-size list of float32), in the order of the input.
+    The columns are `dialogue_id` (string) and `embedding` (fixed-size list of float32), in the order of the input, then
+    `metadata.<key>` for each key of the metadata: int64, float64, timestamp, bool or string (`data.metadata`).
     Invalid records and repeated ids go to `<output>.quarantine.jsonl` with their reasons.
 
     Finished parts stay in `<output>.parts` until the end, so a killed run resumes. With another encoder, changed
@@ -80,7 +89,7 @@ def embed_file(
     shards, content = shards_of(transcripts)
     output = output if output.name else output.resolve()
     # One folder per encoder and corpus: a worker that outlives its command must not write into another run's parts.
-    name = hashlib.sha256(f"{encoder_fingerprint(encoder)} {content}".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{encoder_fingerprint(encoder)} {content} metadata".encode()).hexdigest()[:16]
     kept = output.with_name(f"{output.name}.parts")
     with folder_lock(kept, "keeps its finished parts in"):
         for other in kept.iterdir():
@@ -112,7 +121,7 @@ def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, enco
         raise CorpusError(f"nothing in {transcripts} can be used: {examples}. Correct it and start again.")
     copies: list[Quarantined] = []
     count = long = 0
-    with vector_writer(output, encoder.dimension, within=parts[0].folder) as write:
+    with vector_writer(output, encoder.dimension, output_kinds(parts), within=parts[0].folder) as write:
         for table in kept_rows(parts, quarantine=copies):
             write(table)
             count += len(table)

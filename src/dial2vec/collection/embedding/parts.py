@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.embedding.shards import Shard, ShardReader
+from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
 from dial2vec.dialogue import Origin, Quarantined, write_quarantine
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.windows import windows_of
 from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
-LINE, LONG = "line", "long"
+LINE, LONG, METADATA = "line", "long", "metadata"
+# Columns of metadata in the output; a corpus whose keys differ from dialogue to dialogue has more.
+MOST_COLUMNS = 200
 Hashes = NDArray[np.uint64]
 
 
@@ -36,7 +39,7 @@ class Part:
 
     @property
     def vectors(self) -> Path:
-        """Parquet file with the columns `dialogue_id`, `embedding`, `line` (in its file) and `long` (True or False)."""
+        """Parquet file: `dialogue_id`, `embedding`, `line` (in its file), `long` (True or False) and `metadata`."""
         return self.folder / f"{self.shard.number:08d}.parquet"
 
     @property
@@ -50,9 +53,10 @@ class Part:
         return self.vectors.is_file()
 
 
-def schema_of(dimension: int) -> pa.Schema:
-    """Return the schema of the output: `dialogue_id` (string) and `embedding` (fixed-size list of float32)."""
-    return pa.schema([(ID, pa.string()), (VECTOR, pa.list_(pa.float32(), dimension))])
+def schema_of(dimension: int, kinds: Mapping[str, Evidence]) -> pa.Schema:
+    """Return the schema of the output: `dialogue_id`, `embedding` (fixed-size list of float32), `metadata.<key>`."""
+    metadata = [(f"{METADATA_PREFIX}{key}", evidence.type) for key, evidence in kinds.items()]
+    return pa.schema([(ID, pa.string()), (VECTOR, pa.list_(pa.float32(), dimension)), *metadata])
 
 
 def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, batch_size: int) -> int:
@@ -69,10 +73,11 @@ def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, bat
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),
         pa.array([dialogue.origin.line if dialogue.origin else 0 for dialogue in dialogues], pa.int64()),
         pa.array([dialogue.long for dialogue in windows], pa.bool_()),
+        packed_metadata(dialogue.metadata for dialogue in dialogues),
     ]
     write_quarantine(part.quarantine, quarantine)
     with atomic_path(part.vectors) as temporary:
-        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG]), temporary)
+        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG, METADATA]), temporary)
         # A part counts as finished once its file has its name, so its bytes must survive a crash of the machine.
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
@@ -97,6 +102,12 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
                 quarantine.append(Quarantined(origin, ids[row], f"the id {ids[row]!r} came before in this corpus"))
             seen.add(ids[row])
         yield table if keep.all() else table.filter(pa.array(keep))
+
+
+def output_kinds(parts: Sequence[Part]) -> dict[str, Evidence]:
+    """Return the keys of the metadata that become columns, at most `MOST_COLUMNS`, the most frequent first."""
+    kinds = kinds_of(pq.read_table(part.vectors, columns=[METADATA])[METADATA] for part in parts)
+    return dict(islice(kinds.items(), MOST_COLUMNS))
 
 
 def _hashes_that_repeat(parts: Sequence[Part]) -> Hashes:
@@ -131,18 +142,27 @@ def quarantined(part: Part) -> list[Quarantined]:
 
 
 @contextmanager
-def vector_writer(output: Path, dimension: int, *, within: Path) -> Iterator[Any]:
+def vector_writer(
+    output: Path, dimension: int, kinds: Mapping[str, Evidence], *, within: Path
+) -> Iterator[Callable[[pa.Table], None]]:
     """Yield a function that writes the table of each part; the output appears at the end, atomically.
 
     :param output: `.parquet` file, or folder for one file per part.
+    :param kinds: Keys of the metadata that become columns, and their types.
     :param within: folder for temporary files, on the same file system.
     """
-    schema = schema_of(dimension)
+    schema = schema_of(dimension, kinds)
+
+    def cast(table: pa.Table) -> pa.Table:
+        for name, column in typed_columns(table[METADATA], kinds).items():
+            table = table.append_column(name, column)
+        return table.select(schema.names).cast(schema)
+
     with atomic_path(output, within=within) as temporary:
         if output.suffix == ".parquet":
             with pq.ParquetWriter(temporary, schema) as writer:
-                yield lambda table: writer.write_table(table.select(schema.names).cast(schema))
+                yield lambda table: writer.write_table(cast(table))
         else:
             temporary.mkdir()
             names = (temporary / f"part-{number:08d}.parquet" for number in range(10**8))
-            yield lambda table: pq.write_table(table.select(schema.names).cast(schema), next(names))
+            yield lambda table: pq.write_table(cast(table), next(names))

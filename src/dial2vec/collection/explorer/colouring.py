@@ -1,14 +1,16 @@
-"""Colours of the points, by label, cluster or time."""
+"""Colours of the points, by label, cluster, time, or a key of the metadata."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -23,6 +25,8 @@ TIMES = ("#4f5bd5", "#7a52d1", "#9b4bc4", "#b847ae", "#cf4a92", "#e05675", "#ea6
 GREY = "#8b949e"
 # From fine to coarse; the first with no more periods than colours is used.
 PERIODS = ("D", "W", "M", "Q", "Y")
+# Colourings by metadata: each is a byte per dialogue on the page, and a line of the menu.
+MOST_KEYS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +64,38 @@ def colourings(collection: Collection, rows: NDArray[np.int64]) -> list[Colourin
         *([_largest("label", labels, missing="no label")] if any(labels) else []),
         *([_largest("cluster", clusters, missing="no cluster")] if any(clusters) else []),
         *([_periods(dates)] if dates.notna().any() else []),
+        *islice(_by_metadata(collection, rows), MOST_KEYS),
     ]
     return ways or [_with_grey("nothing", [0] * len(rows), ["dialogues"], COLOURS[:1], ("", ""))]
+
+
+def _by_metadata(collection: Collection, rows: NDArray[np.int64]) -> Iterator[Colouring]:
+    """Yield a colouring per category and per number, the most frequent key first."""
+    kinds = {key: evidence.kind for key, evidence in collection.metadata_kinds.items()}
+    for key in (key for key, kind in kinds.items() if kind in ("category", "number")):
+        values = collection.metadata(key).take(pa.array(rows))
+        if values.null_count == len(values):
+            continue
+        if kinds[key] == "category":
+            groups = values.cast(pa.string()).fill_null("").to_pylist()
+            yield replace(_largest(key, groups, missing=f"no {key}"), groups=())
+        else:
+            yield _ranges(key, values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+
+
+def _ranges(key: str, numbers: NDArray[np.float64]) -> Colouring:
+    """Colour few numbers each by its own, more by ranges with about equally many dialogues; NaN means no number."""
+    known = numbers[~np.isnan(numbers)]
+    begins = np.unique(known)
+    if len(begins) > len(TIMES):
+        begins = np.unique(np.sort(known)[np.arange(len(TIMES)) * len(known) // len(TIMES)])
+    groups = np.searchsorted(begins, numbers, side="right") - 1
+    groups[np.isnan(numbers)] = -2
+    ends = [numbers[groups == place].max() for place in range(len(begins))]
+    pairs = zip(begins.tolist(), ends, strict=True)
+    names = [f"{low:.10g}" if low == high else f"{low:.10g} to {high:.10g}" for low, high in pairs]
+    spread = np.linspace(0, len(TIMES) - 1, len(names)).round().astype(int)
+    return _with_grey(key, groups.tolist(), names, [TIMES[place] for place in spread], ("", f"no {key}"))
 
 
 def _largest(title: str, groups: Sequence[str], *, missing: str) -> Colouring:

@@ -17,6 +17,7 @@ class Reader {
     const [id, details] = this.about(row);
     byId("reader-title").textContent = id;
     byId("reader-about").textContent = [...details, `${record.turns.length} turns`].join(" · ");
+    this.#metadata(record.metadata ?? {});
     this.#turns(record.turns, words);
     this.#similar(similar);
     this.box.hidden = false;
@@ -30,6 +31,15 @@ class Reader {
     this.box.hidden = true;
     this.from?.focus({ preventScroll: true });
     this.on.close();
+  }
+
+  #metadata(facts) {
+    const box = byId("metadata");
+    box.replaceChildren();
+    for (const [key, value] of Object.entries(facts)) {
+      element("dt", key, box);
+      element("dd", String(value), box);
+    }
   }
 
   // The first speaker is on the left, all others are on the right; with several others, each turn has a name.

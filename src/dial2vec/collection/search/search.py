@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
-from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.contribution import shares
 from dial2vec.encoder.turns import ReadTurns
@@ -46,6 +47,7 @@ class Hit:
     labels: tuple[str, ...]
     date: str | None
     turns: tuple[SpeakingTurn, ...]
+    metadata: Mapping[str, Value] = NO_METADATA
 
 
 class Search:
@@ -86,7 +88,7 @@ class Search:
         # All in one batch: read singly, they would take most of the time of a query.
         reads = self.encoder.read_turns(windows_of(self.encoder.tokens, dialogues), batch_size=32)
         return [
-            Hit(hit.dialogue_id, cosine, hit.labels, hit.date, self._speaking(hit, read, vector, n_turns))
+            Hit(hit.dialogue_id, cosine, hit.labels, hit.date, self._speaking(hit, read, vector, n_turns), hit.metadata)
             for hit, read, (_, cosine) in zip(dialogues, reads, best, strict=True)
         ]
 

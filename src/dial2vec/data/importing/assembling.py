@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,7 @@ from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.speech import ALL_SAID
-from dial2vec.data.importing.times import first_date, is_day_first, order
+from dial2vec.data.importing.times import Reading, first_date, order, reading_of, unread
 from dial2vec.data.importing.turns import closing_turns
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 
@@ -25,6 +26,9 @@ ASKER, ANSWERER = "user", "bot"
 # Kind of a turn whose speaker is blank.
 NAMELESS = "no speaker"
 DAMAGED = "it holds bytes that are not valid characters"
+# Number of first dialogues by which the order of day and month is found.
+SAMPLE = 2000
+AMBIGUOUS = "dates such as 03/04/2024 may begin with the day or the month: dialogues have no date"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
 
 
@@ -70,6 +74,8 @@ class ImportResult:
     :param blank: Number of turns left out because they are blank.
     :param left_out: Number of turns left out because nobody said them, by kind.
     :param repeated: Number of rows left out because another row, or an earlier file, has the same content.
+    :param unread: Times that cannot be read.
+    :param notes: Sentences for the summary.
     :param speakers: Names of all speakers, also of quarantined dialogues.
     """
 
@@ -79,7 +85,19 @@ class ImportResult:
     blank: int = 0
     repeated: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, None] = field(default_factory=dict)
     speakers: dict[str, None] = field(default_factory=dict)
+
+    def relocate(self, shown: Callable[[str], str]) -> None:
+        """Rename the files in all origins, by a function from the old to the new name."""
+        for number, dialogue in enumerate(self.dialogues):
+            if dialogue.origin and (name := shown(dialogue.origin.source)) != dialogue.origin.source:
+                self.dialogues[number] = replace(dialogue, origin=Origin(name, dialogue.origin.line))
+        self.quarantine[:] = [
+            Quarantined(Origin(shown(item.origin.source), item.origin.line), item.dialogue_id, shown(item.reason))
+            for item in self.quarantine
+        ]
 
     def refuse(self, source: str, line: int, name: str, reason: str) -> None:
         """Quarantine a dialogue."""
@@ -95,6 +113,7 @@ class ImportResult:
         labels: Iterable[str],
         *,
         date: str | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> None:
         """Add a dialogue, or quarantine it if `Dialogue` does not allow it."""
         turns = list(turns)
@@ -103,6 +122,7 @@ class ImportResult:
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in turns],
             "labels": list(labels),
             "date": date,
+            "metadata": dict(metadata or {}),
         }
         self.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
         try:
@@ -208,27 +228,38 @@ def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
 
 def from_rows(groups: Groups, result: ImportResult) -> None:
     """Turn grouped rows into dialogues; each group is removed, so that nothing is in memory twice."""
-    day_first = is_day_first([row.time for group in groups.values() for row in group.rows])
+    reading = reading_of([row.time for row in group.rows] for group in groups.values())
+    if reading.day_first is None:
+        result.notes[AMBIGUOUS] = None
     for dialogue_id in list(groups):
-        _finish(dialogue_id, groups.pop(dialogue_id), day_first, result)
+        _finish(dialogue_id, groups.pop(dialogue_id), reading, result)
 
 
-def _finish(dialogue_id: str, group: Group, day_first: bool, result: ImportResult) -> None:
+def _finish(dialogue_id: str, group: Group, reading: Reading, result: ImportResult) -> None:
     if group.fault:
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
-    rows = [row for row in group.rows if row.text]
+    rows = [row for row in _oldest_first(group.rows, reading) if row.text]
     if not rows and group.left_out:
         result.refuse(*group.first, dialogue_id, f"every turn is left out ({group.left_out})")
         return
     result.blank += len(group.rows) - len(rows)
-    sequence = order([row.time for row in rows], day_first=day_first)
+    times = [row.time for row in rows]
+    sequence = order(times, reading)
+    result.unread.update(unread(times))
     if sequence is None:
         result.refuse(*group.first, dialogue_id, UNORDERED)
         return
     turns = (Turn(rows[at].speaker, rows[at].text) for at in sequence)
-    date = first_date([row.time for row in rows], day_first=day_first)
-    result.accept(*group.first, dialogue_id, turns, group.labels, date=date)
+    result.accept(*group.first, dialogue_id, turns, group.labels, date=first_date(times, reading))
+
+
+def _oldest_first(rows: list[Row], reading: Reading) -> list[Row]:
+    """Return the rows of an export with the newest turn first from the end; a question and its answer stay together."""
+    if not reading.newest_first:
+        return rows
+    lines = [list(rows) for _, rows in groupby(rows, key=lambda row: row.line)]
+    return list(chain.from_iterable(reversed(lines)))
 
 
 def from_records(records: Iterable[Record], columns: Columns, *, source: str, name: str, result: ImportResult) -> None:
@@ -238,12 +269,18 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
     :param result: Result that gets the dialogues.
     """
     seen: dict[str, int] = {}
-    for number, record in enumerate(records, start=1):
+    records = iter(records)
+    first = list(islice(records, SAMPLE))
+    dates = [as_name(record.values.get("date")) for record in first]
+    reading = reading_of([_times(record.values, columns) for record in first], dates)
+    if reading.day_first is None:
+        result.notes[AMBIGUOUS] = None
+    for number, record in enumerate(chain(first, records), start=1):
         result.rows += 1
         dialogue_id = columns.id_of(record.values) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
         left_out = Counter[str]()
-        turns, fault, blank = _turns(record.values, columns, left_out)
+        turns, fault, blank = _turns(record.values, columns, reading, left_out)
         result.left_out.update(left_out)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
@@ -256,17 +293,18 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
             continue
         seen[dialogue_id] = record.line
         result.blank += blank
-        result.accept(source, record.line, dialogue_id, turns, labels, date=_date(record.values, columns))
+        times = [*_times(record.values, columns), as_name(record.values.get("date"))]
+        result.unread.update(unread(times))
+        result.accept(source, record.line, dialogue_id, turns, labels, date=first_date(times, reading))
 
 
-def _date(values: dict[str, Any], columns: Columns) -> str | None:
-    """Return the start of a dialogue that is one record: by the times of its turns, or by its key `date`."""
-    times = [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
-    dates = [*times, as_name(values.get("date"))]
-    return first_date(dates, day_first=is_day_first(dates))
+def _times(values: dict[str, Any], columns: Columns) -> list[str]:
+    return [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
 
 
-def _turns(values: dict[str, Any], columns: Columns, left_out: Counter[str]) -> tuple[list[Turn], str, int]:
+def _turns(
+    values: dict[str, Any], columns: Columns, reading: Reading, left_out: Counter[str]
+) -> tuple[list[Turn], str, int]:
     """Return the turns of a record, the reason why they cannot be used, and the number of blank ones."""
     value = values.get(columns.turns or "")
     turn_list = as_turn_list(value) if columns.text else None
@@ -277,16 +315,17 @@ def _turns(values: dict[str, Any], columns: Columns, left_out: Counter[str]) -> 
         turns = list(script.spoken())
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
-    rows, fault = _rows(turn_list + _closing(values, turn_list, columns), columns, left_out)
-    filled = [row for row in rows if row.text]
+    rows, fault = _rows(turn_list, columns, left_out)
+    closing, damaged = _rows(_closing(values, turn_list, columns), columns, left_out)
+    fault = fault or damaged
+    filled = [row for row in (*_oldest_first(rows, reading), *closing) if row.text]
     # A message outside the list, as in Intercom's `source`, may repeat the first or the last turn of the list.
     opening = columns.opening_of(values)
     opening_rows, damage = _rows([opening], columns, left_out) if opening else ([], "")
     ends = [(row.speaker, row.text) for row in filled[:1] + filled[-1:]]
     new = [row for row in opening_rows if row.text and (row.speaker, row.text) not in ends]
     filled = [row for row in new if row.time] + filled
-    times = [row.time for row in filled]
-    sequence = order(times, day_first=is_day_first(times))
+    sequence = order([row.time for row in filled], reading)
     if sequence is None:
         fault = fault or UNORDERED
     fault = fault or (damage and f"the first turn, outside the list: {damage.removeprefix('turn 1: ')}")

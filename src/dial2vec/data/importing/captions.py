@@ -7,6 +7,7 @@ of two voices in a cue for both, reads an SRT without numbers as one cue, and gi
 from __future__ import annotations
 
 import html
+import json
 import re
 from pathlib import Path
 
@@ -14,11 +15,17 @@ from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.plain_text import Script, is_name, split_speaker
 
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
-ARROW = re.compile(r"^\s{0,9}[^\s>]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
+# Programs that write a segment per line put its times in brackets.
+ARROW = re.compile(r"^\s{0,9}[^\s>\[]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
 NOBODY = "unknown"
+# Some name the speaker in the line above the time: `1 "Anna Smith" (3422)` in Webex, `Speaker 1` elsewhere.
+SPEAKER = r"(?:speaker|spk)[ _-]?\w{1,3}"
+NAMED_CUE = re.compile(rf'^(?:\d{{1,9}} "([^"<>\n]{{1,90}})"(?: \(\d{{1,20}}\))?|({SPEAKER}))$', re.IGNORECASE)
+# "[Anna Smith]: hello" or "[SPEAKER_00] hello".
+BRACKETED = re.compile(rf"^\[([^\[\]:\n]{{1,60}})\]:\s*|^\[({SPEAKER})\]\s*", re.IGNORECASE)
 # If nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
 ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
 NEARLY_ALL = 0.8
@@ -54,7 +61,7 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
     A cue begins with a time in any form and ends before the next one, so that none is lost.
     """
     cues: list[tuple[int, list[str]]] = []
-    block = ""
+    block = above = ""
     blank = True
     with open_text(path, encoding) as text:
         for number, raw in enumerate(text, start=1):
@@ -62,12 +69,12 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
             if ARROW.match(line):
                 block = ""
                 # The line above a time is the cue's number or name, if it follows a blank line.
-                cues.append((number, []))
+                cues.append((number, [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []))
             elif blank and line.startswith(BLOCKS):
                 block = line
             elif cues and not block:
                 cues[-1][1].append(line)
-            blank = not line
+            above, blank = line, not line
             block = "" if blank else block
     return [
         (number, "\n".join(_without_next_name(lines, at + 1 < len(cues)))) for at, (number, lines) in enumerate(cues)
@@ -85,6 +92,8 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
 
     :param any_name: True if any words with capitals before the colon in the first line are a name.
     """
+    if (event := _as_json(cue)) is not None:
+        return event
     parts = VOICE.split(cue)
     if len(parts) > 1:
         pairs = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
@@ -92,7 +101,8 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
         pairs = []
         for line in cue.split("\n"):
             bare = TAG.sub("", line).strip().lstrip("-–>").strip()
-            named = split_speaker(bare)
+            name = BRACKETED.match(bare)
+            named = ((name[1] or name[2]).strip(), bare[name.end() :]) if name else split_speaker(bare)
             match = ANY_NAME.match(bare) if any_name and not pairs and not named else None
             if match and is_name(match[1], max_words=12):
                 named = match[1].strip(), match[2]
@@ -102,3 +112,14 @@ def _voices(cue: str, *, any_name: bool) -> list[tuple[str, str]]:
                 pairs[-1] = (pairs[-1][0], f"{pairs[-1][1]} {line}")
     cleaned = [(html.unescape(name).strip(), " ".join(TAG.sub("", text).split())) for name, text in pairs]
     return [(name, html.unescape(text)) for name, text in cleaned if text]
+
+
+def _as_json(cue: str) -> list[tuple[str, str]] | None:
+    """Return the voice of a cue that is an object, as Teams writes beside its captions; None if it is text."""
+    if not cue.startswith("{"):
+        return None
+    try:
+        event = json.loads(cue)
+        return [(str(event.get("speakerName") or ""), text)] if (text := str(event.get("spokenText") or "")) else []
+    except (ValueError, AttributeError, RecursionError):
+        return None

@@ -12,10 +12,10 @@ from dial2vec.data.importing.captions import ARROW
 from dial2vec.data.importing.encodings import Encoding, open_bytes, open_text
 from dial2vec.data.importing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.recipe import Finder
 from dial2vec.data.importing.recognising import recipe_of_lines
 from dial2vec.data.importing.records import BY_ID, lists_in
 from dial2vec.data.importing.tables import DELIMITERS
-from dial2vec.data.importing.trees import is_tree
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, names_speaker
 from dial2vec.errors import CorpusError
 
@@ -24,9 +24,20 @@ ENDINGS = {
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt"},
 }
+CONTAINERS = (".zip", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".docx", ".db", ".sqlite", ".sqlite3")
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
-WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+READABLE = "a table, JSON, text, captions, a workbook or an archive of them"
+# First bytes in small letters, what they are, and what to do.
+UNREADABLE = (
+    (b"<!doctype html", "a web page", "Export JSON or text instead: most tools offer it beside HTML."),
+    (b"<html", "a web page", "Export JSON or text instead: most tools offer it beside HTML."),
+    (b"<?xml", "XML", "Export CSV, JSON or text instead."),
+    (b"%pdf", "a PDF", "Export text, or save the document as plain text."),
+    (b"id3", "a sound", "Transcribe it first; the transcript can be imported."),
+    (b"riff", "a sound or a film", "Transcribe it first; the transcript can be imported."),
+    (b"\x89png", "a picture", "Export the conversation as text or JSON."),
+)
 
 
 def ending(path: Path) -> str:
@@ -38,7 +49,7 @@ def ending(path: Path) -> str:
 def stem(path: Path) -> str:
     """Return the name of a file or folder without its endings, usable in ids and file names."""
     name = path.resolve().name
-    for end in (".gz", *ENDINGS):
+    for end in (".gz", *ENDINGS, *CONTAINERS):
         if name.lower().endswith(end) and len(name) > len(end):
             name = name[: -len(end)]
             if end != ".gz":
@@ -50,16 +61,14 @@ def stem(path: Path) -> str:
 def is_parquet(path: Path) -> bool:
     """Return whether the first bytes of a file are those of Parquet.
 
-    :raises CorpusError: if it is an Excel workbook or a zip archive.
+    :raises CorpusError: if they are those of a picture, a sound, a PDF or a page, which are not read.
     """
     with open_bytes(path) as handle:
-        start = handle.read(4)
-    if start in WORKBOOKS:
-        raise CorpusError(
-            f"{path} is a workbook or a zip archive; expected CSV, JSON, JSON Lines, Parquet, text or captions. "
-            "Save the sheet as CSV, or unpack the archive."
-        )
-    return start == b"PAR1"
+        start = handle.read(64)
+    for mark, kind, remedy in UNREADABLE:
+        if start.lstrip(b"\xef\xbb\xbf \t\r\n").lower().startswith(mark):
+            raise CorpusError(f"{path} is {kind}, which is not read; expected {READABLE}. {remedy}")
+    return start.startswith(b"PAR1")
 
 
 def find_format(path: Path, encoding: Encoding) -> str:
@@ -101,6 +110,8 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     :param outlined: Outline of the file.
     :param options: Options; a list with the columns named there goes before any guess.
     """
+    if options.turns and "." in options.turns and isinstance(outlined, dict) and Finder(options.turns)(outlined):
+        return None
     objects = lists_in(outlined)
     # Some messages lack a text or a speaker: the keys of all first objects count.
     lists = {
@@ -113,7 +124,7 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     if named is not None:
         return named or None
     for keys, first in lists.items():
-        if not is_turn(first) and any(holds_turns(value) or is_tree(value) for value in first.values()):
+        if not is_turn(first) and any(map(holds_turns, first.values())):
             return keys
     for keys, first in lists.items():
         if _has_ids(objects[keys]) and _is_like_a_turn(first):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 BLOCK = "p|div|li|ul|ol|tr|table|blockquote|pre|h[1-6]"
-INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup"
+INLINE = "span|b|i|u|s|em|strong|a|font|code|td|th|tbody|thead|small|sub|sup|at|attachment"
 # Only known tags, bounded in length: "<Media omitted>" and "a < b" are texts.
 CLOSED = re.compile(rf"<br\s{{0,9}}/?>|</(?:{BLOCK}|{INLINE})\s{{0,9}}>", re.IGNORECASE)
 BREAK = re.compile(rf"<br\s{{0,9}}/?>|</?(?:{BLOCK})(?:\s[^<>]{{0,2000}})?/?>", re.IGNORECASE)

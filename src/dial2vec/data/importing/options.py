@@ -33,6 +33,9 @@ class Options(NamedColumns):
     :param encoding: Name of an encoding that Python knows, such as "cp1252".
     :param delimiter: Character between the cells of a table.
     :param recipe: Name of a known recipe, or path of a recipe; "none" looks for no recipe.
+    :param where: Conditions that a row or a turn must meet.
+    :param drop: Conditions by which a row or a turn is left out.
+    :param table: Sheet of a workbook, or table of a database.
     :param keep: Kinds of what nobody said that count as speech (`recipe.KINDS`).
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
     """
@@ -41,6 +44,9 @@ class Options(NamedColumns):
     encoding: str | None = None
     delimiter: str | None = None
     recipe: str | None = None
+    where: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    table: str | None = None
     keep: tuple[str, ...] = ()
     header: bool = True
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing.assembling import (
+    AMBIGUOUS,
     Groups,
     ImportResult,
     from_records,
@@ -19,18 +20,29 @@ from dial2vec.data.importing.assembling import (
 )
 from dial2vec.data.importing.branches import branching
 from dial2vec.data.importing.captions import read_captions
-from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.columns import Columns, find_columns, require_one_meaning
+from dial2vec.data.importing.containers import Unpacking
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.evidence import headings
-from dial2vec.data.importing.formats import ENDINGS, HEAD_LINES, ending, find_format, find_list, is_parquet, stem
+from dial2vec.data.importing.formats import (
+    CONTAINERS,
+    ENDINGS,
+    HEAD_LINES,
+    ending,
+    find_format,
+    find_list,
+    is_parquet,
+    stem,
+)
 from dial2vec.data.importing.mending import Mending
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.plain_text import read_plain_text
-from dial2vec.data.importing.recipe import Recipe, load_recipe
+from dial2vec.data.importing.recipe import Recipe, known_recipes, load_recipe
 from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.tables import (
     DELIMITERS,
     find_delimiter,
@@ -80,29 +92,48 @@ class Export:
     :param descriptions: Description of each file.
     :param result: Dialogues and quarantine.
     :param skipped: Files of a folder without a known ending.
+    :param recipes: Recipe of each file that was read by one.
+    :param first: First records of each file of records.
     """
 
     source: Path
     descriptions: dict[Path, Description] = field(default_factory=dict)
     result: ImportResult = field(default_factory=ImportResult)
     skipped: list[Path] = field(default_factory=list)
+    recipes: dict[Path, Recipe] = field(default_factory=dict)
+    first: dict[Path, list[dict[str, Any]]] = field(default_factory=dict)
 
 
 def read_export(source: Path, options: Options) -> Export:
-    """Read a file, or every file with a known ending in a folder and its subfolders.
+    """Read a file, or every file with a known ending in a folder and its subfolders; containers are read inside.
 
     An unreadable file of a folder is quarantined whole.
 
     :raises CorpusError: if nothing can be read, or an option does not fit.
     """
-    export = Export(source)
-    if not source.is_dir():
-        groups: Groups = {}
-        export.descriptions[source] = _read_file(source, options, export.result, groups, stem(source))
+    with Unpacking(table=options.table) as unpacking:
+        try:
+            export = _read(source, options, unpacking)
+        except CorpusError as error:
+            raise CorpusError(unpacking.shown(str(error))) from error
+        export.descriptions = {Path(unpacking.shown(str(path))): said for path, said in export.descriptions.items()}
+        export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
+        export.result.relocate(unpacking.shown)
+        return export
+
+
+def _read(source: Path, options: Options, unpacking: Unpacking) -> Export:
+    inside = unpacking.open(source)
+    pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
+    # A container with a single file inside is read as that file, under the container's name.
+    if not inside.is_dir() or (inside != source and len(pieces) == 1):
+        export, groups = Export(source), Groups()
+        export.descriptions[pieces[0]] = _read_file(pieces[0], options, export.result, groups, stem(source))
         from_rows(groups, export.result)
         return export
-    visible = sorted(path for path in source.rglob("*") if path.is_file() and not _is_hidden(path.relative_to(source)))
-    files = [path for path in visible if ending(path) in ENDINGS]
+    export = Export(inside)
+    visible = sorted(path for path in pieces if not _is_hidden(path.relative_to(inside)))
+    files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
     export.skipped = [path for path in visible if path not in set(files)]
     if not files:
         raise CorpusError(
@@ -110,39 +141,67 @@ def read_export(source: Path, options: Options) -> Export:
             "Name a file, or another folder."
         )
     errors: list[CorpusError] = []
-    for _, inside in groupby(files, key=lambda path: path.parent):
-        errors += _read_folder(list(inside), options, export)
+    # The deepest folders first: their recipes tell which files above them hold no turns.
+    for folder in sorted({path.parent for path in files}, key=lambda folder: (-len(folder.parts), folder)):
+        errors += _read_folder([path for path in files if path.parent == folder], options, export, unpacking)
     if len(errors) == len(files):
         raise errors[0]
+    export.source = source
     return export
+
+
+def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
+    """Return the files to read in place of a file of a folder: those in a container, or the file itself."""
+    inside = unpacking.open(path) if ending(path) in CONTAINERS else path
+    return sorted(piece for piece in inside.rglob("*") if piece.is_file()) if inside.is_dir() else [inside]
 
 
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
-def _read_folder(files: list[Path], options: Options, export: Export) -> list[CorpusError]:
+def _read_folder(files: list[Path], options: Options, export: Export, unpacking: Unpacking) -> list[CorpusError]:
     """Read the files of a folder, whose dialogues may span files, and return the errors of unreadable ones."""
     whole = export.result
     groups: Groups = {}
-    errors = []
+    errors: dict[Path, CorpusError] = {}
+    parts: dict[Path, tuple[ImportResult, Groups]] = {}
     for path in files:
-        result, more = ImportResult(speakers=whole.speakers), Groups()
-        folder = path.parent.relative_to(export.source)
+        parts[path] = result, more = ImportResult(), Groups()
+        name = str(path.parent.relative_to(export.source) / stem(path))
         try:
-            export.descriptions[path] = _read_file(path, options, result, more, str(folder / stem(path)))
+            for piece in _pieces(path, unpacking):
+                below = f"{name}/{stem(piece)}" if piece != path else name
+                export.descriptions[piece] = _read_file(piece, options, result, more, below)
         except CorpusError as error:
-            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(error)))
-            errors.append(error)
+            errors[path] = error
+    for path in _side_files(files, export):
+        export.skipped.append(path)
+        export.descriptions.pop(path, None)
+        errors.pop(path, None)
+        del parts[path]
+    for path, (result, more) in parts.items():
+        if path in errors:
+            whole.quarantine.append(Quarantined(Origin(str(path), 0), "", str(errors[path])))
             continue
         whole.rows += result.rows
         whole.blank += result.blank
         whole.left_out.update(result.left_out)
+        whole.speakers |= result.speakers
+        whole.unread.update(result.unread)
+        whole.notes |= result.notes
         whole.dialogues += result.dialogues
         whole.quarantine += result.quarantine
         merge(groups, more, whole)
     from_rows(groups, whole)
-    return errors
+    return list(errors.values())
+
+
+def _side_files(files: list[Path], export: Export) -> list[Path]:
+    """Return the files of a folder that hold no turns by the recipe of a file in it or in a folder below."""
+    recipes = (known_recipes().get(description.recipe) for description in export.descriptions.values())
+    names = {name for recipe in recipes if recipe for name in recipe.side_files}
+    return [path for path in files if path.name in names]
 
 
 def _read_file(path: Path, options: Options, result: ImportResult, groups: Groups, name: str) -> Description:
@@ -154,7 +213,8 @@ def _read_file(path: Path, options: Options, result: ImportResult, groups: Group
         return _read_records(path, read_parquet(path), options, result, groups, Description("parquet"), name)
     encoding = find_encoding(path, given=options.encoding)
     form = options.format or find_format(path, encoding)
-    if form == "text" and (recipe := _text_recipe(path, encoding, options)):
+    recipe = _text_recipe(path, encoding, options) if form in ("text", "tsv") else None
+    if recipe and (form == "text" or not recipe.has):
         return _read_lines(path, encoding, recipe, options, result, name)
     if form in ("text", "vtt", "srt"):
         return _read_scripts(path, encoding, form, options, result, name)
@@ -204,6 +264,8 @@ def _read_lines(
         )
     from_records(records, columns_of(recipe), source=str(path), name=name, result=result)
     result.left_out.update(reader.left_out)
+    if reader.ambiguous:
+        result.notes[AMBIGUOUS] = None
     notes = (f"lines that belong to no turn are left out: {reader.unused}",) if reader.unused else ()
     return Description(recipe.title, str(encoding), recipe=recipe.name, notes=notes)
 
@@ -226,6 +288,21 @@ def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[
     return (record._replace(values=change(record.values)) for record in records)
 
 
+def _guessed(
+    usable: list[dict[str, Any]], records: Iterable[Record], options: Options, path: Path, result: ImportResult
+) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
+    """Return first and all records in the form in which they are read, their columns, and sentences for the summary."""
+    for change in filter(None, (unfolding(usable), unquoting(usable))):
+        usable, records = list(map(change, usable)), _changed(records, change)
+    columns, notes = find_columns(usable, options, path), tuple[str, ...]()
+    if branch := branching(usable, columns.turns, result.left_out):
+        records = _changed(records, branch)
+    if above := headings(usable, columns.meanings) if not columns.turns else 0:
+        records, usable = islice(records, above, None), usable[above:]
+        columns, notes = find_columns(usable, options, path), (f"{HEADINGS}: {above}",)
+    return usable, records, columns, notes
+
+
 def _read_records(
     path: Path,
     records: Iterator[Record],
@@ -235,8 +312,8 @@ def _read_records(
     description: Description,
     name: str,
 ) -> Description:
-    mending = Mending()
-    sample, rest = mending.all(records, first=SAMPLE)
+    mending, selection = Mending(), Selection(options)
+    sample, rest = mending.all(selection.apply(records), first=SAMPLE)
     usable = [record.values for record in sample if not record.problem]
     if not usable:
         first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
@@ -249,25 +326,20 @@ def _read_records(
     if options.recipe not in (None, "none"):
         reader = RecordReader(load_recipe(options.recipe or ""), name=name, keep=options.keep)
     elif _looks_for_recipe(options) and (recipe := recipe_of_records(usable)):
+        require_one_meaning(options, tuple(options.named), path)
         reader = RecordReader(recipe.replaced(options), name=name, keep=options.keep)
     if reader:
         every = reader.read(every)
         columns = columns_of(reader.recipe)
     else:
-        for change in filter(None, (unfolding(usable), unquoting(usable))):
-            usable = list(map(change, usable))
-            every = _changed(every, change)
-        columns = find_columns(usable, options, path)
-        if branch := branching(usable, columns.turns, result.left_out):
-            every = _changed(every, branch)
-        if above := headings(usable, columns.meanings) if description.delimiter and not columns.turns else 0:
-            every, usable = islice(every, above, None), usable[above:]
-            columns = find_columns(usable, options, path)
-            description = replace(description, notes=(*description.notes, f"{HEADINGS}: {above}"))
+        usable, every, columns, notes = _guessed(usable, every, options, path, result)
+        description = replace(description, notes=description.notes + notes)
     if columns.turns:
         from_records(every, columns, source=str(path), name=name, result=result)
     else:
         groups.update(group_rows(every, columns, source=str(path), name=name, result=result))
+    if selection.dropped:
+        result.left_out["dropped"] += selection.dropped
     if reader:
         result.left_out.update(reader.left_out)
         return replace(description, recipe=reader.recipe.name, notes=description.notes + mending.notes())

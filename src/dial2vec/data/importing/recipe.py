@@ -14,35 +14,32 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import jmespath
 import yaml
 from jmespath.exceptions import JMESPathError
 
 from dial2vec.data.importing.cells import unpacked
+from dial2vec.data.importing.expressions import compiled
 from dial2vec.data.importing.options import NamedColumns
 from dial2vec.errors import CorpusError, did_you_mean
 
 # Kinds of what nobody said to anybody; `--keep` takes them in.
 KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media")
 ORDERS = ("time", "as is")
-NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Finder:
-    """A JMESPath expression. A plain name is looked up directly, which is ten times as fast."""
+    """A JMESPath expression."""
 
-    __slots__ = ("_compiled", "text")
+    __slots__ = ("_find", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._compiled = None if NAME.fullmatch(text) else jmespath.compile(text)
+        self._find = compiled(text)
 
     def __call__(self, value: Any) -> Any:
         """Return what the expression finds in a value; None if it finds nothing."""
-        if self._compiled is None:
-            return value.get(self.text) if isinstance(value, dict) else None
         try:
-            return self._compiled.search(value)
+            return self._find(value)
         except (JMESPathError, TypeError, RecursionError):
             # A function meets another type than in the records that the recipe is for.
             return None
@@ -52,7 +49,9 @@ class Finder:
 class Branch:
     """How a tree of messages is read: the path from the root to the newest message is the dialogue.
 
-    Either each message names its parent, or each holds the list of its answers, of which the first counts.
+    Either each message names its parent, or each holds the list of its answers, of which the first counts. Without
+    `turns` the records are the messages: of the trees that `id` names, or, without `id`, of dialogues that are whole
+    trees in the order of time. A message's key is its `_key`.
 
     :param id: Message's id.
     :param parent: Id of the message before it.
@@ -70,15 +69,17 @@ class Branch:
 class Lines:
     """Patterns of a text format; each is tried at the start of a line, in this order.
 
-    :param begin: Line that begins a dialogue; its group `id` names it.
+    :param begin: Line that begins a dialogue; its group `id` names it. An empty match begins it with the line itself.
     :param turn: Turns, with the groups `text` and, unless a line above has them, `speaker` and `time`.
-    :param set: Lines that hold `speaker`, `time` or `day` of the turns below.
+    :param set: Lines that hold `speaker`, `time`, `day` or `year` of the turns below.
     :param notice: Lines that nobody said.
     :param end: Line after which a dialogue ends.
     :param first: Pattern that one of the first five lines contains; None accepts any.
     :param share: Smallest share of turns among the lines that are not blank, by which the format is recognised.
     :param goes_on: True if a line without a pattern belongs to the turn above it.
     :param alternate: Speakers who take turns if no line names one.
+    :param alike: True if a line is text if its time has another form than those of most lines, as in a quoted chat.
+    :param day_first: True if dates such as 03/04/2024 begin with the day, if nothing in the file tells.
     """
 
     begin: tuple[re.Pattern[str], ...] = ()
@@ -90,6 +91,8 @@ class Lines:
     share: float = 0.3
     goes_on: bool = True
     alternate: tuple[str, ...] = ()
+    alike: bool = False
+    day_first: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +122,10 @@ class Recipe:
     :param has: Expressions that find something in most records; the recipe with the most of them is used.
     :param decode: Columns that hold JSON as text.
     :param id: Id of the dialogue.
+    :param rest: True if rows without an id are one dialogue, which has the name of the file.
     :param turns: List of turns in a record, or a text that holds them as lines.
-    :param parts: True if several records with one id are parts of one dialogue.
+    :param parts: True if several records with one id are parts of one dialogue; a part may begin with those before it.
+    :param skip: Expression that is true for records without a dialogue, such as settings.
     :param branch: Order of a tree of messages.
     :param speaker: Speaker of a turn.
     :param text: Text of a turn.
@@ -130,12 +135,15 @@ class Recipe:
     :param labels: Labels of the dialogue.
     :param metadata: Further values of the dialogue, by key; None takes all plain values without another meaning.
     :param html: True if the texts are HTML.
-    :param alternate: Speakers who take turns if `speaker` finds nobody.
+    :param replace: Text by the pattern that it replaces in texts, such as marks of pauses.
+    :param alternate: Speakers who take turns if `speaker` finds nobody: names, or an expression that finds them.
     :param join: Text between consecutive pieces of one speaker, which are one turn; None keeps pieces apart.
     :param speakers: Names by the value of `speaker`.
+    :param people: List of [value of `speaker`, name] in a record, such as the list of its participants.
     :param not_speech: Expressions by kind: a turn for which one is true was not said.
-    :param notices: Patterns of whole texts that programs write, such as "Liked a message".
+    :param notices: Patterns of whole texts that programs write, such as "Liked a message"; by kind if they are others.
     :param lines: Patterns of a text format.
+    :param side_files: Names of files without turns that stand in the same folder.
     :param examples: Examples, which are the recipe's tests.
     """
 
@@ -145,8 +153,10 @@ class Recipe:
     has: tuple[Finder, ...] = ()
     decode: tuple[str, ...] = ()
     id: Finder | None = None
+    rest: bool = False
     turns: Finder | None = None
     parts: bool = False
+    skip: Finder | None = None
     branch: Branch | None = None
     speaker: Finder | None = None
     text: Finder | None = None
@@ -156,12 +166,15 @@ class Recipe:
     labels: Finder | None = None
     metadata: Mapping[str, Finder] | None = None
     html: bool = False
-    alternate: tuple[str, ...] = ()
+    replace: tuple[tuple[re.Pattern[str], str], ...] = ()
+    alternate: tuple[str, ...] | Finder = ()
     join: str | None = None
     speakers: Mapping[str, str] | None = None
+    people: Finder | None = None
     not_speech: tuple[tuple[str, Finder], ...] = ()
-    notices: tuple[re.Pattern[str], ...] = ()
+    notices: tuple[tuple[str, re.Pattern[str]], ...] = ()
     lines: Lines | None = None
+    side_files: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
 
     def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -170,10 +183,23 @@ class Recipe:
         found = {name: value for name, text in texts.items() if (value := unpacked(text)) is not None}
         return values | found if found else values
 
+    def mended(self, text: str) -> str:
+        """Return a text without what `replace` replaces."""
+        for pattern, by in self.replace:
+            text = pattern.sub(by, text)
+        return text
+
+    def kind_of(self, text: str) -> str:
+        """Return the kind of a text that a program wrote; "" if a person did."""
+        return next((kind for kind, pattern in self.notices if pattern.fullmatch(text)), "")
+
     def fits(self, values: dict[str, Any]) -> bool:
         """Return whether a record has all that the recipe asks for."""
         values = self.decoded(values)
-        return bool(self.has) and all(finder(values) not in (None, False, [], {}) for finder in self.has)
+        # The number 0, which equals False, is a value.
+        return bool(self.has) and not any(
+            (value := finder(values)) is False or value in (None, [], {}) for finder in self.has
+        )
 
     def replaced(self, options: NamedColumns) -> Recipe:
         """Return the recipe with the user's own id, speaker, text and time in place of its own."""
@@ -250,7 +276,7 @@ def _checked(recipe: Recipe, where: str) -> Recipe:
     missing = "" if recipe.lines or named else "speaker and text, or lines"
     if missing:
         raise CorpusError(f"{where}: the recipe has no {missing}. Add what is missing (docs/recipes.md).")
-    if wrong := {kind for kind, _ in recipe.not_speech} - set(KINDS):
+    if wrong := {kind for kind, _ in recipe.not_speech + recipe.notices} - set(KINDS):
         raise CorpusError(f"{where}: unknown kind {min(wrong)!r} in not_speech; expected {', '.join(KINDS)}.")
     if recipe.order not in (None, *ORDERS):
         raise CorpusError(f"{where}: unknown order {recipe.order!r}; expected {' or '.join(ORDERS)}.")
@@ -265,19 +291,28 @@ def _not_speech(kinds: Mapping[str, Any]) -> tuple[tuple[str, Finder], ...]:
     return tuple((kind, Finder(text)) for kind, texts in kinds.items() for text in _listed(texts))
 
 
+def _notices(texts: Any) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    by_kind = texts if isinstance(texts, dict) else {"notice": texts}
+    return tuple((kind, re.compile(text)) for kind, texts in by_kind.items() for text in _listed(texts))
+
+
 def _examples(items: list[dict[str, Any]]) -> tuple[Example, ...]:
     return tuple(Example(file=item["file"], text=item["text"], gives=tuple(item["gives"])) for item in items)
 
 
 # How the value of a recipe's key is compiled; the others stay.
 COMPILED: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("id", "turns", "speaker", "text", "time", "date", "labels"), lambda text: Finder(str(text))),
+    **dict.fromkeys(
+        ("id", "turns", "speaker", "people", "text", "time", "date", "labels", "skip"), lambda text: Finder(str(text))
+    ),
     "has": lambda texts: tuple(map(Finder, texts)),
     "decode": tuple,
     "branch": lambda named: Branch(**_finders(named)),
     "metadata": _finders,
-    "notices": lambda texts: tuple(map(re.compile, _listed(texts))),
-    "alternate": lambda names: tuple(map(str, names)),
+    "side_files": tuple,
+    "replace": lambda texts: tuple((re.compile(text, re.MULTILINE), str(by)) for text, by in texts.items()),
+    "notices": _notices,
+    "alternate": lambda names: Finder(names) if isinstance(names, str) else tuple(map(str, names)),
     # As `as_name` writes them: JSON's true is "True".
     "speakers": lambda names: {str(value): str(shown) for value, shown in names.items()},
     "not_speech": _not_speech,
@@ -297,7 +332,7 @@ def _listed(value: Any) -> list[Any]:
 def _pattern(name: str, value: Any) -> Any:
     if name == "first":
         return re.compile(value, re.MULTILINE)
-    if name in ("share", "goes_on"):
+    if name in ("share", "goes_on", "alike", "day_first"):
         return value
     if name == "alternate":
         return tuple(value)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 from dial2vec.data.importing.cells import as_labels, as_name, cell_text
 from dial2vec.data.importing.columns import Columns
+from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.plain_text import script_of
 from dial2vec.data.importing.recipe import Branch, Finder, Recipe
 from dial2vec.data.importing.recipe_lines import LineReader
@@ -19,15 +21,15 @@ ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "label
 
 def columns_of(recipe: Recipe) -> Columns:
     """Return the columns of the plain records that `RecordReader` gives."""
-    whole = bool(recipe.turns or recipe.lines)
+    whole = bool(recipe.turns or recipe.lines or (recipe.branch and recipe.id))
     return Columns(
-        dialogue_id=ID if recipe.id or whole else None,
+        dialogue_id=ID if recipe.id or recipe.branch or whole else None,
         turns=TURNS if whole and not recipe.parts else None,
         speaker=SPEAKER,
         text=TEXT,
-        time=TIME if sorts(recipe) else None,
+        time=TIME if sorts(recipe) or recipe.parts else None,
         labels=(LABELS,) if recipe.labels else (),
-        html=recipe.html,
+        html=recipe.html and not recipe.lines,
     )
 
 
@@ -51,16 +53,30 @@ class RecordReader:
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
+        self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}
+        self._named = False
+        self._has_trees = bool(recipe.branch and recipe.id and recipe.turns is None)
         self._kept = tuple((kind, finder) for kind, finder in recipe.not_speech if kind in keep)
 
     def read(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the plain records; a row that was not said is left out."""
-        for number, record in enumerate(records, start=1):
+        if self.recipe.branch and not self.recipe.turns and not self.recipe.id:
+            yield from self._threads(records, self.recipe.branch)
+            return
+        if self._has_trees and self.recipe.id:
+            records = self._trees(records, self.recipe.id)
+        records = iter(records)
+        first = list(islice(records, 2))
+        for number, record in enumerate(chain(first, records), start=1):
             if record.problem:
                 yield record
                 continue
-            plain = self._plain(self.recipe.decoded(record.values), number)
+            values = self.recipe.decoded(record.values)
+            if self.recipe.skip and _is_true(self.recipe.skip(values)):
+                continue
+            plain = self._plain(values, f"{self._name}-{number}" if len(first) > 1 else self._name)
             if self.recipe.parts:
+                plain[TURNS] = self._new(plain)
                 shared = {key: value for key, value in plain.items() if key != TURNS}
                 times = {TIME: plain["date"]}
                 yield from (
@@ -69,25 +85,85 @@ class RecordReader:
             elif plain:
                 yield record._replace(values=plain)
 
-    def _plain(self, values: dict[str, Any], number: int) -> dict[str, Any]:
-        """Return the plain record; an empty one for a row that was not said."""
+    def _threads(self, records: Iterable[Record], branch: Branch) -> Iterator[Record]:
+        """Yield rows whose dialogue is named by the message that all others answer, directly or not."""
+        parents: dict[str, str] = {}
+        rows = []
+        for record in records:
+            if record.problem:
+                yield record
+                continue
+            name = as_name(branch.id(record.values)) if branch.id else ""
+            parents[name] = as_name(branch.parent(record.values)) if branch.parent else ""
+            if plain := self._plain(self.recipe.decoded(record.values), ""):
+                rows.append((name, record._replace(values=plain)))
+        for name, record in rows:
+            path = dict.fromkeys([name])
+            while (name := parents.get(name, "")) and name not in path:
+                path[name] = None
+            root = next(reversed(path))
+            parents |= dict.fromkeys(path, root) | {root: ""}
+            yield record._replace(values=record.values | {ID: root})
+
+    def _trees(self, records: Iterable[Record], named: Finder) -> Iterator[Record]:
+        """Yield one record per tree, with all its messages."""
+        trees: dict[str, Record] = {}
+        for number, record in enumerate(records):
+            if record.problem:
+                yield record
+                continue
+            values = self.recipe.decoded(record.values)
+            key = as_name(named(values)) or f"{self._name}-{number}"
+            trees.setdefault(key, Record(record.line, values | {TURNS: []})).values[TURNS].append(values)
+        yield from trees.values()
+
+    def _new(self, plain: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the turns of a part that no other part had: programs that log each answer repeat the history."""
+        turns = [turn for turn in plain[TURNS] if turn[TEXT]]
+        texts = [(turn[SPEAKER], turn[TEXT]) for turn in turns]
+        date, before = self._read.get(plain[ID], ("", []))
+        if before and texts[: len(before)] == before:
+            turns = turns[len(before) :]
+        elif before and before[: len(texts)] == texts and plain["date"] <= date:
+            # The newest part comes first.
+            return []
+        else:
+            texts = before + texts
+        self._read[plain[ID]] = (plain["date"] or date, texts)
+        return turns
+
+    def _plain(self, values: dict[str, Any], name: str) -> dict[str, Any]:
+        """Return the plain record; an empty one for a row that was not said.
+
+        :param name: Id of a dialogue without an id.
+        """
         recipe = self.recipe
         plain: dict[str, Any] = {}
         if recipe.labels:
             plain[LABELS] = as_labels(recipe.labels(values), several=True)
-        if recipe.turns is None:
+        if recipe.turns is None and not self._has_trees:
             turn = self._turn(values)
             if recipe.id:
-                plain[ID] = as_name(recipe.id(values))
+                plain[ID] = self._id(values, self._name)
             return plain | turn if turn else {}
-        plain[ID] = (as_name(recipe.id(values)) if recipe.id else "") or f"{self._name}-{number}"
-        turns = self._turns(values, recipe.turns(values))
+        plain[ID] = self._id(values, name)
+        turns = self._turns(values, recipe.turns(values) if recipe.turns else values[TURNS])
+        if recipe.people:
+            pairs = [pair for pair in _elements(recipe.people(values)) if isinstance(pair, list) and len(pair) == 2]
+            names = {as_name(value): name for value, shown in pairs if (name := as_name(shown))}
+            turns = [turn | {SPEAKER: names.get(turn[SPEAKER], turn[SPEAKER])} for turn in turns]
         if recipe.join is not None:
             turns = _joined(turns, recipe.join)
         date = recipe.date(values) if recipe.date else None
         # Turns that keep their order still tell when the dialogue began.
         times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
         return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+
+    def _id(self, values: dict[str, Any], name: str) -> str:
+        """Return the id of a dialogue; the name if none before it had an id."""
+        own = as_name(self.recipe.id(values)) if self.recipe.id else ""
+        self._named = self._named or bool(own)
+        return own or ("" if self._named and not self.recipe.rest else name)
 
     def _turns(self, values: dict[str, Any], found: Any) -> list[dict[str, Any]]:
         if isinstance(found, str):
@@ -98,9 +174,10 @@ class RecordReader:
         if branch := self.recipe.branch:
             elements = self._along(elements, branch.answers) if branch.answers else self._on_branch(elements, values)
         turns = [turn for element in elements if (turn := self._turn(element))]
-        for number, turn in enumerate(turns):
-            if not turn[SPEAKER] and self.recipe.alternate:
-                turn[SPEAKER] = self.recipe.alternate[number % len(self.recipe.alternate)]
+        alternate = self.recipe.alternate
+        names = (alternate(values) or ()) if isinstance(alternate, Finder) else alternate
+        for number, turn in enumerate(turns if names else ()):
+            turn[SPEAKER] = turn[SPEAKER] or as_name(names[number % len(names)])
         return turns
 
     def _lines(self, text: str) -> list[dict[str, Any]]:
@@ -108,6 +185,7 @@ class RecordReader:
         if self.recipe.lines is None:
             return [{SPEAKER: turn.speaker, TEXT: turn.text, TIME: ""} for turn in script_of(text).spoken()]
         reader = LineReader(self.recipe, name="", keep=self._keep)
+        text = without_html(text) if self.recipe.html else text
         turns = [turn for record in reader.read(text) for turn in record.values[TURNS]]
         self.left_out.update(reader.left_out)
         return turns
@@ -116,7 +194,7 @@ class RecordReader:
         """Return a turn; None if it was not said."""
         recipe = self.recipe
         for kind, finder in self._kinds:
-            if finder(element) not in (None, False, [], {}, ""):
+            if _is_true(finder(element)):
                 self.left_out[kind] += 1
                 return None
         speaker = as_name(recipe.speaker(element)) if recipe.speaker else ""
@@ -124,9 +202,9 @@ class RecordReader:
             speaker = recipe.speakers.get(speaker, speaker)
         if not speaker:
             speaker = next((kind for kind, finder in self._kept if finder(element)), "")
-        text = cell_text(recipe.text(element)) if recipe.text else ""
-        if recipe.notices and "notice" not in self._keep and any(known.fullmatch(text) for known in recipe.notices):
-            self.left_out["notice"] += 1
+        text = recipe.mended(cell_text(recipe.text(element))) if recipe.text else ""
+        if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
+            self.left_out[kind] += 1
             return None
         time = as_name(recipe.time(element)) if recipe.time else ""
         return {SPEAKER: speaker, TEXT: text, TIME: time}
@@ -136,7 +214,8 @@ class RecordReader:
         path = []
         while elements:
             path.append(elements[0])
-            self.left_out["edited"] += len(elements) - 1
+            if len(elements) > 1:
+                self.left_out["edited"] += len(elements) - 1
             elements = _elements(answers(elements[0]))
         return path
 
@@ -147,6 +226,8 @@ class RecordReader:
             return elements
         by_id = {as_name(branch.id(element)): element for element in elements}
         parents = {name: as_name(branch.parent(element)) for name, element in by_id.items()}
+        if not any(parents.values()):
+            return elements
         last = as_name(branch.last(values)) if branch.last else ""
         if last not in by_id:
             answered = set(parents.values())
@@ -161,9 +242,13 @@ class RecordReader:
         return list(reversed(path.values()))
 
 
+def _is_true(value: Any) -> bool:
+    return value not in (None, False, [], {}, "")
+
+
 def _elements(value: Any) -> list[Any]:
     if isinstance(value, dict):
-        return list(value.values())
+        return [{"_key": key, **item} if isinstance(item, dict) else item for key, item in value.items()]
     return value if isinstance(value, list) else []
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from dial2vec.data.importing.recipe import Recipe, known_recipes
+from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
-from dial2vec.data.importing.records import BY_ID, lists_in
+from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in
 
 SHOWN = 30
 
@@ -24,13 +26,35 @@ def recipe_of_lines(head: str) -> Recipe | None:
 
 def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe] | None = None) -> Recipe | None:
     """Return the recipe that asks for most and that at least half of the first records fit; None if there is none."""
+    known = list(record_recipes() if recipes is None else recipes)
     first = sample[:SHOWN]
-    fitting = [
-        recipe
-        for recipe in (record_recipes() if recipes is None else recipes)
-        if first and 2 * sum(map(recipe.fits, first)) >= len(first)
-    ]
+    return _best(first, known) or (_of_rows_inside(first, known) if recipes is None else None)
+
+
+def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    fitting = [recipe for recipe in recipes if first and 2 * sum(map(recipe.fits, first)) >= len(first)]
     return max(fitting, key=lambda recipe: len(recipe.has), default=None)
+
+
+def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
+    rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
+    for place in dict.fromkeys(place for values in first for place in _inner_lists(values)):
+        lists = (items for values in first if isinstance(items := Finder(place)(values), list))
+        rows = [row for items in lists for row in items if isinstance(row, dict)]
+        if recipe := _best(rows[:SHOWN], rowwise):
+            own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
+            return replace(recipe, turns=Finder(place), id=Finder(f"conversation_id || ticket_id || id{own}"))
+    return None
+
+
+def _inner_lists(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the expressions that lead to lists in a record, also `messages.data`."""
+    for key, value in values.items():
+        inner = value if isinstance(value, dict) else {}
+        if isinstance(value, list):
+            yield json.dumps(key)
+        yield from (f"{json.dumps(key)}.{json.dumps(name)}" for name, items in inner.items() if isinstance(items, list))
 
 
 def recipe_of_json(
@@ -42,11 +66,43 @@ def recipe_of_json(
     """
     recipes = list(record_recipes() if recipes is None else recipes)
     best: tuple[Recipe, tuple[str, ...] | None] | None = None
-    for keys, sample in _places(outlined):
+    places = _places(outlined)
+    for keys, sample in [*places, *_only_objects(outlined, recipes)]:
         recipe = recipe_of_records(sample, recipes)
         if recipe and (best is None or len(recipe.has) > len(best[0].has)):
             best = recipe, keys
+    if best is None:
+        inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
+        return next(((recipe, keys) for recipe, keys in inside if recipe), None)
+    if best[1] and best[1] != BY_ID and len(best[1]) == 1:
+        if not best[0].turns:
+            return None if _is_by_id(outlined, best[1]) else best
+        if sum(bool(recipe_of_records(items, [best[0]])) for items in lists_in(outlined).values()) > 1:
+            # Such as the lists "train" and "test".
+            return best[0], EACH
     return best
+
+
+def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
+    """Return whether another list of an object holds the same kind of turns: its keys are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return sum(names == lists.get(keys) for names in lists.values()) > 1
+
+
+def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    """Yield the objects inside others, as in {"data": {"call": {...}}}, that are the only ones of their recipes."""
+    by_recipe: dict[Recipe, list[tuple[tuple[str, ...], dict[str, Any]]]] = {}
+    for keys, value in _objects_in(outlined, ()):
+        if recipe := recipe_of_records([value], recipes):
+            by_recipe.setdefault(recipe, []).append((keys, value))
+    yield from ((keys, [value]) for places in by_recipe.values() if len(places) == 1 for keys, value in places)
+
+
+def _objects_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    for key, inner in value.items() if isinstance(value, dict) and len(keys) < DEPTH else ():
+        if isinstance(inner, dict):
+            yield (*keys, key), inner
+            yield from _objects_in(inner, (*keys, key))
 
 
 def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:

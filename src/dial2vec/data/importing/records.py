@@ -21,6 +21,7 @@ BLOCK = 1 << 20
 SPACE = re.compile(r"[ \t\r\n\ufeff]*")
 LINE_END = re.compile(r"\r\n|\r|\n")
 BY_ID = ("*",)
+EACH = ("**",)
 # Deep enough for {"data": {"items": [...]}}; deeper levels are the content of dialogues.
 DEPTH = 3
 # Number of first items of a list by which its content is recognised.
@@ -168,7 +169,7 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
     """Yield the objects of a JSON file.
 
     :param under: Keys that lead to the list of records, or to the only record: () for a list at the top, None for an
-        object at the top, `BY_ID` for an object whose keys are ids.
+        object at the top, `BY_ID` for an object whose keys are ids, `EACH` for all lists of an object.
     :raises CorpusError: if the text is no JSON.
     """
     with open_text(path, encoding) as text:
@@ -199,7 +200,7 @@ def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
             yield _checked(line, value)
     else:
         for key in source.members():
-            if key == keys[0] and source.peek() in ("{" if keys[1:] else "[{"):
+            if (key == keys[0] or keys == EACH) and source.peek() in ("{" if keys[1:] else "[{"):
                 yield from _under(source, keys[1:])
             else:
                 source.value()

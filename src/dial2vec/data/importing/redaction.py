@@ -16,8 +16,9 @@ from itertools import count, pairwise
 from typing import NamedTuple
 
 from dial2vec.data.importing.assembling import ImportResult
+from dial2vec.data.importing.names import plain
 from dial2vec.data.importing.roles import is_role
-from dial2vec.dialogue import Dialogue, Quarantined, Turn
+from dial2vec.dialogue import Dialogue, Quarantined, Turn, Value
 from dial2vec.errors import CorpusError, did_you_mean
 
 COUNTRIES = ("US", "GB")
@@ -34,6 +35,19 @@ SEVEN_DIGITS = re.compile(r"(?:\d\D{0,3}){6}\d")
 WORD = re.compile(r"[^\W_]+")
 # Scripts without blanks between words: names are found inside the text.
 UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]{2,}")
+# Last words of the keys of metadata whose values are masked whole, with the kind of the mask. Words such as `id` may
+# follow: `agent_id` and `phone_number`, but not `agent_rating`.
+PERSONAL = {
+    **dict.fromkeys(("email", "mail", "emails"), "EMAIL"),
+    **dict.fromkeys(("phone", "telephone", "tel", "mobile", "cell", "fax", "msisdn", "whatsapp"), "PHONE"),
+    **dict.fromkeys(("agent", "advisor", "adviser", "representative", "rep", "operator", "clerk", "manager"), "NAME"),
+    **dict.fromkeys(("customer", "client", "caller", "callee", "consumer", "contact", "visitor", "patient"), "NAME"),
+    **dict.fromkeys(("user", "username", "member", "employee", "person", "participant", "assignee", "owner"), "NAME"),
+    **dict.fromkeys(("author", "sender", "recipient", "requester", "submitter", "supervisor", "by"), "NAME"),
+    **dict.fromkeys(("name", "fullname", "firstname", "lastname", "surname", "nickname", "login"), "NAME"),
+    **dict.fromkeys(("full", "first", "last", "given", "family", "middle", "display", "maiden"), "NAME"),
+}
+FOLLOWING = {"name", "names", "id", "ids", "no", "nr", "number", "address"}
 SHORTEST_PART = 3
 WIDEST_GAP = 3
 
@@ -56,6 +70,14 @@ def passes_luhn(digits: str) -> bool:
     """Return whether the last digit is the check digit of the others, as on every payment card (ISO/IEC 7812)."""
     doubled = [int(digit) * (1 + at % 2) for at, digit in enumerate(reversed(digits))]
     return sum(number - 9 if number > 9 else number for number in doubled) % 10 == 0
+
+
+def personal_kind(key: str) -> str:
+    """Return the kind of mask for all values of a key of the metadata; "" if the key does not name a person."""
+    words = plain(key).split("_")
+    while len(words) > 1 and words[-1] in FOLLOWING:
+        words.pop()
+    return PERSONAL.get(words[-1], "")
 
 
 def _words(name: str) -> tuple[str, ...]:
@@ -178,10 +200,26 @@ class Redactor:
         return self._pseudonyms.get(name, name)
 
     def dialogue(self, dialogue: Dialogue) -> Dialogue:
-        """Return a dialogue with masked turns and labels; its id stays."""
-        here = {part for turn in dialogue.turns for part in _parts(turn.speaker) if not is_role(turn.speaker)}
+        """Return a dialogue with masked turns, labels and metadata; its id stays."""
+        people = [turn.speaker for turn in dialogue.turns]
+        people += [str(value) for key, value in dialogue.metadata.items() if personal_kind(key) == "NAME"]
+        here = {part for name in people if not is_role(name) for part in _parts(name)}
         turns = tuple(Turn(self.speaker(turn.speaker), self.text(turn.text, here=here)) for turn in dialogue.turns)
-        return replace(dialogue, turns=turns, labels=tuple(sorted({self.text(label) for label in dialogue.labels})))
+        labels = tuple(sorted({self.text(label) for label in dialogue.labels}))
+        metadata = {key: self._fact(key, value, here) for key, value in dialogue.metadata.items()}
+        return replace(dialogue, turns=turns, labels=labels, metadata=metadata)
+
+    def _fact(self, key: str, value: Value, here: set[str]) -> Value:
+        """Return a value of the metadata, masked whole if its key names a person; a role and true or false stay."""
+        if isinstance(value, bool) or (isinstance(value, str) and is_role(value)):
+            return value
+        if kind := personal_kind(key):
+            self.counts[kind] += 1
+            return f"[{kind}]"
+        if isinstance(value, float):
+            return value
+        masked = self.text(str(value), here=here)
+        return value if masked == str(value) else masked
 
     def report(self) -> str:
         """Return the number of masks of each kind, as a line for people."""

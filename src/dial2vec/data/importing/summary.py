@@ -87,6 +87,10 @@ def _counts(export: Export) -> Iterator[str]:
     if result.left_out:
         kinds = ", ".join(f"{kind} ({times})" for kind, times in result.left_out.most_common())
         yield f"left out     {result.left_out.total()} turns that nobody said: {kinds}; --keep takes a kind in"
+    yield from (f"note: {note}" for note in result.notes)
+    if result.unread:
+        example = printable(next(iter(result.unread)), 40)
+        yield f"note: {result.unread.total()} times, such as {example!r}, cannot be read; such turns keep their order"
     if result.dialogues and turns.total() == len(result.dialogues):
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most_common(turns)}"
