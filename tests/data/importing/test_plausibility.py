@@ -198,3 +198,15 @@ def test_a_person_two_levels_down_is_named(tmp_path):
     ]
     [dialogue], _ = read(tmp_path, "e.json", json.dumps(rows), recipe="none")
     assert [turn.speaker for turn in dialogue.turns] == ["Ana", "Bo"]
+
+
+def test_one_turn_per_column_is_read_if_the_columns_name_the_sides(tmp_path):
+    rows = "call_id,agent_1,customer_1,agent_2\n7,Hello you,My card is lost,I block it\n"
+    [dialogue], _ = read(tmp_path, "e.csv", rows)
+    assert dialogue.turns == (
+        Turn("agent", "Hello you"),
+        Turn("customer", "My card is lost"),
+        Turn("agent", "I block it"),
+    )
+    with pytest.raises(CorpusError):
+        read(tmp_path, "e.csv", "call_id,score_1,rank_1,score_2\n7,one,two,three\n")

@@ -18,6 +18,7 @@ MANY = 20
 RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", "recipient_id", "receiver_id", "to_id"}
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
+DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -90,7 +91,10 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
         return mostly_filled(sample, name) and changes(groups, name)
 
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
-    return best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    # "Data" is a date in Italian, Polish and Portuguese.
+    dates = (name for name in names if plain(name) == "data" and all(map(DATE.match, cells(sample, name))))
+    return best or next(dates, None)
 
 
 def day_column(sample: Values, names: list[str], time: str | None) -> str | None:
@@ -125,7 +129,7 @@ def headings(sample: Values, columns: dict[str, str]) -> int:
 
 
 def _is_heading(first: Values, rest: Values, columns: dict[str, str]) -> bool:
-    if not first or len(rest) < 3:
+    if not first or len(rest) < 3 or not all(isinstance(value, str) for value in first[0].values()):
         return False
     if any(cell_text(value).startswith('{"ImportId"') for value in first[0].values()):
         return True

@@ -48,9 +48,11 @@ def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
 def _side(name: str) -> str:
     """Return the side of an exchange by a column's name; the speaker in it counts first, as in `user_response`."""
     words = set(plain(name).split("_"))
-    if not words <= ASKER | ANSWERER | WORDS:
+    if not words <= ASKER | ANSWERER | WORDS | {"system"}:
         return ""
-    pairs = (("asked", ASKER), ("answered", ANSWERER), ("asked", ASKED), ("answered", ANSWERED))
+    # "system" alone is a prompt.
+    sides = ANSWERER | ({"system"} if words & WORDS else set())
+    pairs = (("asked", ASKER), ("answered", sides), ("asked", ASKED), ("answered", ANSWERED))
     return next((side for side, known in pairs if words & known), "")
 
 

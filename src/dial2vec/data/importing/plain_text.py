@@ -140,6 +140,8 @@ class Script:
         In a chat with dates a line without a date continues the message before, even `Note: bring cake`.
         """
         lines = [line.strip() for line in lines]
+        filled = [line for line in lines if line]
+        lines = split_line(filled[0], is_role) if len(filled) == 1 else lines
         if any(map(is_damaged, lines)):
             self.problem = "it holds bytes that are not valid characters"
         headings = _headings(lines)
@@ -191,7 +193,7 @@ def script_of(text: str) -> Script:
     """Read a cell that holds a whole dialogue."""
     script = Script()
     lines = (without_html(text) if is_html(text) else text).splitlines()
-    script.read(split_line(lines[0], is_role) if len(lines) == 1 else lines)
+    script.read(lines)
     return script
 
 

@@ -52,7 +52,7 @@ from dial2vec.data.importing.tables import (
     read_parquet,
     read_table,
 )
-from dial2vec.data.importing.unfolding import unfolding, unquoting
+from dial2vec.data.importing.unfolding import turns_of_columns, unfolding, unquoting
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
@@ -292,7 +292,8 @@ def _guessed(
     usable: list[dict[str, Any]], records: Iterable[Record], options: Options, path: Path, result: ImportResult
 ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
     """Return first and all records in the form in which they are read, their columns, and sentences for the summary."""
-    for change in filter(None, (unfolding(usable), unquoting(usable))):
+    names = list(dict.fromkeys(name for values in usable for name in values))
+    for change in filter(None, (turns_of_columns(names), unfolding(usable), unquoting(usable))):
         usable, records = list(map(change, usable)), _changed(records, change)
     columns, notes = find_columns(usable, options, path), tuple[str, ...]()
     if branch := branching(usable, columns.turns, result.left_out):

@@ -9,7 +9,7 @@ import re
 WORDS = {
     "conversation": "gespräch gesprächs gespraech gespraechs unterhaltung unterhaltungs konversation konversations "
     "conversación conversacion conversazione conversa conversação conversacao gesprek gesprekken gespreks "
-    "rozmowa rozmowy samtal samtals samtale konuşma görüşme разговор диалог беседа 会話 会话 对话 對話 대화",
+    "rozmowa rozmowy samtal samtals samtale konuşma görüşme разговор разговора диалог диалога беседа беседы 会話 会话 对话 對話 대화",
     "chat": "чат チャット 聊天 채팅",
     "call": "anruf anrufs llamada appel chiamata chamada ligação oproep połączenie połączenia samtalet звонок звонка",
     "case": "vorgang vorgangs anfrage caso dossier zaak sprawa sprawy",
@@ -31,7 +31,7 @@ WORDS = {
     "answer": "antwort respuesta réponse reponse risposta resposta antwoord odpowiedź ответ",
     "date": "datum fecha dato tarih дата 日付 日期 날짜",
     "time": "zeit uhrzeit hora heure ora orario tijd tijdstip czas godzina tidspunkt saat время 時刻 时间 時間 시간",
-    "timestamp": "zeitpunkt zeitstempel horodatage",
+    "timestamp": "zeitpunkt zeitstempel horodatage 日時 日时 일시",
     "created": "erstellt creado créé cree creato criado aangemaakt utworzono skapad",
     "sent": "gesendet enviado envoyé inviato verzonden wysłano skickat",
     "department": "abteilung departamento département reparto departamento afdeling dział avdelning отдел",
@@ -40,7 +40,7 @@ WORDS = {
     "queue": "warteschlange cola coda fila wachtrij",
     "name": "nombre nom nome naam imię nazwa namn navn имя",
     "number": "nummer número numero numéro numer номер",
-    "id": "kennung identificador identifiant identificativo",
+    "id": "ид kennung identificador identifiant identificativo",
     "customer": "kunde kundin kunden cliente klant klient kund kunde müşteri клиент",
     "type": "typ tipo тип",
 }
@@ -48,17 +48,16 @@ ENGLISH = {word: english for english, words in WORDS.items() for word in words.s
 # Words between the two parts of "ID de conversación" and "Nom de l'expéditeur".
 LINKS = {"de", "del", "des", "du", "da", "do", "di", "della", "van"}
 FILLERS = {*LINKS, "la", "l", "el", "le", "dell", "den", "het", "y", "et", "e", "i", "en", "und", "der"}
-GERMAN_COMPOUND = re.compile(
-    r"^(gesprächs|gespraechs|unterhaltungs|konversations|nachrichten|ticket|chat|anruf)(id|nummer|text|zeit|datum)$"
+COMPOUND = re.compile(
+    r"^(gesprächs|gespraechs|unterhaltungs|konversations|nachrichten|ticket|chat|anruf|会話|会话|对话|對話|대화|メッセージ|消息)"
+    r"_?(id|nummer|text|zeit|datum|番号|内容|时间|日時)$"
 )
 
 
 def in_english(name: str) -> str:
     """Return a plain column name with its known foreign words in English; an English name is unchanged."""
-    words = name.split("_")
-    compound = GERMAN_COMPOUND.match(name)
-    if compound:
-        words = [compound[1], compound[2]]
+    compound = COMPOUND.match(name)
+    words = [compound[1], compound[2]] if compound else name.split("_")
     translated = [ENGLISH.get(word, word) for word in words]
     if translated == words and not LINKS & set(words):
         return name
@@ -67,5 +66,7 @@ def in_english(name: str) -> str:
     at = next((at for at, word in enumerate(words) if word in LINKS and 0 < at < len(words) - 1), None)
     if at is not None:
         translated = [*translated[at + 1 :], *translated[:at]]
+    elif translated[0] == "id" and len(words) == 2 and translated != words:
+        translated.reverse()
     kept = [word for word in translated if word not in FILLERS or translated == words]
     return "_".join(kept) or name

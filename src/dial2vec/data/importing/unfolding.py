@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from dial2vec.data.importing.cells import cell_text, unpacked
-from dial2vec.data.importing.names import by_name
+from dial2vec.data.importing.names import by_name, plain
 from dial2vec.data.importing.turns import holds_turns
 from dial2vec.data.importing.voices import is_side
 
 # Keys of an object that may hold the rest of a turn: {"type": "human", "data": {"content": "Hi"}}.
 INNER = ("data", "message", "kwargs", "payload", "attributes")
 SHOWN = 100
+NUMBERED = re.compile(r"([^\W\d]+?)_?(\d+)(?:_text|_message)?$")
 
 
 def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
@@ -30,6 +32,24 @@ def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], di
         return None
     column = next((name for name in names if _mostly(sample, name, is_folded)), None)
     return None if column is None else lambda values: _spread(values, column)
+
+
+def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that lists the turns of a row with one turn per column; None for other tables.
+
+    The columns are called by the side and the number of the turn: `agent_1`, `customer_1`, `agent_2`.
+    """
+    matches = {name: match for name in names if (match := NUMBERED.match(plain(name))) and is_side(match[1])}
+    sides = {match[1] for match in matches.values()}
+    if len(matches) < 3 or len(sides) < 2:
+        return None
+    order = sorted(matches, key=lambda name: int(matches[name][2]))
+
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
+        turns = [{"speaker": matches[name][1], "text": cell_text(values.get(name))} for name in order]
+        return {name: value for name, value in values.items() if name not in matches} | {"turns": turns}
+
+    return listed
 
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
