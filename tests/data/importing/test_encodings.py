@@ -100,3 +100,11 @@ def test_missing_files_and_folders_are_named(tmp_path):
         find_encoding(tmp_path / "none")
     with pytest.raises(CorpusError, match="cannot be read"):
         find_encoding(tmp_path)
+
+
+def test_rows_of_another_encoding_do_not_spoil_those_in_utf8(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_bytes("Zoë: Très bien €5\n".encode() + "André: Café fermé\n".encode("cp1252"))
+    shown, text = read(path)
+    assert shown == "UTF-8 (except 3 damaged places)"
+    assert "Zoë: Très bien" in text

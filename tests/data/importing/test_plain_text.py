@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dial2vec.data.importing.encodings import find_encoding
-from dial2vec.data.importing.plain_text import is_role, is_script, read_plain_text, split_speaker, without_time
+from dial2vec.data.importing.plain_text import is_script, read_plain_text, split_speaker, without_time
+from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Turn
 
 

@@ -83,7 +83,7 @@ def test_sixteen_kinds_of_defect_and_every_dialogue_is_accounted_for(tmp_path):
         (5, "short", "the row has 3 cells, and there are 5 columns"),
         (6, "long", "the row has 6 cells, and there are 5 columns"),
         (7, "", "the dialogue's id is blank"),
-        (8, "nobody", "the speaker is blank"),
+        (8, "nobody", "every turn is left out (no speaker)"),
         (9, "nul", damaged),
         (10, "byte", damaged),
         (11, "half", damaged),
@@ -93,10 +93,19 @@ def test_sixteen_kinds_of_defect_and_every_dialogue_is_accounted_for(tmp_path):
 
 
 def test_one_broken_row_quarantines_its_dialogue_whole(tmp_path):
-    rows = "call_id,speaker,text\nc1,a,x\nc2,a,y\nc1,,z\nc1,a,w\n"
+    rows = "call_id,speaker,text\nc1,a,x\nc2,a,y\nc1,a\nc1,a,w\n"
     dialogues, quarantine = read(tmp_path, "calls.csv", rows)
     assert [dialogue.dialogue_id for dialogue in dialogues] == ["c2"]
-    assert quarantine == [(4, "c1", "the speaker is blank")]
+    assert quarantine == [(4, "c1", "the row has 2 cells, and there are 3 columns")]
+
+
+def test_a_blank_speaker_costs_a_turn_and_that_is_counted(tmp_path):
+    path = tmp_path / "calls.csv"
+    path.write_text("call_id,speaker,text\nc1,a,x\nc2,a,y\nc1,,z\nc1,b,w\n")
+    result = read_export(path, Options()).result
+    assert [len(dialogue.turns) for dialogue in result.dialogues] == [2, 1]
+    assert result.left_out == {"no speaker": 1}
+    assert result.quarantine == []
 
 
 def test_names_in_quarantined_dialogues_are_known_to_the_masks(tmp_path):
@@ -155,7 +164,7 @@ def test_records_that_are_no_dialogue_are_quarantined_with_line_and_id(tmp_path)
         *((2, ""), (3, "7"), (4, "8"), (5, ""), (6, "9"), (7, "10"), (8, "11"), (9, "12"), (10, ""))
     ]
     assert quarantine[1][2] == "the id came before on line 1"
-    assert quarantine[5][2] == "turn 1: the speaker is blank"
+    assert quarantine[5][2] == "every turn is left out (no speaker)"
 
 
 def test_parquet_is_read_by_rows_and_by_records(tmp_path):
@@ -223,9 +232,8 @@ def test_a_folder_is_read_with_those_in_it_and_a_thread_goes_on_in_the_next_file
     assert [record.origin for record in result.quarantine] == [(str(tmp_path / "users.json"), 0)]
     (tmp_path / "general" / "2.json").write_text(thread(("U1", "late", "17.2"), ("", "who?", "17.3")))
     result = read_export(tmp_path, Options()).result
-    assert [(record.dialogue_id, record.reason) for record in result.quarantine if record.dialogue_id] == [
-        ("17.1", "the speaker is blank")
-    ]
+    assert [record.reason for record in result.quarantine if record.dialogue_id] == []
+    assert result.left_out == {"no speaker": 1}
 
 
 def test_rows_of_one_id_in_two_files_are_one_dialogue_only_where_times_tell_their_order(tmp_path):

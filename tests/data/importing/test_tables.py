@@ -3,6 +3,8 @@ from __future__ import annotations
 import pytest
 
 from dial2vec.data.importing.encodings import find_encoding
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.tables import MOST_LINES, find_delimiter, named_delimiter, read_table
 from dial2vec.errors import CorpusError
 
@@ -92,3 +94,52 @@ def test_a_header_that_is_broken_is_named_with_its_line(tmp_path):
         rows(tmp_path / "t.csv", '"id,text\n1,2\n')
     with pytest.raises(CorpusError, match="has only blank lines"):
         rows(tmp_path / "t.csv", "\n\n")
+
+
+def read_whole(path, content):
+    path.write_text(content, newline="", encoding="utf-8")
+    export = read_export(path, Options())
+    return export.result, export.descriptions[path].notes
+
+
+HEADER = "Interaction ID,Participant,Message\n"
+TABLE = "17,Agent,Hello you\n17,Customer,My card\n18,Agent,Hi there\n18,Customer,Is it paid\n"
+
+
+def test_title_lines_above_the_header_are_left_out_and_that_is_said(tmp_path):
+    result, notes = read_whole(tmp_path / "t.csv", "Transcript Report\nGenerated,2024\n\n" + HEADER + TABLE)
+    assert len(result.dialogues) == 2
+    assert "title lines above the names of the columns are left out: 2" in notes
+    _, notes = read_whole(tmp_path / "t.csv", HEADER + TABLE)
+    assert not any("title" in note for note in notes)
+
+
+def test_a_second_row_of_headings_is_left_out_and_that_is_said(tmp_path):
+    result, notes = read_whole(tmp_path / "t.csv", HEADER + "Conversation,Who spoke,What was said\n" + TABLE)
+    assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["17", "18"]
+    assert any("further headings are left out: 1" in note for note in notes)
+    result, notes = read_whole(tmp_path / "t.csv", HEADER + "x,Agent,Bye\n" + TABLE)
+    assert len(result.dialogues) == 3
+
+
+def test_a_table_of_tabs_without_quoting_is_read_as_it_stands(tmp_path):
+    table = 'call_id\tspeaker\ttext\n1\tagent\tHe said "hello"\n1\tcustomer\t"quoted" start\n'
+    result, notes = read_whole(tmp_path / "t.tsv", table)
+    assert result.dialogues[0].turns[1].text == '"quoted" start'
+    assert "its quotes are plain characters, not signs around cells" in notes
+    result, notes = read_whole(
+        tmp_path / "t.tsv", table.replace('"quoted" start', '"a\nb"').replace('said "hello"', "x")
+    )
+    assert result.dialogues[0].turns[1].text == "a\nb"
+    assert not any("quotes" in note for note in notes)
+
+
+def test_a_text_called_nan_is_blank_and_a_speaker_called_so_is_said(tmp_path):
+    result, notes = read_whole(tmp_path / "t.csv", "call_id,speaker,text\n1,a,Hello\n1,nan,Hi\n1,a,NaN\n1,b,None\n")
+    assert [(turn.speaker, turn.text) for turn in result.dialogues[0].turns] == [
+        ("a", "Hello"),
+        ("nan", "Hi"),
+        ("b", "None"),
+    ]
+    assert result.blank == 1
+    assert any("a speaker is called 'nan'" in note for note in notes)

@@ -16,11 +16,15 @@ from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.speech import ALL_SAID
 from dial2vec.data.importing.times import Reading, first_date, order, reading_of, unread
+from dial2vec.data.importing.turns import closing_turns
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 
 # Speakers of a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"
+# Kind of a turn whose speaker is blank.
+NAMELESS = "no speaker"
 DAMAGED = "it holds bytes that are not valid characters"
 # Number of first dialogues by which the order of day and month is found.
 SAMPLE = 2000
@@ -44,6 +48,8 @@ class Group:
     :param first: File and line of the first row.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
+    :param left_out: Kind of the last row that nobody said; "" without one.
+    :param contents: Hash values of the rows, if equal ones count once.
     """
 
     first: Origin
@@ -51,6 +57,8 @@ class Group:
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
+    left_out: str = ""
+    contents: set[int] = field(default_factory=set)
 
 
 Groups = dict[str, Group]
@@ -65,7 +73,7 @@ class ImportResult:
     :param rows: Number of rows, records or transcripts read.
     :param blank: Number of turns left out because they are blank.
     :param left_out: Number of turns left out because nobody said them, by kind.
-    :param repeated: Number of rows left out because an earlier file has them too.
+    :param repeated: Number of rows left out because another row, or an earlier file, has the same content.
     :param unread: Times that cannot be read.
     :param notes: Sentences for the summary.
     :param speakers: Names of all speakers, also of quarantined dialogues.
@@ -140,7 +148,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     for number, record in enumerate(records, start=1):
         result.rows += 1
         alone = f"{name}-{number}" if columns.answer else name
-        dialogue_id = _id(record, columns) if columns.dialogue_id else alone
+        dialogue_id = columns.id_of(record.values) if columns.has_ids else alone
         if not dialogue_id:
             reason = record.problem or "the dialogue's id is blank"
             result.refuse(source, record.line, "", reason)
@@ -148,20 +156,30 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
         group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable))
         if not record.problem and (speaker := columns.speaker_of(record.values)):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
-        if group.fault:
+        if group.fault or (columns.once and _came_before(group, record, columns, result)):
             continue
-        reason = record.problem or _add(group, record, columns, known)
+        reason = record.problem or _add(group, record, columns, known, result)
         if reason:
             group.fault = (Origin(source, record.line), reason)
     return groups
 
 
-def _id(record: Record, columns: Columns) -> str:
-    name = as_name(record.values.get(columns.dialogue_id or ""))
-    return name or (as_name(record.values.get(columns.other_id)) if columns.other_id else "")
+def _came_before(group: Group, record: Record, columns: Columns, result: ImportResult) -> bool:
+    """Return whether a row is equal to the letter to another one of its dialogue, time included."""
+    if record.problem or not record.values.get(columns.time or ""):
+        return False
+    try:
+        content = hash(tuple(record.values.values()))
+    except TypeError:
+        content = hash(repr(record.values))
+    if content in group.contents:
+        result.repeated += 1
+        return True
+    group.contents.add(content)
+    return False
 
 
-def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) -> str:
+def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
     turns = [(columns.speaker_of(values), _text(values, columns.text, columns))]
@@ -170,8 +188,10 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) 
     labels = columns.labels_of(values)
     time = columns.time_of(values)
     for speaker, text in turns:
-        if text and not speaker:
-            return "the speaker is blank"
+        if text and (kind := columns.not_speech.kind(values, speaker, text) or ("" if speaker else NAMELESS)):
+            result.left_out[kind] += 1
+            group.left_out = kind
+            continue
         if is_damaged("".join((text, speaker, *labels))):
             return DAMAGED
         group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
@@ -181,7 +201,9 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str]) 
 
 def _text(values: dict[str, Any], name: str | None, columns: Columns) -> str:
     text = cell_text(values.get(name or ""))
-    return (without_html(text) if columns.html else text).strip()
+    text = (without_html(text) if columns.html else text).strip()
+    # pandas writes a gap as "nan".
+    return "" if text in ("nan", "NaN") else text
 
 
 def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
@@ -218,6 +240,9 @@ def _finish(dialogue_id: str, group: Group, reading: Reading, result: ImportResu
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
     rows = [row for row in _oldest_first(group.rows, reading) if row.text]
+    if not rows and group.left_out:
+        result.refuse(*group.first, dialogue_id, f"every turn is left out ({group.left_out})")
+        return
     result.blank += len(group.rows) - len(rows)
     times = [row.time for row in rows]
     sequence = order(times, reading)
@@ -252,9 +277,11 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         result.notes[AMBIGUOUS] = None
     for number, record in enumerate(chain(first, records), start=1):
         result.rows += 1
-        dialogue_id = _id(record, columns) if columns.dialogue_id else f"{name}-{number}"
+        dialogue_id = columns.id_of(record.values) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
-        turns, fault, blank = _turns(record.values, columns, reading)
+        left_out = Counter[str]()
+        turns, fault, blank = _turns(record.values, columns, reading, left_out)
+        result.left_out.update(left_out)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
             reason = DAMAGED
@@ -275,7 +302,9 @@ def _times(values: dict[str, Any], columns: Columns) -> list[str]:
     return [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
 
 
-def _turns(values: dict[str, Any], columns: Columns, reading: Reading) -> tuple[list[Turn], str, int]:
+def _turns(
+    values: dict[str, Any], columns: Columns, reading: Reading, left_out: Counter[str]
+) -> tuple[list[Turn], str, int]:
     """Return the turns of a record, the reason why they cannot be used, and the number of blank ones."""
     value = values.get(columns.turns or "")
     turn_list = as_turn_list(value) if columns.text else None
@@ -286,11 +315,13 @@ def _turns(values: dict[str, Any], columns: Columns, reading: Reading) -> tuple[
         turns = list(script.spoken())
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
-    rows, fault = _rows(turn_list, columns)
-    filled = [row for row in _oldest_first(rows, reading) if row.text]
+    rows, fault = _rows(turn_list, columns, left_out)
+    closing, damaged = _rows(_closing(values, turn_list, columns), columns, left_out)
+    fault = fault or damaged
+    filled = [row for row in (*_oldest_first(rows, reading), *closing) if row.text]
     # A message outside the list, as in Intercom's `source`, may repeat the first or the last turn of the list.
     opening = columns.opening_of(values)
-    opening_rows, damage = _rows([opening], columns) if opening else ([], "")
+    opening_rows, damage = _rows([opening], columns, left_out) if opening else ([], "")
     ends = [(row.speaker, row.text) for row in filled[:1] + filled[-1:]]
     new = [row for row in opening_rows if row.text and (row.speaker, row.text) not in ends]
     filled = [row for row in new if row.time] + filled
@@ -301,21 +332,42 @@ def _turns(values: dict[str, Any], columns: Columns, reading: Reading) -> tuple[
     # Turns are returned despite a fault: the names of their speakers may be in other dialogues.
     ordered = [row for row in new if not row.time] + [filled[at] for at in sequence or range(len(filled))]
     if not ordered:
-        fault = fault or ("every turn is blank" if turn_list else "it has no turns")
+        kinds = ", ".join(left_out)
+        every = f"every turn is left out ({kinds})" if kinds else "every turn is blank"
+        fault = fault or (every if turn_list else "it has no turns")
     return [Turn(row.speaker, row.text) for row in ordered], fault, sum(not row.text for row in rows)
 
 
-def _rows(turns: list[dict[str, Any]], columns: Columns) -> tuple[list[Row], str]:
+def _closing(values: dict[str, Any], turn_list: list[Any], columns: Columns) -> list[dict[str, Any]]:
+    """Return the turns of the answer that follows a list, unless it is the last turn of the list already."""
+    value = values.get(columns.closing or "")
+    if isinstance(value, str) and not closing_turns(value):
+        turns = [{columns.speaker or "": "assistant", columns.text or "": value}] if value.strip() else []
+    else:
+        turns = closing_turns(value)
+    known = [cell_text(turn.get(columns.text or "")) for turn in turn_list]
+    return [turn for turn in turns if cell_text(turn.get(columns.text or "")) not in known[-len(turns) :]]
+
+
+def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str]) -> tuple[list[Row], str]:
     """Return the turns of a list, and the fault of the first unusable one."""
-    rows, fault = [], ""
+    rows, fault = list[Row](), ""
     for number, turn in enumerate(turns, start=1):
         speaker, text = columns.speaker_of(turn), _text(turn, columns.text, columns)
-        if text and not speaker:
-            fault = fault or f"turn {number}: the speaker is blank"
+        if text and (kind := columns.not_speech.kind(turn, speaker, text) or ("" if speaker else NAMELESS)):
+            left_out[kind] += 1
+            continue
         if is_damaged(text + speaker):
             fault = fault or f"turn {number}: {DAMAGED}"
         rows.append(Row(number, speaker, text, columns.time_of(turn)))
     return rows, fault
+
+
+def _said(turns: Iterable[Turn], result: ImportResult) -> list[Turn]:
+    """Return the turns without the notices of messengers, which are counted."""
+    kinds = [(turn, ALL_SAID.kind({}, turn.speaker, turn.text)) for turn in turns]
+    result.left_out.update(kind for _, kind in kinds if kind)
+    return [turn for turn, kind in kinds if not kind]
 
 
 def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: ImportResult) -> int:
@@ -329,7 +381,7 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
     seen: set[str] = set()
     for number, script in enumerate(transcripts, start=1):
         result.rows += 1
-        turns = script.spoken()
+        turns = _said(script.spoken(), result)
         dialogue_id = script.name or (name if len(transcripts) == 1 else f"{name}-{number}")
         reason = script.problem or ("" if turns else "no line names a speaker, as in `Speaker: text`")
         if not reason and dialogue_id in seen:
@@ -339,6 +391,6 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
             result.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
             result.refuse(source, script.line, dialogue_id, reason)
             continue
-        result.blank += len(script.turns) - len(turns)
+        result.blank += len(script.turns) - len(script.spoken())
         result.accept(source, script.line, dialogue_id, turns, ())
     return sum(script.unused for script in transcripts)

@@ -8,8 +8,15 @@ import math
 from typing import Any
 
 # Keys of a person's name, and of a message's text, if the value is an object; the best first.
-NAME_KEYS = ("name", "display_name", "displayName", "full_name", "username", "email", "role", "type", "id")
+NAME_KEYS = (
+    *("name", "display_name", "displayName", "displayname", "real_name", "full_name", "fullName", "username"),
+    *("userName", "login", "nickname", "handle", "email", "role", "type", "id", "$date", "$oid"),
+)
+# Keys of the person if an object holds one, as in {"user": {"displayName": "Anna"}}.
+PERSON_KEYS = ("user", "profile", "author", "person", "application", "bot", "emailAddress", "participant")
 TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
+# Beginnings of the types of parts that were not said.
+PROGRAMS = ("tool", "reasoning", "thinking", "redacted_thinking", "function")
 # Exports nest texts at most 3 deep; a value of thousands of levels must not break the reader.
 DEPTH = 8
 
@@ -38,13 +45,34 @@ def cell_text(value: Any, *, depth: int = DEPTH) -> str:
 def _inner(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         return next((cell_text(value[key], depth=depth) for key in TEXT_KEYS if value.get(key)), "")
-    return "\n".join(text for item in value if (text := cell_text(item, depth=depth)))
+    # Programs list plain texts and links by turns, which are one line; other items are lines of their own.
+    pieces = [text for item in value if not _is_program(item) and (text := cell_text(item, depth=depth))]
+    one_line = len({isinstance(item, str) for item in value}) == 2
+    return ("" if one_line else "\n").join(pieces)
 
 
-def as_name(value: Any) -> str:
-    """Return a name or an id as one line of text; the best name of an object."""
+def _is_program(item: Any) -> bool:
+    """Return whether a part of a text is a model's thought, or a call of a tool or its result."""
+    kind = item.get("type") if isinstance(item, dict) else None
+    return isinstance(kind, str) and kind.startswith(PROGRAMS)
+
+
+def as_name(value: Any, *, depth: int = 2) -> str:
+    """Return a name or an id as one line of text; the best name of an object.
+
+    :param depth: Levels of persons in an object to look into.
+    """
+    if isinstance(value, str):
+        return value.strip()
     if isinstance(value, dict):
-        value = next((value[key] for key in NAME_KEYS if value.get(key)), "")
+        persons = (person for key in PERSON_KEYS if depth and isinstance(person := value.get(key), dict))
+        # Other keys of the object, such as its type, tell less than the person in it.
+        known = (value[key] for key in NAME_KEYS[: NAME_KEYS.index("role")] if value.get(key))
+        value = (
+            next(known, None)
+            or next((name for person in persons if (name := as_name(person, depth=depth - 1))), None)
+            or next((value[key] for key in NAME_KEYS if value.get(key)), "")
+        )
     if isinstance(value, dict | list):
         return ""
     return cell_text(value).strip()

@@ -10,20 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing import evidence
+from dial2vec.data.importing.branches import nested, threads
 from dial2vec.data.importing.cells import as_labels, as_name, as_turn_list, cell_text
 from dial2vec.data.importing.evidence import Values
-from dial2vec.data.importing.exchanges import find_exchange
+from dial2vec.data.importing.exchanges import CLOSING, find_exchange
 from dial2vec.data.importing.markup import ENTITY, are_html, is_html
-from dial2vec.data.importing.names import by_name, plain
+from dial2vec.data.importing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
-from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, repeats_text
-from dial2vec.errors import CorpusError, did_you_mean
+from dial2vec.data.importing.plausibility import closest, require_plausible
+from dial2vec.data.importing.refusals import (
+    nested_turns,
+    no_header,
+    require,
+    require_one_meaning,
+    threads_without_id,
+    unknown,
+)
+from dial2vec.data.importing.speech import ALL_SAID, NotSpeech, find_not_speech
+from dial2vec.data.importing.turns import closing_turns, holds_texts, holds_turns, is_turn, repeats_text
+from dial2vec.data.importing.voices import speaker_column, speaker_key
 
 # Value of `Columns.opening` for the record itself: an e-mail has a text of its own and a list of replies.
 ITSELF = ""
 SEVERAL = re.compile(r"(labels|tags|topics|categories|domains|intents)$")
 IN_TURNS = ("speaker", "text", "time")
+GAPS = {"nan", "NaN", "None", "null", "NULL", "<NA>", "undefined"}
 ONE_DIALOGUE = "no column tells the dialogues apart: the whole file is one dialogue; if not so, name it with --id"
 NO_ORDER = "no order column: turns as they stand; if the newest stands first, name the time with --time"
 
@@ -40,7 +52,12 @@ class Columns(NamedColumns):
     :param answer: Column of a bot's answer to the user's `text` in the same row.
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
+    :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
     :param html: True if the texts are HTML.
+    :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
+    :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
+    :param once: True if rows that are equal to the letter count once.
+    :param not_speech: Rules for what nobody said.
     :param notes: Sentences for the summary.
     """
 
@@ -50,6 +67,11 @@ class Columns(NamedColumns):
     day: str | None = None
     opening: str | None = None
     html: bool = False
+    closing: str | None = None
+    speaker_key: str = ""
+    receiver: str | None = None
+    once: bool = False
+    not_speech: NotSpeech = ALL_SAID
     notes: tuple[str, ...] = ()
 
     @property
@@ -59,8 +81,9 @@ class Columns(NamedColumns):
         pairs = [(self.dialogue_id, "dialogue id"), (self.other_id, "dialogue id, else"), (self.opening, "first turn")]
         if self.opening == ITSELF:
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
-        pairs += [(self.turns, "turns")]
+        pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
+        pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         return {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
 
     def _of_turns(self) -> list[tuple[str | None, str]]:
@@ -71,10 +94,26 @@ class Columns(NamedColumns):
 
     def speaker_of(self, values: dict[str, Any]) -> str:
         """Return the speaker of a row or a turn; "" if it names nobody."""
-        name = as_name(values.get(self.speaker or ""))
+        value = values.get(self.speaker or "")
+        if self.speaker_key and isinstance(value, dict):
+            value = value.get(self.speaker_key)
+        name = as_name(value)
         if name or not self.other_speakers:
             return name
         return next((name for column in self.other_speakers if (name := as_name(values.get(column)))), "")
+
+    def id_of(self, values: dict[str, Any]) -> str:
+        """Return the id of a row's or record's dialogue; "" if it is blank."""
+        if self.receiver:
+            ends = (self.speaker_of(values), as_name(values.get(self.receiver)))
+            return ", ".join(sorted(ends)) if all(ends) else ""
+        name = as_name(values.get(self.dialogue_id or ""))
+        return name or (as_name(values.get(self.other_id)) if self.other_id else "")
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether rows tell their dialogue."""
+        return bool(self.dialogue_id or self.receiver)
 
     def opening_of(self, values: dict[str, Any]) -> dict[str, Any] | None:
         """Return the first turn of a record if it is outside the list of turns; otherwise None."""
@@ -106,43 +145,15 @@ def find_columns(sample: Values, options: Options, path: Path) -> Columns:
     names = _names(sample)
     turns = options.turns or _turns_column(sample, names, options)
     if turns:
-        _require({"turns": (turns,)}, names, path)
+        require({"turns": (turns,)}, names, path)
         return _of_records(sample, names, turns, options, path)
-    _require(options.named, names, path)
+    require(options.named, names, path)
     return _of_rows(sample, names, options, path)
 
 
 def _names(sample: Values) -> list[str]:
     """Return the names of the columns, the most frequent first, so that a name damaged in one record is not used."""
     return [name for name, _ in Counter(name for values in sample for name in values).most_common()]
-
-
-def _require(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path) -> None:
-    for meaning, wanted in named.items():
-        for name in wanted:
-            if name not in names:
-                raise CorpusError(
-                    f"{path} has no column {name!r} (--{meaning}).{did_you_mean(name, names)} "
-                    f"It has {_listed(names)}. Correct --{meaning}, or leave it out."
-                )
-
-
-def require_one_meaning(options: Options, among: Sequence[str], path: Path) -> None:
-    """Raise if the user named a column for two meanings."""
-    meanings: dict[str, str] = {}
-    for meaning, names in options.named.items():
-        for name in names if meaning in among else ():
-            if name in meanings:
-                raise CorpusError(
-                    f"{path}: column {name!r} is named by --{meanings[name]} and by --{meaning}; expected one meaning "
-                    "for each column. Name another column, or leave one of the two out."
-                )
-            meanings[name] = meaning
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:40]) for name in names[:12])
-    return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "no columns"
 
 
 def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str | None:
@@ -172,8 +183,8 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
     require_one_meaning(options, IN_TURNS, path)
-    _require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
-    _require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
+    require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
+    require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
     columns = Columns(
         dialogue_id=options.dialogue_id
         or evidence.id_column("id", sample, outside, repeating=False)
@@ -184,16 +195,23 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     if not lists:
         return columns
     text = options.text or by_name("text", inside)
-    speaker = options.speaker or by_name("speaker", inside, lambda name: name != text)
+    speaker = options.speaker or speaker_column(lists, inside, text=text)
     if not text or not speaker:
-        raise _unknown("text" if not text else "speaker", inside, path, f"the turns in column {turns!r}")
+        wanted = "text" if not text else "speaker"
+        raise unknown(wanted, inside, path, f"the turns in column {turns!r}", closest(lists, inside, text))
+    if not options.turns and (inner := nested([turn for turns in lists[:100] for turn in turns], text)):
+        raise nested_turns(inner, turns, path)
+    if not options.speaker:
+        require_plausible(lists, [name for name in inside if name != text], speaker, text, path)
+    closing = next((name for name in outside if _closes([v.get(name) for v in sample], name, speaker)), None)
+    outside = [name for name in outside if name != closing]
     opening = next((name for name in outside if _opens([v.get(name) for v in sample], name, speaker, text)), None)
     whole = all(repeats_text(values.get(turns), cell_text(values.get(text))) for values in sample)
     if not whole and _opens(sample, ITSELF, speaker, text):
         opening = ITSELF
     more = [name for name in outside if any(_says_more(values, name, turns) for values in sample[:100])]
     notes = tuple(f"{name!r} holds turns too, which are not used; --turns {name} takes them instead" for name in more)
-    columns = replace(columns, speaker=speaker, text=text, opening=opening, notes=notes)
+    columns = replace(columns, speaker=speaker, text=text, opening=opening, closing=closing, notes=notes)
     return _of_turns(columns, lists, [name for name in inside if name not in (text, speaker)], options)
 
 
@@ -203,10 +221,20 @@ def _of_turns(columns: Columns, lists: list[list[dict[str, Any]]], left: list[st
     turns = [turn for turn_list in lists for turn in turn_list]
     time = options.time or evidence.time_column(lists, left)
     html, html_notes = _markup(turns, text)
+    rules = find_not_speech(lists, left, speaker=speaker, text=text, keep=options.keep)
     others = () if options.speaker else evidence.other_speakers(turns, left, speaker, text)
     notes = (*columns.notes, *_order_note(lists, time), *html_notes)
     day = None if options.time else evidence.day_column(turns, left, time)
-    return replace(columns, other_speakers=others, time=time, day=day, html=html, notes=notes)
+    return replace(
+        columns,
+        other_speakers=others,
+        speaker_key=speaker_key(lists, speaker),
+        not_speech=rules,
+        time=time,
+        day=day,
+        html=html,
+        notes=notes,
+    )
 
 
 def _says_more(values: dict[str, Any], name: str, turns: str) -> bool:
@@ -218,6 +246,15 @@ def _opens(values: Sequence[Any], name: str, speaker: str, text: str) -> bool:
     filled = [value for value in values if value]
     like = [value for value in filled if isinstance(value, dict) and {speaker, text} <= value.keys()]
     return 2 * len(like) > len(filled) and plain(name).split("_")[0] not in ("last", "latest", "newest")
+
+
+def _closes(values: Sequence[Any], name: str, speaker: str) -> bool:
+    """Return whether a column is named like an answer, and most values are turns, or texts if speakers are roles."""
+    filled = [value for value in values if value]
+    if plain(name) not in CLOSING or not filled:
+        return False
+    texts = plain(speaker) == "role" and all(isinstance(value, str) for value in filled)
+    return texts or 2 * sum(bool(closing_turns(value)) for value in filled) > len(filled)
 
 
 def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> Columns:
@@ -233,20 +270,27 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     text, answer = (None if options.text or options.speaker else find_exchange(cells)) or (options.text, None)
     left = [name for name in left if name not in (text, answer)]
     dialogue_id = options.dialogue_id or take(evidence.id_column("id", sample, left, repeating=False))
-    time = options.time or take(evidence.time_column(evidence.groups_of(sample, dialogue_id), left))
-    text = text or take(evidence.fullest("text", sample, left))
-    speaker = options.speaker or (None if answer else take(evidence.fullest("speaker", sample, left)))
     if not dialogue_id:
         dialogue_id = take(evidence.id_column("own id", sample, left, repeating=not answer))
-    if not (dialogue_id or time or text or speaker):
-        raise _no_header(names, path, options)
-    labels = options.labels or _as_tuple(take(_label(sample, left)))
+    time = options.time or take(evidence.time_column(evidence.groups_of(sample, dialogue_id), left))
+    text = text or take(evidence.text_column(sample, left))
+    named = all_by_name("speaker", left)
+    if not (dialogue_id or time or text or options.speaker or named):
+        raise no_header(names, path, options)
     if not answer:
         text = text or take(evidence.longest(sample, left))
-        dialogue_id = dialogue_id or take(evidence.repeating(sample, left))
-        speaker = speaker or take(evidence.alternating(sample, left, dialogue_id))
+        dialogue_id = dialogue_id or take(evidence.repeating(sample, [name for name in left if name not in named]))
+    groups = evidence.groups_of(sample, dialogue_id)
+    speaker = options.speaker
+    if not speaker and not answer:
+        speaker = take(speaker_column(groups, left, text=text))
+        require_plausible(groups, left, speaker, text, path)
+    labels = options.labels or _as_tuple(take(_label(sample, left)))
+    if not dialogue_id and not options.speaker and (parent := threads(sample)):
+        raise threads_without_id(parent, path)
     if not text or not (speaker or answer):
-        raise _unknown("text" if not text else "speaker", names, path, "the rows")
+        wanted = "text" if not text else "speaker"
+        raise unknown(wanted, names, path, "the rows", closest(groups, left, text))
     day = None if options.time else evidence.day_column(sample, left, time)
     columns = Columns(
         dialogue_id=dialogue_id, speaker=speaker, text=text, answer=answer, time=time, day=day, labels=labels
@@ -264,8 +308,15 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         [name] = labels
         labels = ()
         notes = (f"{name!r} changes inside dialogues, so it is not taken as a label; --label {name} takes it",)
-    if columns.dialogue_id is None and not alone:
+    free = not (columns.dialogue_id or options.speaker)
+    receiver = evidence.receiver_column(sample, left, columns.speaker) if free else None
+    if receiver:
+        notes += (f"each pair of {columns.speaker!r} and {receiver!r} is a dialogue; if not so, name it with --id",)
+    elif columns.dialogue_id is None and not alone:
         notes += (ONE_DIALOGUE,)
+    gaps = sorted({name for values in sample if (name := as_name(values.get(columns.speaker or ""))) in GAPS})
+    if gaps:
+        notes += (f"a speaker is called {gaps[0]!r}, which programs write for a gap; mend the file if it is one",)
     html, html_notes = _markup(sample, columns.text or "")
     # Slack: a message outside any thread has only a time, and Slack names threads by times.
     slack = columns.dialogue_id and plain(columns.dialogue_id) == "thread_ts"
@@ -276,8 +327,12 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         columns,
         other_id=by_name("time", names) if slack else None,
         other_speakers=others,
+        speaker_key=speaker_key(groups, columns.speaker) if columns.speaker else "",
+        not_speech=find_not_speech(groups, left, speaker=columns.speaker, text=columns.text, keep=options.keep),
         labels=labels,
         html=html,
+        receiver=receiver,
+        once=bool(columns.time and len(names) > 2),
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )
 
@@ -303,25 +358,3 @@ def _markup(sample: Values, text: str) -> tuple[bool, tuple[str, ...]]:
         return True, ("its texts are HTML: tags are taken out, line breaks and signs such as &amp; put in their place",)
     marked = any(is_html(value) or ENTITY.search(value) for value in texts)
     return False, ("some texts have HTML in them, such as <b> or &amp;; they are left as they are",) if marked else ()
-
-
-def _unknown(meaning: str, names: Sequence[str], path: Path, where: str) -> CorpusError:
-    return CorpusError(
-        f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}. "
-        f"Name it with --{meaning} COLUMN, or, if one cell holds a whole dialogue, name that with --turns COLUMN."
-    )
-
-
-def _no_header(names: Sequence[str], path: Path, options: Options) -> CorpusError:
-    remedy = "Name them with --id, --speaker and --text, or with --turns if one holds whole dialogues"
-    if not options.header:
-        return CorpusError(
-            f"{path}:1: the contents of its {len(names)} columns are unknown, and without a header they have no names; "
-            f"expected their numbers, from 1 on. {remedy}."
-        )
-    table = ".json" not in path.name
-    header = ", or, if the first row names no columns, use --no-header and their numbers" if table else ""
-    return CorpusError(
-        f"{path}:1: none of its {len(names)} columns has a known name; expected names such as "
-        f"conversation_id, speaker, text. {remedy}{header}."
-    )

@@ -110,9 +110,9 @@ def find_encoding(path: Path, *, given: str | None = None) -> Encoding:
         bad, good, sample = _not_utf8(start, handle)
     if not bad:
         return Encoding("utf-8", "UTF-8")
-    # Bytes of another encoding form valid UTF-8 characters only by chance: if most are valid, it is UTF-8, and only the
-    # damaged rows are lost.
-    if good > bad:
+    # Bytes of another encoding form valid UTF-8 characters only by chance, at most one in six: with more of them it is
+    # UTF-8, and only the damaged rows are lost.
+    if 3 * good > bad:
         return Encoding("utf-8", f"except {bad} damaged places")
     return Encoding(_guess(sample), "guessed")
 

@@ -7,13 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from dial2vec.data.importing.cells import as_name, cell_text
-from dial2vec.data.importing.exchanges import WORDY, is_answer, words_per_cell
+from dial2vec.data.importing.exchanges import words_per_cell
 from dial2vec.data.importing.names import NAMES, by_name, is_index, plain
+from dial2vec.data.importing.voices import side_columns
 
 Values = Sequence[dict[str, Any]]
-# Number of speakers that is small in any sample.
-FEW = 5
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
+# Number of texts from which on a column with few different ones holds no texts.
+MANY = 20
+RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", "recipient_id", "receiver_id", "to_id"}
+# Numbers, dates and clock times.
+NUMERIC = re.compile(r"[+-]?\d")
+DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -39,10 +44,15 @@ def repeats(sample: Values, name: str) -> bool:
     return len(set(values)) < len(values)
 
 
-def fullest(meaning: str, sample: Values, names: list[str]) -> str | None:
-    """Return the column whose name fits `meaning` best; a column filled in most rows goes first."""
-    full = by_name(meaning, names, lambda name: mostly_filled(sample, name))
-    return full or by_name(meaning, names, lambda name: filled(sample, name))
+def text_column(sample: Values, names: list[str]) -> str | None:
+    """Return the column whose name fits a text best; one that most rows fill and that says a thing once goes first."""
+
+    def said(name: str) -> bool:
+        texts = cells(sample, name)
+        return 2 * len(texts) >= len(sample) and (len(texts) < MANY or len(set(texts)) > len(texts) / 4)
+
+    full = by_name("text", names, said) or by_name("text", names, lambda name: mostly_filled(sample, name))
+    return full or by_name("text", names, lambda name: filled(sample, name))
 
 
 def id_column(meaning: str, sample: Values, names: list[str], *, repeating: bool) -> str | None:
@@ -81,7 +91,10 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
         return mostly_filled(sample, name) and changes(groups, name)
 
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
-    return best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
+    # "Data" is a date in Italian, Polish and Portuguese.
+    dates = (name for name in names if plain(name) == "data" and all(map(DATE.match, cells(sample, name))))
+    return best or next(dates, None)
 
 
 def day_column(sample: Values, names: list[str], time: str | None) -> str | None:
@@ -91,6 +104,42 @@ def day_column(sample: Values, names: list[str], time: str | None) -> str | None
         return None
     dates = [name for name in names if "date" in plain(name).split("_")]
     return by_name("time", dates, lambda name: mostly_filled(sample, name))
+
+
+def receiver_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
+    """Return the column of receivers, if these speak too and there are at least two pairs of people."""
+    receivers = [name for name in names if plain(name) in RECEIVERS and mostly_filled(sample, name)]
+    if speaker is None:
+        return None
+    for name in receivers:
+        ends = [(as_name(values.get(speaker)), as_name(values.get(name))) for values in sample]
+        pairs = {frozenset(pair) for pair in ends if all(pair)}
+        if len(pairs) > 1 and any(pair[::-1] in set(ends) for pair in ends):
+            return name
+    return None
+
+
+def headings(sample: Values, columns: dict[str, str]) -> int:
+    """Return the number of first rows that are further headings, such as the questions of a survey.
+
+    Such a row differs in kind from all others in at least two columns: letters where others have numbers or dates, or
+    a speaker and an id that no other row has.
+    """
+    return next((at for at in range(3) if not _is_heading(sample[at : at + 1], sample[at + 1 :], columns)), 3)
+
+
+def _is_heading(first: Values, rest: Values, columns: dict[str, str]) -> bool:
+    if not first or len(rest) < 3 or not all(isinstance(value, str) for value in first[0].values()):
+        return False
+    if any(cell_text(value).startswith('{"ImportId"') for value in first[0].values()):
+        return True
+    marks = 0
+    for name in first[0]:
+        [cell], others = cells(first, name) or [""], cells(rest, name)
+        numbers = len(others) >= 3 and all(NUMERIC.match(other) for other in others)
+        alone = columns.get(name) == "speaker" and cell not in others and len(set(others)) <= len(others) / 2
+        marks += bool(cell) and ((numbers and not re.search(r"\d", cell)) or alone)
+    return marks > 1
 
 
 def changes(groups: Sequence[Values], name: str) -> bool:
@@ -108,33 +157,26 @@ def longest(sample: Values, names: list[str]) -> str | None:
 
 
 def repeating(sample: Values, names: list[str]) -> str | None:
-    """Return the column with the most distinct values that occur at least twice on average; an index is refused."""
+    """Return the column with the most distinct values that occur at least twice on average; an index is refused.
+
+    A column with only 2 values holds speakers, unless it is named like an id.
+    """
     columns = {name: cells(sample, name) for name in names if mostly_filled(sample, name) and not is_index(name)}
     counts = {name: (len(set(values)), len(values)) for name, values in columns.items()}
     different = {name: number for name, (number, total) in counts.items() if 1 < number <= total / 2}
-    # A column with only 2 values holds speakers.
-    return max((name for name in different if different[name] > 2), key=lambda name: different[name], default=None)
-
-
-def alternating(sample: Values, names: list[str], dialogue_id: str | None) -> str | None:
-    """Return the column with the fewest values that changes inside dialogues and holds no texts."""
-    counts = {}
-    for name in names:
-        pairs = [(as_name(v.get(dialogue_id)) if dialogue_id else "", as_name(v.get(name))) for v in sample]
-        distinct = {(dialogue, value) for dialogue, value in pairs if value}
-        dialogues, values = {dialogue for dialogue, _ in distinct}, {value for _, value in distinct}
-        several = len(distinct) > len(dialogues) and 1 < len(values) <= max(FEW, len(sample) / 2)
-        texts = is_answer(name) or words_per_cell(list(values)) > WORDY
-        if several and not texts and not is_index(name) and mostly_filled(sample, name):
-            counts[name] = len(values)
-    return min(counts, key=lambda name: counts[name], default=None)
+    likely = [
+        name for name in different if different[name] > 2 or plain(name).endswith(("link_id", "thread", "group_id"))
+    ]
+    return max(likely, key=lambda name: different[name], default=None)
 
 
 def other_speakers(sample: Values, names: list[str], speaker: str, text: str) -> tuple[str, ...]:
-    """Return further columns that name the speaker if `speaker` is blank, as for bots in Slack."""
+    """Return further columns that name the speaker if `speaker` is blank, as for bots in Slack, names before sides."""
     blank = [values for values in sample if cell_text(values.get(text)).strip() and not as_name(values.get(speaker))]
+    if not blank:
+        return ()
     known = [name for wanted in (*NAMES["speaker"], *BOTS) for name in names if plain(name) == wanted]
-    return tuple(name for name in known if filled(blank, name))
+    return tuple(name for name in dict.fromkeys((*known, *side_columns([sample], names))) if filled(blank, name))
 
 
 def steady(groups: Sequence[Values], label: str) -> bool:

@@ -12,6 +12,8 @@ ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
 ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
 ANSWERED = {"answer", "response", "output", "completion", "reply"}
 WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
+# Columns of an answer that follows a list of messages.
+CLOSING = {*ANSWERED, "outputs", "responses", "completions", "generation", "final_answer", "assistant_response"}
 # Names of people have fewer words per cell, answers have more.
 WORDY = 3.0
 
@@ -46,9 +48,11 @@ def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
 def _side(name: str) -> str:
     """Return the side of an exchange by a column's name; the speaker in it counts first, as in `user_response`."""
     words = set(plain(name).split("_"))
-    if not words <= ASKER | ANSWERER | WORDS:
+    if not words <= ASKER | ANSWERER | WORDS | {"system"}:
         return ""
-    pairs = (("asked", ASKER), ("answered", ANSWERER), ("asked", ASKED), ("answered", ANSWERED))
+    # "system" alone is a prompt.
+    sides = ANSWERER | ({"system"} if words & WORDS else set())
+    pairs = (("asked", ASKER), ("answered", sides), ("asked", ASKED), ("answered", ANSWERED))
     return next((side for side, known in pairs if words & known), "")
 
 

@@ -16,7 +16,7 @@ from dial2vec.data.importing.recipe import Finder
 from dial2vec.data.importing.recognising import recipe_of_lines
 from dial2vec.data.importing.records import BY_ID, lists_in
 from dial2vec.data.importing.tables import DELIMITERS
-from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn
+from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, names_speaker
 from dial2vec.errors import CorpusError
 
 ENDINGS = {
@@ -112,7 +112,12 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     """
     if options.turns and "." in options.turns and isinstance(outlined, dict) and Finder(options.turns)(outlined):
         return None
-    lists = {keys: objects[0] if objects else {} for keys, objects in lists_in(outlined).items()}
+    objects = lists_in(outlined)
+    # Some messages lack a text or a speaker: the keys of all first objects count.
+    lists = {
+        keys: {name: value for item in reversed(items) for name, value in item.items()}
+        for keys, items in objects.items()
+    }
     if () in lists or not lists:
         return () if () in lists else None
     named = _named_list(lists, options)
@@ -122,7 +127,7 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
         if not is_turn(first) and any(map(holds_turns, first.values())):
             return keys
     for keys, first in lists.items():
-        if by_name("id", list(first)) and _is_like_a_turn(first):
+        if _has_ids(objects[keys]) and _is_like_a_turn(first):
             return keys
     # {"call-1": [...], "call-2": [...]}: several keys, and none is a known name.
     known = {name for group in NAMES.values() for name in group}
@@ -133,6 +138,12 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
     if of_turns:
         return _around(of_turns[0], list(lists)) or None
     return next((keys for keys, first in lists.items() if any(map(holds_texts, first.values()))), None)
+
+
+def _has_ids(objects: list[dict[str, Any]]) -> bool:
+    """Return whether nearly all objects have the id of a dialogue."""
+    name = by_name("id", list(dict.fromkeys(name for item in objects for name in item)))
+    return name is not None and sum(item.get(name) not in ("", None) for item in objects) >= 0.9 * len(objects)
 
 
 def _named_list(lists: dict[tuple[str, ...], dict[str, Any]], options: Options) -> tuple[str, ...] | None:
@@ -155,4 +166,4 @@ def _around(keys: tuple[str, ...], lists: list[tuple[str, ...]]) -> tuple[str, .
 
 def _is_like_a_turn(values: dict[str, Any]) -> bool:
     """Return whether an object has the keys of a turn, though its text may be blank."""
-    return bool(by_name("speaker", list(values)) and by_name("text", list(values)))
+    return names_speaker(values) and by_name("text", list(values)) is not None

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.markup import is_html, without_html
+from dial2vec.data.importing.naming import repeated_names, split_line
+from dial2vec.data.importing.plausibility import doubt_of_script
+from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Turn
 
 CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
@@ -35,22 +38,9 @@ NOTICE = re.compile(rf"^\W{{0,3}}{DATE},?\s+{CLOCK}(?:\]|\s+[-–]\s)")
 FOOTER = r"Transcribed by https?://|Meeting ended after \d|This editable transcript was computer generated"
 NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER})")
 SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
+DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
-ROLES = {
-    *("agent", "customer", "client", "caller", "user", "system", "bot", "chatbot", "assistant", "operator", "advisor"),
-    *("adviser", "representative", "rep", "support", "service", "human", "ai", "speaker", "participant", "person"),
-    *("host", "guest", "interviewer", "interviewee", "moderator", "teacher", "student", "doctor", "patient", "nurse"),
-    *("seller", "buyer", "clerk", "visitor", "admin", "tool", "developer", "function", "gpt", "model", "team", "desk"),
-    *("employee", "manager", "staff", "member", "contact", "center", "centre", "help", "unknown", "consumer", "end"),
-    *("virtual", "automated", "ivr", "the", "a", "b", "c", "d", "q", "gov", "sys", "usr", "inbound", "outbound"),
-    *("in", "out", "left", "right", "channel", "spk", "narrator", "all", "everyone", "other", "voice", "side", "party"),
-}
-
-
-def is_role(name: str) -> bool:
-    """Return whether a speaker's name is a role, not a person's name: "Agent", "speaker_2", "Support bot"."""
-    words = re.findall(r"[^\W\d_]+", name.lower())
-    return bool(words) and all(word in ROLES for word in words)
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -58,15 +48,32 @@ def split_speaker(line: str) -> tuple[str, str] | None:
     match = NAMED.match(line)
     if not match:
         return None
-    name, space, text = match[1].lstrip("-–•> ").strip().strip("*").strip(), match[2], match[3]
+    name, space, text = _bare(match[1].lstrip("-–•> ")), match[2], match[3]
     # "0:03" is a clock time.
     if not space and name[-1:].isdecimal() and text[:1].isdecimal():
         return None
     if not space and text and (text.startswith("//") or not re.search(r"[^\W\d_]", name)):
         return None
-    if re.search(r"[?!;,\"<>{}=]|//", name) or name.lower() in ("http", "https") or not is_name(name):
+    if (
+        re.search(r"[?!;,\"<>{}=\t]|//", name)
+        or _is_no_name(name)
+        or name.lower() in ("http", "https")
+        or not is_name(name)
+    ):
         return None
     return name, text.strip().removeprefix("**").strip()
+
+
+def _bare(name: str) -> str:
+    """Return a name without signs of direction, bold type, brackets around it, or a messenger's mark of strangers."""
+    name = DIRECTIONS.sub("", name).strip().strip("*").strip().removeprefix("~").strip()
+    return name[1:-1].strip() if name[:1] == "[" and name[-1:] == "]" and "[" not in name[1:] else name
+
+
+def _is_no_name(name: str) -> bool:
+    """Return whether the words before a colon are a rest of a clock time, such as "18.00 - Budi" and "p. m.] Ana"."""
+    rest = CLOCK_REST.match(name) or name.lower() in ("http", "https")
+    return bool(rest) or name.count("]") > name.count("[") or name.count(")") > name.count("(")
 
 
 def is_name(name: str, max_words: int = 5) -> bool:
@@ -88,12 +95,12 @@ def split_dated(line: str) -> tuple[str, str] | None:
     named = DATED.match(line[prefix.end() :])
     if not named:
         return split_speaker(line[prefix.end() :])
-    name = named[1].strip().strip("*").strip()
+    name = _bare(named[1])
     addressed = ADDRESSED.match(name)
     name = addressed[1] if addressed else name
     # Words without capitals are a messenger's notice, `Anna changed the group name to: Fun`, or "10:30 is fine: ok".
     known = addressed or is_name(name, 12) or (EXACT.search(prefix[0]) and len(name.split()) <= 3)
-    if not name or not known or re.search(r"[?!;\"“”„<>{}=]|//", name):
+    if not name or not known or re.search(r"[?!;\"“”„<>{}=\t]|//", name) or _is_no_name(name):
         return None
     return name, named[2].strip()
 
@@ -117,6 +124,7 @@ class Script:
     :param turns: Speaker and lines of each turn so far.
     :param problem: Reason why the dialogue cannot be used; "" if it can.
     :param unused: Number of lines that belong to no turn: before the first speaker, clock times, notices of programs.
+    :param others: Number of those that are neither clock times nor notices.
     """
 
     name: str = ""
@@ -124,6 +132,7 @@ class Script:
     turns: list[tuple[str, list[str]]] = field(default_factory=list)
     problem: str = ""
     unused: int = 0
+    others: int = 0
 
     def read(self, lines: list[str]) -> None:
         """Read the lines of the dialogue; all are read in the form in which most of them name speakers.
@@ -131,11 +140,13 @@ class Script:
         In a chat with dates a line without a date continues the message before, even `Note: bring cake`.
         """
         lines = [line.strip() for line in lines]
+        filled = [line for line in lines if line]
+        lines = split_line(filled[0], is_role) if len(filled) == 1 else lines
         if any(map(is_damaged, lines)):
             self.problem = "it holds bytes that are not valid characters"
         headings = _headings(lines)
         dated = [split_dated(line) for line in lines]
-        plain = [split_speaker(without_time(line)) if line else None for line in lines]
+        plain = repeated_names(lines, [split_speaker(without_time(line)) if line else None for line in lines])
         undated = sum(bool(bare) and not stamped for bare, stamped in zip(plain, dated, strict=True))
         with_date = sum(map(bool, dated))
         if len(headings) >= max(2, undated + with_date):
@@ -144,6 +155,7 @@ class Script:
             self._add(lines, dated, clocks=True)
         else:
             self._add(lines, plain, clocks=False)
+        self.problem = self.problem or doubt_of_script(self.turns, self.others)
 
     def _add(self, lines: list[str], named: list[tuple[str, str] | None], *, clocks: bool) -> None:
         """Join the lines to turns; a clock time on its own line is speech only if turns have dates."""
@@ -154,6 +166,7 @@ class Script:
                 self.turns[-1][1].append(line)
             elif line:
                 self.unused += 1
+                self.others += not (NO_SPEECH.match(line) or ONLY_CLOCK.match(line))
 
     def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
@@ -179,7 +192,8 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
 def script_of(text: str) -> Script:
     """Read a cell that holds a whole dialogue."""
     script = Script()
-    script.read((without_html(text) if is_html(text) else text).splitlines())
+    lines = (without_html(text) if is_html(text) else text).splitlines()
+    script.read(lines)
     return script
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -18,10 +18,12 @@ from dial2vec.data.importing.assembling import (
     group_rows,
     merge,
 )
+from dial2vec.data.importing.branches import branching
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns, require_one_meaning
 from dial2vec.data.importing.containers import Unpacking
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
+from dial2vec.data.importing.evidence import headings
 from dial2vec.data.importing.formats import (
     CONTAINERS,
     ENDINGS,
@@ -41,13 +43,23 @@ from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.selection import Selection
-from dial2vec.data.importing.tables import DELIMITERS, find_delimiter, named_delimiter, read_parquet, read_table
+from dial2vec.data.importing.tables import (
+    DELIMITERS,
+    find_delimiter,
+    find_header,
+    is_unquoted,
+    named_delimiter,
+    read_parquet,
+    read_table,
+)
+from dial2vec.data.importing.unfolding import turns_of_columns, unfolding, unquoting
 from dial2vec.data.progress import counted
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
 
 # Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
 SAMPLE = 2000
+HEADINGS = "rows below the names of the columns that hold further headings are left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,17 +218,22 @@ def _read_file(path: Path, options: Options, result: ImportResult, groups: Group
         return _read_lines(path, encoding, recipe, options, result, name)
     if form in ("text", "vtt", "srt"):
         return _read_scripts(path, encoding, form, options, result, name)
-    delimiter = ""
+    delimiter, notes = "", tuple[str, ...]()
     if form in ("csv", "tsv"):
         delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
-        records = read_table(path, encoding, delimiter, header=options.header)
+        titles = find_header(path, encoding, delimiter) if options.header else 0
+        quoted = not is_unquoted(path, encoding, delimiter)
+        records = read_table(path, encoding, delimiter, header=options.header, titles=titles, quoted=quoted)
+        notes = (f"title lines above the names of the columns are left out: {titles}",) if titles else ()
+        notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
     elif form == "jsonl":
         records = read_json_lines(path, encoding)
     else:
         outlined = outline(path, encoding)
         found = recipe_of_json(outlined) if _looks_for_recipe(options) else None
         records = read_json_records(path, encoding, found[1] if found else find_list(outlined, options))
-    description = Description(form, str(encoding), DELIMITERS.get(delimiter, repr(delimiter) if delimiter else ""))
+    shown = DELIMITERS.get(delimiter, repr(delimiter) if delimiter else "")
+    description = Description(form, str(encoding), shown, notes=notes)
     return _read_records(path, records, options, result, groups, description, name)
 
 
@@ -267,6 +284,26 @@ def _read_scripts(
     return Description(form, str(encoding), notes=notes if unused else ())
 
 
+def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
+    return (record._replace(values=change(record.values)) for record in records)
+
+
+def _guessed(
+    usable: list[dict[str, Any]], records: Iterable[Record], options: Options, path: Path, result: ImportResult
+) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
+    """Return first and all records in the form in which they are read, their columns, and sentences for the summary."""
+    names = list(dict.fromkeys(name for values in usable for name in values))
+    for change in filter(None, (turns_of_columns(names), unfolding(usable), unquoting(usable))):
+        usable, records = list(map(change, usable)), _changed(records, change)
+    columns, notes = find_columns(usable, options, path), tuple[str, ...]()
+    if branch := branching(usable, columns.turns, result.left_out):
+        records = _changed(records, branch)
+    if above := headings(usable, columns.meanings) if not columns.turns else 0:
+        records, usable = islice(records, above, None), usable[above:]
+        columns, notes = find_columns(usable, options, path), (f"{HEADINGS}: {above}",)
+    return usable, records, columns, notes
+
+
 def _read_records(
     path: Path,
     records: Iterator[Record],
@@ -296,7 +333,8 @@ def _read_records(
         every = reader.read(every)
         columns = columns_of(reader.recipe)
     else:
-        columns = find_columns(usable, options, path)
+        usable, every, columns, notes = _guessed(usable, every, options, path, result)
+        description = replace(description, notes=description.notes + notes)
     if columns.turns:
         from_records(every, columns, source=str(path), name=name, result=result)
     else:
@@ -305,8 +343,10 @@ def _read_records(
         result.left_out["dropped"] += selection.dropped
     if reader:
         result.left_out.update(reader.left_out)
-        return replace(description, recipe=reader.recipe.name, notes=mending.notes())
+        return replace(description, recipe=reader.recipe.name, notes=description.notes + mending.notes())
     names = dict.fromkeys(name for values in usable for name in values)
     inside = columns.meanings
     unused = tuple(name for name in names if name not in inside)
-    return replace(description, columns=columns, unused=unused, notes=columns.notes + mending.notes())
+    return replace(
+        description, columns=columns, unused=unused, notes=description.notes + columns.notes + mending.notes()
+    )

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.names import plain
-from dial2vec.data.importing.plain_text import is_role
+from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Dialogue, Quarantined, Turn, Value
 from dial2vec.errors import CorpusError, did_you_mean
 

@@ -83,7 +83,10 @@ def _counts(export: Export) -> Iterator[str]:
     yield f"dialogues    {len(result.dialogues)} can be used, {len(result.quarantine)} quarantined"
     yield f"turns        {turns.total()}{blank}"
     if result.repeated:
-        yield f"repeated     {result.repeated} rows that another file has too, left out"
+        yield f"repeated     {result.repeated} rows that are equal to another one, left out"
+    if result.left_out:
+        kinds = ", ".join(f"{kind} ({times})" for kind, times in result.left_out.most_common())
+        yield f"left out     {result.left_out.total()} turns that nobody said: {kinds}; --keep takes a kind in"
     yield from (f"note: {note}" for note in result.notes)
     if result.unread:
         example = printable(next(iter(result.unread)), 40)

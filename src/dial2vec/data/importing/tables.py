@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -21,6 +21,8 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 # Largest number of lines in a cell: without it a quote that is never closed would swallow the rest of the file.
 MOST_LINES = 20_000
 SAMPLED_LINES = 200
+# Number of first rows among which the header is sought.
+MOST_TITLES = 15
 DAMAGED_ROW = "the row is damaged: it holds bytes that are not valid characters"
 
 
@@ -82,15 +84,19 @@ def _cells_of_any_size() -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def read_rows(path: Path, encoding: Encoding, delimiter: str) -> Iterator[tuple[int, list[str], str]]:
+def read_rows(
+    path: Path, encoding: Encoding, delimiter: str, *, quoted: bool = True
+) -> Iterator[tuple[int, list[str], str]]:
     """Yield line, cells and problem of every row that is not blank.
+
+    :param quoted: False if quotes are plain characters.
 
     A row that cannot be parsed has the cells before the fault. Reading continues with the line after its first one, so
     that a stray quote costs one row, not those after it.
     """
     with open_text(path, encoding) as text, _cells_of_any_size():
         lines = Lines(iter(text))
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        reader = _reader(lines, delimiter, quoted=quoted)
         while True:
             line = lines.first
             try:
@@ -98,7 +104,7 @@ def read_rows(path: Path, encoding: Encoding, delimiter: str) -> Iterator[tuple[
             except StopIteration:
                 return
             except csv.Error as error:
-                reader = csv.reader(lines, delimiter=delimiter, strict=True)
+                reader = _reader(lines, delimiter, quoted=quoted)
                 yield line, _before_the_fault(lines.back(), delimiter), _reason(error)
                 continue
             lines.next_row()
@@ -106,6 +112,12 @@ def read_rows(path: Path, encoding: Encoding, delimiter: str) -> Iterator[tuple[
                 cells = [] if _is_separator_line(cells) else [cell.removeprefix("\ufeff") for cell in cells]
             if any(cell.strip() for cell in cells):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
+
+
+def _reader(lines: Iterable[str], delimiter: str, *, quoted: bool) -> Iterator[list[str]]:
+    if quoted:
+        return csv.reader(lines, delimiter=delimiter, strict=True)
+    return csv.reader(lines, delimiter=delimiter, strict=True, quoting=csv.QUOTE_NONE)
 
 
 def _is_separator_line(cells: list[str]) -> bool:
@@ -133,8 +145,7 @@ def find_delimiter(path: Path, encoding: Encoding) -> str:
 
     :raises CorpusError: if the file is unreadable.
     """
-    with open_text(path, encoding) as text:
-        head = list(islice(text, SAMPLED_LINES))
+    head = _head(path, encoding)
     if head and (declared := head[0].removeprefix("\ufeff").strip().strip('"')).lower().startswith("sep="):
         if len(declared) == len("sep=;"):
             return declared[-1]
@@ -142,26 +153,80 @@ def find_delimiter(path: Path, encoding: Encoding) -> str:
     return max(DELIMITERS, key=lambda delimiter: _fit(head, delimiter))
 
 
-def _fit(head: list[str], delimiter: str) -> tuple[int, float, int]:
-    """Return the rating of a delimiter: known names, share of rows as wide as the first, width."""
+def _head(path: Path, encoding: Encoding) -> list[str]:
+    with open_text(path, encoding) as text:
+        return list(islice(text, SAMPLED_LINES))
+
+
+def _rows_of(lines: list[str], delimiter: str) -> list[list[str]]:
     rows: list[list[str]] = []
-    reader = csv.reader(head, delimiter=delimiter, strict=True)
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     # The last row may be cut by the end of the sample.
     with contextlib.suppress(csv.Error):
         rows.extend(row for row in reader if row)
+    return rows
+
+
+def _fit(head: list[str], delimiter: str) -> tuple[int, float, int]:
+    """Return the rating of a delimiter: known names, share of rows as wide as the header, width."""
+    rows = _rows_of(head, delimiter)
+    rows = rows[_header_at(rows) :]
     if not rows or len(rows[0]) < 2:
         return 0, 0.0, 0
     return known_names(rows[0]), sum(len(row) == len(rows[0]) for row in rows) / len(rows), len(rows[0])
 
 
-def read_table(path: Path, encoding: Encoding, delimiter: str, *, header: bool) -> Iterator[Record]:
+def _header_at(rows: list[list[str]]) -> int:
+    """Return the index of the row with the names of the columns: below a report's title lines if these name none.
+
+    Such a row has at least 3 cells, two known names, another width than the first row, and rows as wide below it.
+    """
+    if not rows or known_names(rows[0]):
+        return 0
+    for at, row in enumerate(rows[1:MOST_TITLES], start=1):
+        filled = [cell for cell in row if cell.strip()]
+        alike = [len(other) == len(row) for other in rows[at + 1 : at + 4]]
+        widths = {len([cell for cell in above if cell.strip()]) for above in rows[:at]}
+        if len(filled) > max(2, *widths) and known_names(row) > 1 and alike and all(alike):
+            return at
+    return 0
+
+
+def find_header(path: Path, encoding: Encoding, delimiter: str) -> int:
+    """Return the number of rows above the header: title lines of a report, which are left out."""
+    rows = _rows_of(_head(path, encoding), delimiter)
+    rows = [row for row in rows if any(cell.strip() for cell in row) and not _is_separator_line(row)]
+    return _header_at(rows)
+
+
+def is_unquoted(path: Path, encoding: Encoding, delimiter: str) -> bool:
+    """Return whether quotes are plain characters: strict reading fails, and all lines split at tabs are equally wide.
+
+    Databases write such files, with tabs only.
+    """
+    lines = [line for line in _head(path, encoding) if line.strip()] if delimiter == "\t" else []
+    if not any('"' in line for line in lines):
+        return False
+    rows, widths = list[list[str]](), {line.count("\t") for line in lines}
+    try:
+        rows.extend(csv.reader(lines, delimiter="\t", strict=True))
+    except csv.Error:
+        return len(widths) == 1
+    return len(widths) == 1 and len(rows) != len(lines)
+
+
+def read_table(
+    path: Path, encoding: Encoding, delimiter: str, *, header: bool, titles: int = 0, quoted: bool = True
+) -> Iterator[Record]:
     """Yield the rows of a delimited file as records.
 
     :param header: True if the first row names the columns; otherwise they are "1", "2", ...
+    :param titles: Number of rows above the header, which are left out.
+    :param quoted: False if quotes are plain characters.
     :raises CorpusError: if the file holds no row, or its first row cannot be parsed.
     """
     names: list[str] = []
-    for line, cells, problem in read_rows(path, encoding, delimiter):
+    for line, cells, problem in islice(read_rows(path, encoding, delimiter, quoted=quoted), titles, None):
         if not names:
             if problem:
                 raise CorpusError(

@@ -1,0 +1,78 @@
+"""Speakers' names that only their repetition tells: in one line, in small letters, in scripts without letter case."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from dial2vec.data.importing.roles import is_role
+
+Pair = tuple[str, str]
+# Up to three words before a colon, at the start of a sentence in a transcript on one line.
+INSIDE = re.compile(r"(?:^|(?<=[\s.?!…\"”)]))((?:[^\W_][\w'’-]*)(?: [^\W_][\w'’-]*){0,2})\s?[:：]\s")
+SMALL = re.compile(r"^([^\W\d_][\w.'’-]*(?: [\w.'’-]+){1,2})\s?[:：]\s+(.*)$", re.DOTALL)
+# Words of small letters that names do not hold.
+SPEECH = {
+    *("i", "you", "he", "she", "it", "we", "they", "the", "a", "an", "my", "your", "this", "that", "these", "those"),
+    *("is", "are", "was", "be", "to", "of", "in", "on", "for", "and", "or", "but", "so", "if", "as", "at", "by", "not"),
+    *("here", "there", "what", "which", "how", "why", "when", "one", "two", "with", "from", "about", "please", "note"),
+    *("ich", "du", "das", "ist", "und", "die", "der", "el", "es", "que", "le", "est", "il", "o", "um", "een", "het"),
+}
+FIELDS = {"from", "to", "sent", "date", "subject", "cc", "bcc", "re", "type", "received", "time", "http", "https"}
+
+
+def split_line(line: str, known: Callable[[str], bool]) -> list[str]:
+    """Return a transcript on one line as lines, one per turn.
+
+    The line begins with a name, at least two names speak, and each is a role or comes twice; otherwise it stays one.
+
+    :param known: Test for a role.
+    """
+    counts = Counter(match[1] for match in INSIDE.finditer(line))
+    names = {_shortest(name, counts, known) for name in counts}
+    names = {name for name in names if name.lower() not in FIELDS and (known(name) or counts[name] > 1)}
+    first = INSIDE.match(line.lstrip())
+    if len(names) < 2 or not first or first[1] not in names or not any(map(known, names)):
+        return [line]
+    choices = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    at = [match.start(1) for match in re.finditer(rf"(?:^|(?<=[\s.?!…\"”)]))({choices})\s?[:：]\s", line)]
+    return [line[start:end].strip() for start, end in pairwise([*at, len(line)])]
+
+
+def _shortest(name: str, counts: Counter[str], known: Callable[[str], bool]) -> str:
+    """Return a name without the words of speech before it: "Customer" for "now Customer"."""
+    words = name.split()
+    ends = (" ".join(words[at:]) for at in range(len(words)))
+    return next((end for end in ends if known(end) or counts[end] > 1), name)
+
+
+def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair | None]:
+    """Return speaker and text of each line, once names are weighed by their repetition.
+
+    Full names in small letters count if they come twice with another speaker between. In scripts without letter case
+    any word before a colon looks like a name: there a name counts if it comes twice or is a role.
+    """
+    pairs = [pair or small for pair, small in zip(pairs, _small_names(lines, pairs), strict=True)]
+    counts = Counter(pair[0] for pair in pairs if pair)
+    uncased = {name for name in counts if name.lower() == name.upper() and not is_role(name)}
+    doubtful = {name for name in uncased if counts[name] == 1}
+    # A short dialogue, in which each speaks once, is left as it is.
+    if not doubtful or len(counts) - len(doubtful) < 2:
+        return pairs
+    return [pair if pair and pair[0] not in doubtful else None for pair in pairs]
+
+
+def _small_names(lines: Sequence[str], pairs: Sequence[Pair | None]) -> list[Pair | None]:
+    matches = [None if pair else SMALL.match(line) for line, pair in zip(lines, pairs, strict=True)]
+    named = [match[1] if match else pair[0] if pair else "" for match, pair in zip(matches, pairs, strict=True)]
+    spoken = [name for name in named if name]
+    names = {
+        name
+        for name, times in Counter(match[1] for match in matches if match).items()
+        if times > 1 and not SPEECH & set(name.lower().split())
+    }
+    together = {before for before, after in pairwise(spoken) if before == after}
+    names = {name for name in names if name not in together and len(set(spoken)) > 1}
+    return [(match[1], match[2]) if match and match[1] in names else None for match in matches]

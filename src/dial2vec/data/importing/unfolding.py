@@ -1,0 +1,110 @@
+"""Turns that are an object in one cell or key, such as `{"type": "human", "content": "Hi"}`, spread over columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dial2vec.data.importing.cells import cell_text, unpacked
+from dial2vec.data.importing.names import by_name, plain
+from dial2vec.data.importing.turns import holds_turns
+from dial2vec.data.importing.voices import is_side
+
+# Keys of an object that may hold the rest of a turn: {"type": "human", "data": {"content": "Hi"}}.
+INNER = ("data", "message", "kwargs", "payload", "attributes")
+SHOWN = 100
+NUMBERED = re.compile(r"([^\W\d]+?)_?(\d+)(?:_text|_message)?$")
+
+
+def unfolding(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that spreads the object in one column over columns; None if no column holds turns as objects.
+
+    A column counts if most of its values are objects with a text, and with a speaker, a type or an inner object.
+    """
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    if any(_mostly(sample, name, holds_turns) for name in names):
+        return None
+    # A row that has a text and a speaker of its own needs no other.
+    if by_name("speaker", [name for name in names if name not in INNER]) and any(
+        by_name("text", [name]) and not _mostly(sample, name, is_folded) for name in names
+    ):
+        return None
+    column = next((name for name in names if _mostly(sample, name, is_folded)), None)
+    return None if column is None else lambda values: _spread(values, column)
+
+
+def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that lists the turns of a row with one turn per column; None for other tables.
+
+    The columns are called by the side and the number of the turn: `agent_1`, `customer_1`, `agent_2`.
+    """
+    matches = {name: match for name in names if (match := NUMBERED.match(plain(name))) and is_side(match[1])}
+    sides = {match[1] for match in matches.values()}
+    if len(matches) < 3 or len(sides) < 2:
+        return None
+    order = sorted(matches, key=lambda name: int(matches[name][2]))
+
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
+        turns = [{"speaker": matches[name][1], "text": cell_text(values.get(name))} for name in order]
+        return {name: value for name, value in values.items() if name not in matches} | {"turns": turns}
+
+    return listed
+
+
+def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that decodes texts written as JSON, such as `"Hi"` in quotes; None if no column holds them."""
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
+    if not quoted:
+        return None
+    return lambda values: values | {n: unpacked(text) for n in quoted if _is_quoted(text := values.get(n, ""))}
+
+
+def _is_quoted(value: Any) -> bool:
+    return isinstance(value, str) and value[:1] == value[-1:] == '"' and isinstance(unpacked(value), str)
+
+
+def _filled(sample: Sequence[dict[str, Any]], name: str) -> list[Any]:
+    return [values[name] for values in sample[:SHOWN] if values.get(name)]
+
+
+def _mostly(sample: Sequence[dict[str, Any]], name: str, holds: Callable[[Any], bool]) -> bool:
+    filled = _filled(sample, name)
+    return bool(filled) and sum(map(holds, filled)) > len(filled) / 2
+
+
+def is_folded(value: Any) -> bool:
+    """Return whether a value is an object, or the text of one, that holds a turn."""
+    inside = _object(value)
+    if inside is None:
+        return False
+    flat = _flat(inside)
+    sides = any(isinstance(item, str) and is_side(item) for item in flat.values())
+    speaker = sides or by_name("speaker", list(flat))
+    # A program's event has no text.
+    return bool(speaker and flat.keys() & {"text", "content", "body", "message", "msg", "utterance", "event", "type"})
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        value = unpacked(value)
+    return value if isinstance(value, dict) else None
+
+
+def _flat(inside: dict[str, Any]) -> dict[str, Any]:
+    """Return an object together with the object in it that holds the text."""
+    for key in INNER:
+        inner = inside.get(key)
+        if isinstance(inner, dict) and not any(cell_text(inside.get(name)) for name in ("content", "text", "body")):
+            return {**inner, **{name: value for name, value in inside.items() if name != key}}
+    return inside
+
+
+def _spread(values: dict[str, Any], column: str) -> dict[str, Any]:
+    inside = _object(values.get(column))
+    if inside is None:
+        return values
+    rest = {name: value for name, value in values.items() if name != column}
+    # The turn's own id, type and time go before those of the row; the row's id of a dialogue stays.
+    return rest | {(f"{column}.{name}" if name in rest else name): value for name, value in _flat(inside).items()}
