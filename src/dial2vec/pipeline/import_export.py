@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
 from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
 from dial2vec.files import checkout_lock

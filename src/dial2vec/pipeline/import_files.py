@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_own, write_import
 from dial2vec.errors import CorpusError
