@@ -35,6 +35,7 @@ def read(tmp_path, column, values, **options):
         ("is_deleted", ("false", "true", "false"), "deleted"),
         ("deleted_at", ("", "2024-03-05", ""), "deleted"),
         ("is_draft", ("no", "yes", "no"), "draft"),
+        ("Comment Is Public", ("TRUE", "FALSE", "TRUE"), "note"),
     ],
 )
 def test_what_nobody_said_is_left_out_by_kind_and_kept_if_asked_for(tmp_path, column, values, kind):

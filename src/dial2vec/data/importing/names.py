@@ -16,7 +16,11 @@ ID_ENDS = ("_id", "_sid", "_uuid", "_guid", "_hash", "_ts", "_number", "_no", "_
 NAMES: dict[str, tuple[str, ...]] = {
     "id": (
         *(f"{word}{end}" for end in ID_ENDS for word in DIALOGUE_WORDS),
-        *(f"{word}{end}" for end in ("_id", "_sid") for word in ("interaction", "contact", "meeting", "transcript")),
+        *(
+            f"{word}{end}"
+            for end in ("_id", "_sid")
+            for word in ("interaction", "contact", "meeting", "transcript", "engagement", "incident")
+        ),
         *("interaction", "meeting", "chat_session", "chat_name", "conversation_name", "channel_name", "room_id"),
     ),
     "own id": ("id", "uuid", "guid", "key", "record_id"),
@@ -27,7 +31,14 @@ NAMES: dict[str, tuple[str, ...]] = {
     "time": (
         *("timestamp", "created_at", "sent_at", "datetime", "date_time", "ts", "time", "start_time", "start"),
         *("started_at", "created", "begin", "offset", "date", "message_time", "sent_time", "event_time"),
-        *("origin_server_ts", "arrival_time", "originalarrivaltime", "server_timestamp", "client_timestamp"),
+        *(
+            "origin_server_ts",
+            "arrival_time",
+            "originalarrivaltime",
+            "create_at",
+            "server_timestamp",
+            "client_timestamp",
+        ),
     ),
     "text": (
         *("text", "utterance", "message", "body", "content", "msg", "comment", "reply", "sentence", "transcript"),
@@ -39,7 +50,17 @@ NAMES: dict[str, tuple[str, ...]] = {
         *("sender_id", "sender_type", "author_type", "participant_name", "participant_role", "participant_id"),
         *("from_email", "sender_email", "who", "party", "side", "creator", "created_by", "sent_by", "posted_by"),
         *("nickname", "screen_name", "person_name", "person_email", "person_id", "display_name", "from_user"),
-        *("participant_type", "speaker_label", "speaker_role", "user_type", "from_id", "actor", "identifier"),
+        *(
+            "participant_type",
+            "speaker_idx",
+            "speaker_index",
+            "speaker_label",
+            "speaker_role",
+            "user_type",
+            "from_id",
+            "actor",
+            "identifier",
+        ),
     ),
     "label": (
         *("label", "labels", "domain", "topic", "category", "queue", "intent", "tag", "tags", "topics", "categories"),

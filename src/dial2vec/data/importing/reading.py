@@ -180,6 +180,7 @@ def _read_folder(files: list[Path], options: Options, export: Export, unpacking:
             continue
         whole.rows += result.rows
         whole.blank += result.blank
+        whole.repeated += result.repeated
         whole.left_out.update(result.left_out)
         whole.speakers |= result.speakers
         whole.unread.update(result.unread)
@@ -282,6 +283,19 @@ def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[
     return (record._replace(values=change(record.values)) for record in records)
 
 
+def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
+    """Yield the records of single turns without those that are equal to the letter to an earlier one, time included."""
+    contents: set[int] = set()
+    for record in records:
+        if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):
+            content = hash(repr(record.values))
+            if content in contents:
+                result.repeated += 1
+                continue
+            contents.add(content)
+        yield record
+
+
 def _guessed(
     usable: list[dict[str, Any]], records: Iterable[Record], options: Options, path: Path, result: ImportResult
 ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
@@ -324,7 +338,7 @@ def _read_records(
         require_one_meaning(options, tuple(options.named), path)
         reader = RecordReader(recipe.replaced(options), name=name, keep=options.keep)
     if reader:
-        every = reader.read(every)
+        every = reader.read(_once(every, reader.recipe, result))
         columns = columns_of(reader.recipe)
     else:
         usable, every, columns, notes = _guessed(usable, every, options, path, result)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from dial2vec.data.importing.cells import as_name, cell_text
-from dial2vec.data.importing.names import plain
+from dial2vec.data.importing.names import TURN_WORDS, plain
 from dial2vec.data.importing.voices import is_side
 
 Values = Sequence[dict[str, Any]]
@@ -138,11 +138,11 @@ def _words(value: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def kind_of(name: str, value: str) -> str:
     """Return the kind that the value of a column names; "" if it names none, or speech."""
-    bare = plain(name)
+    bare = _bare(name)
     if bare in MOMENTS:
         return "" if value.lower() in BLANK else MOMENTS[bare]
     words = _words(value)
-    only = ONLY.get(bare)
+    only = ONLY.get(plain(name), ONLY.get(bare))
     kind = next((kind for kind, known in KINDS if words & known and (only is None or kind in only)), "")
     return kind if len(value) <= 60 else ""
 
@@ -156,8 +156,8 @@ def find_not_speech(
     """
     text = text or ""
     spoken = [[turn for turn in group if cell_text(turn.get(text)).strip()] for group in groups]
-    flags = [(name, *FLAGS[bare]) for name in names if (bare := plain(name)) in FLAGS and name != text]
-    moments = [name for name in names if plain(name) in MOMENTS]
+    flags = [(name, *FLAGS[bare]) for name in names if (bare := _bare(name)) in FLAGS and name != text]
+    moments = [name for name in names if _bare(name) in MOMENTS]
     kinds = [name for name in names if name != text and _may_be_kind(plain(name))] + moments
     kinds = [name for name in kinds if name != speaker and not _tells_sides(spoken, name)]
     return NotSpeech(
@@ -167,6 +167,12 @@ def find_not_speech(
         inner=text if any(isinstance(turn.get(text), dict) for group in groups for turn in group) else "",
         keep=tuple(keep),
     )
+
+
+def _bare(name: str) -> str:
+    """Return a plain name without the word for a turn before it: "is_public" for "Comment Is Public"."""
+    first, _, rest = plain(name).partition("_")
+    return rest if first in TURN_WORDS and rest else plain(name)
 
 
 def _tells_sides(groups: Sequence[Values], name: str) -> bool:

@@ -9,8 +9,8 @@ import re
 WORDS = {
     "conversation": "gespräch gesprächs gespraech gespraechs unterhaltung unterhaltungs konversation konversations "
     "conversación conversacion conversazione conversa conversação conversacao gesprek gesprekken gespreks "
-    "rozmowa rozmowy samtal samtals samtale konuşma görüşme разговор разговора диалог диалога "
-    "беседа беседы 会話 会话 对话 對話 대화",
+    "rozmowa rozmowy samtal samtals samtale konuşma görüşme разговор разговора диалог диалога беседа "
+    "беседы 会話 会话 对话 對話 대화",
     "chat": "чат チャット 聊天 채팅",
     "call": "anruf anrufs llamada appel chiamata chamada ligação oproep połączenie połączenia samtalet звонок звонка",
     "case": "vorgang vorgangs anfrage caso dossier zaak sprawa sprawy",
