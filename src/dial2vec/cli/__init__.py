@@ -9,9 +9,10 @@ import click
 from dial2vec import telemetry
 from dial2vec.cli.clusters import cluster
 from dial2vec.cli.completion import completion
-from dial2vec.cli.data import add, fetch, import_, stats
+from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.explorer import explore
 from dial2vec.cli.group import Sections
+from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
 from dial2vec.cli.new import new
 from dial2vec.cli.pipeline import drift, embed, page, results, run

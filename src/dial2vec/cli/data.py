@@ -5,14 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from pathlib import Path
-from typing import Any
 
 import click
 
 from dial2vec.cli.group import complete_corpus, complete_public, examples
-from dial2vec.data.importing import FORMATS
-from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
 
@@ -72,92 +68,6 @@ def add(corpus: str) -> None:
     for result in failed:
         click.echo(f"This would stop a run: expected {result.expectation}; found {result.found}", err=True)
     click.echo(f"Next: put {corpus} into `corpora` of params.yaml, then `make run`.")
-
-
-@click.command(
-    "import",
-    epilog=examples(
-        "dial2vec import may.csv --name calls --dry-run", "dial2vec import *.csv --output calls.jsonl --redact"
-    ),
-)
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--name", help="Corpus of the project to import into: data/NAME.")
-@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="File to import into, in any folder.")
-@click.option(
-    "--format", "file_format", type=click.Choice(list(FORMATS)), help="Default: guessed from name and content."
-)
-@click.option("--id", "dialogue_id", metavar="COLUMN", help="Column of the dialogue's id.")
-@click.option("--speaker", metavar="COLUMN", help="Column of the speaker.")
-@click.option("--text", metavar="COLUMN", help="Column of the turn's text.")
-@click.option("--label", "labels", metavar="COLUMN", multiple=True, help="Column of a label; may be repeated.")
-@click.option("--time", metavar="COLUMN", help="Column that the turns of a dialogue are sorted by.")
-@click.option("--turns", metavar="COLUMN", help="Column that holds a whole dialogue.")
-@click.option("--delimiter", help="Character between the cells of a table, such as ';' or 'tab'.")
-@click.option("--encoding", help="Encoding of the text, such as utf-8, cp1252 or utf-16.")
-@click.option("--header/--no-header", default=True, help="Without a header row, columns are named 1, 2, ...")
-@click.option("--merge-turns/--keep-turns", default=False, help="Join consecutive turns of one speaker; default: keep.")
-@click.option("--redact", is_flag=True, help="Mask e-mail addresses, phone and card numbers and speakers' names.")
-@click.option("--redact-name", "names", metavar="NAME", multiple=True, help="Mask this name too; may be repeated.")
-@click.option(
-    "--phone-country", "countries", metavar="CC", multiple=True, help="Mask national numbers of CC; default: US, GB."
-)
-@click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
-@click.option("--replace", is_flag=True, help="Replace an existing file even if this export did not write it.")
-def import_(
-    sources: tuple[Path, ...],
-    name: str | None,
-    output: Path | None,
-    file_format: str | None,
-    dialogue_id: str | None,
-    speaker: str | None,
-    text: str | None,
-    labels: tuple[str, ...],
-    time: str | None,
-    turns: str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    header: bool,
-    merge_turns: bool,
-    redact: bool,
-    names: tuple[str, ...],
-    countries: tuple[str, ...],
-    dry_run: bool,
-    replace: bool,
-) -> None:
-    """Import your exports as a corpus of the project, or into a file.
-
-    Give --name or --output. SOURCE is a file or a folder of files: CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text`
-    lines, WebVTT or SRT. Text formats may be gzipped. The meaning of the columns is guessed and shown (docs/import.md).
-    """
-    from dial2vec.data.importing.options import Options
-    from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.pipeline.import_export import Masks, import_export
-    from dial2vec.pipeline.import_files import import_files
-
-    if (name is None) == (output is None):
-        raise Dial2vecError(
-            f"found {'neither --name nor' if name is None else 'both --name and'} --output; expected --name CORPUS in "
-            "a project, or --output FILE.jsonl in any folder. Give one of them."
-        )
-    masks = Masks(names=names, countries=countries or COUNTRIES) if redact or names or countries else None
-    options = Options(
-        format=file_format,
-        encoding=encoding,
-        delimiter=delimiter,
-        header=header,
-        dialogue_id=dialogue_id,
-        speaker=speaker,
-        text=text,
-        labels=labels,
-        time=time,
-        turns=turns,
-    )
-    given: Any = {"options": options, "masks": masks, "merge_turns": merge_turns, "replace": replace}
-    given |= {"dry_run": dry_run, "say": click.echo}
-    if output is not None:
-        import_files(sources, output, **given)
-    for source in sources if name else ():
-        import_export(find_root(), source, corpus=name or "", **given)
 
 
 @click.command(epilog=examples("dial2vec stats calls"))

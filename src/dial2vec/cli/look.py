@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from dial2vec.cli.data import import_
 from dial2vec.cli.explorer import explore
 from dial2vec.cli.group import examples
+from dial2vec.cli.importing import import_
 from dial2vec.cli.search import UNTRAINED
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
 # Options of `import` that say where to write.
-WRITING = ("sources", "name", "output", "dry_run", "replace")
+WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain", "save_recipe", "new_reading")
 
 
 @click.command(epilog=examples("dial2vec look calls.csv", "dial2vec look calls.csv --redact --static map.html"))
@@ -52,7 +52,8 @@ def look(
     from dial2vec.data.importing.redaction import COUNTRIES
     from dial2vec.pipeline.import_export import Masks
 
-    given = reading | {"format": reading["file_format"]}
+    keep = tuple(filter(None, reading["keep"].split(",")))
+    given = reading | {"format": reading["file_format"], "keep": keep}
     options = Options(**{field.name: given[field.name] for field in dataclasses.fields(Options)})
     names, countries = reading["names"], reading["countries"]
     masks = Masks(names=names, countries=countries or COUNTRIES) if reading["redact"] or names or countries else None

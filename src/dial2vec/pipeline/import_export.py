@@ -6,13 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from dial2vec.data.importing.explaining import explanation
+from dial2vec.data.importing.kept import load_readings, save_readings
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
+from dial2vec.data.importing.recipe_text import recipe_text
 from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
 from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
-from dial2vec.files import checkout_lock
+from dial2vec.files import atomic_path, checkout_lock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,21 @@ class Masks:
     countries: tuple[str, ...] = COUNTRIES
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Show:
+    """What an import shows besides its summary.
+
+    :param explain: True to show which field became what.
+    :param recipe: File to write what was understood to, as a recipe; None writes none.
+    """
+
+    explain: bool = False
+    recipe: Path | None = None
+
+
+SHOW = Show()
+
+
 def import_export(
     root: Path,
     source: Path,
@@ -35,6 +53,8 @@ def import_export(
     options: Options,
     masks: Masks | None,
     merge_turns: bool,
+    show: Show = SHOW,
+    new_reading: bool = False,
     dry_run: bool,
     replace: bool,
     say: Callable[[str], None],
@@ -44,6 +64,8 @@ def import_export(
     :param root: Project folder.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param show: What to show besides the summary.
+    :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
     :param dry_run: True to stop after the summary.
     :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
     :param say: Function that shows a line to the user.
@@ -54,27 +76,42 @@ def import_export(
 
     require_corpus(corpus)
     places = Places(root, corpus, source, redacted=masks is not None)
-    export = read_export(source, options)
+    guessing = options.recipe is None and not options.named
+    kept = load_readings(places.readings)
+    export = read_export(source, options, () if new_reading or not guessing else kept)
     redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
     if dry_run:
         quarantine_known_ids(export.result, places)
-        say(f"{import_summary(export, redactor)}\n\nDry run: nothing is written.")
+        present(export, redactor, show, say)
+        say("Dry run: nothing is written.")
         return export.result
     with checkout_lock(root, f"import into {corpus}"):
         restore_data(root)
         require_own(places, replace=replace)
         quarantine_known_ids(export.result, places)
-        say(f"{import_summary(export, redactor)}\n")
-        kept = write_import(export.result, places)
+        present(export, redactor, show, say)
+        replaced = write_import(export.result, places)
+        save_readings(places.readings, list(dict.fromkeys([*kept, *export.readings])))
         add_data(root)
-    if kept:
-        say(f"The replaced file is kept in {kept.relative_to(root)}")
+    if replaced:
+        say(f"The replaced file is kept in {replaced.relative_to(root)}")
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(root)}")
     say(f"Wrote {places.output.relative_to(root)}")
     say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`; or look at it without training:")
     say(f"      dial2vec index data/{corpus} --output first")
     return export.result
+
+
+def present(export: Export, redactor: Redactor | None, show: Show, say: Callable[[str], object]) -> None:
+    """Show how an export was read, and write its recipe if asked to."""
+    if show.explain:
+        say(f"{explanation(export)}\n")
+    say(f"{import_summary(export, redactor)}\n")
+    if show.recipe:
+        with atomic_path(show.recipe) as temporary:
+            temporary.write_text(recipe_text(export), encoding="utf-8")
+        say(f"Wrote the recipe {show.recipe}; it is read with --recipe {show.recipe}")
 
 
 def join_and_mask(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:

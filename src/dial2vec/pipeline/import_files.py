@@ -9,10 +9,9 @@ from pathlib import Path
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
 from dial2vec.data.importing.result import ImportResult
-from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_own, write_import
 from dial2vec.errors import CorpusError
-from dial2vec.pipeline.import_export import Masks, join_and_mask
+from dial2vec.pipeline.import_export import SHOW, Masks, Show, join_and_mask, present
 
 
 def import_files(
@@ -22,6 +21,7 @@ def import_files(
     options: Options,
     masks: Masks | None,
     merge_turns: bool = False,
+    show: Show = SHOW,
     dry_run: bool = False,
     replace: bool = False,
     say: Callable[[str], object],
@@ -34,6 +34,7 @@ def import_files(
     :param output: File that ends in `.jsonl`.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param show: What to show besides the summary.
     :param dry_run: True to stop after the summary.
     :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
     :param say: Function that shows a line to the user.
@@ -48,7 +49,7 @@ def import_files(
     places = Places(Path.cwd(), "", export.source, redacted=masks is not None, file=output)
     redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
     quarantine_known_ids(export.result, places)
-    say(f"{import_summary(export, redactor)}\n")
+    present(export, redactor, show, say)
     if dry_run:
         say("Dry run: nothing is written.")
         return export.result
@@ -77,9 +78,9 @@ def read_exports(sources: Sequence[Path], options: Options) -> Export:
     whole = Export(Path(os.path.commonpath([path.parent for path in paths])))
     for path in paths:
         export = read_export(path, options)
-        whole.descriptions |= export.descriptions
+        whole.files |= export.files
         whole.skipped += export.skipped
-        for name, value in vars(export.result).items():
-            merged = getattr(whole.result, name)
-            setattr(whole.result, name, merged | value if isinstance(merged, dict) else merged + value)
+        whole.result.add(export.result)
+    if options.parts:
+        whole.result.join_parts()
     return whole

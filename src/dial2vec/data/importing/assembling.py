@@ -13,7 +13,7 @@ from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
-from dial2vec.data.importing.rows import Row, oldest_first, text_of
+from dial2vec.data.importing.rows import Row, oldest_first, text_of, turns_of
 from dial2vec.data.importing.speech import ALL_SAID
 from dial2vec.data.importing.times import Reading, first_date, order, reading_of, unread
 from dial2vec.data.importing.turns import closing_turns
@@ -56,7 +56,8 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         result.blank += blank
         times = [*_times(record.values, columns), as_name(record.values.get("date"))]
         result.unread.update(unread(times))
-        result.accept(source, record.line, dialogue_id, turns, labels, date=first_date(times, reading))
+        date, metadata = first_date(times, reading), columns.metadata_of(record.values)
+        result.accept(source, record.line, dialogue_id, turns, labels, date=date, metadata=metadata)
 
 
 def _times(values: dict[str, Any], columns: Columns) -> list[str]:
@@ -96,7 +97,7 @@ def _turns(
         kinds = ", ".join(left_out)
         every = f"every turn is left out ({kinds})" if kinds else "every turn is blank"
         fault = fault or (every if turn_list else "it has no turns")
-    return [Turn(row.speaker, row.text) for row in ordered], fault, sum(not row.text for row in rows)
+    return turns_of(ordered, columns.join, reading), fault, sum(not row.text for row in rows)
 
 
 def _closing(values: dict[str, Any], turn_list: list[Any], columns: Columns) -> list[dict[str, Any]]:

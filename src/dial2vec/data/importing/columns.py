@@ -58,6 +58,11 @@ class Columns(NamedColumns):
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
     :param once: True if rows that are equal to the letter count once.
     :param not_speech: Rules for what nobody said.
+    :param metadata: Further columns, which say something about the whole dialogue.
+    :param packed: Key of an object with the metadata; "" if `metadata` names columns.
+    :param blank_speaker: Speaker of the turns that name none; "" leaves them out.
+    :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
+    :param parts: True if a dialogue may go on in another file.
     :param notes: Sentences for the summary.
     """
 
@@ -72,6 +77,11 @@ class Columns(NamedColumns):
     receiver: str | None = None
     once: bool = False
     not_speech: NotSpeech = ALL_SAID
+    metadata: tuple[str, ...] = ()
+    packed: str = ""
+    blank_speaker: str = ""
+    join: float | None = None
+    parts: bool = False
     notes: tuple[str, ...] = ()
 
     @property
@@ -84,7 +94,8 @@ class Columns(NamedColumns):
         pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
-        return {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
+        named = {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
+        return dict.fromkeys(self.metadata, "metadata") | named
 
     def _of_turns(self) -> list[tuple[str | None, str]]:
         text = "text" if self.answer is None else "text of the user"
@@ -98,9 +109,10 @@ class Columns(NamedColumns):
         if self.speaker_key and isinstance(value, dict):
             value = value.get(self.speaker_key)
         name = as_name(value)
-        if name or not self.other_speakers:
+        if name or not (self.other_speakers or self.blank_speaker):
             return name
-        return next((name for column in self.other_speakers if (name := as_name(values.get(column)))), "")
+        others = (as_name(values.get(column)) for column in self.other_speakers)
+        return next(filter(None, others), self.blank_speaker)
 
     def id_of(self, values: dict[str, Any]) -> str:
         """Return the id of a row's or record's dialogue; "" if it is blank."""
@@ -124,6 +136,12 @@ class Columns(NamedColumns):
         """Return the time of a row or a turn; "" if it has none."""
         time = as_name(values.get(self.time)) if self.time else ""
         return f"{as_name(values.get(self.day))} {time}".strip() if self.day else time
+
+    def metadata_of(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return what a row or record says about its dialogue, by key."""
+        if self.packed:
+            return dict(values.get(self.packed) or {})
+        return {name: value for name in self.metadata if (value := values.get(name)) not in (None, "")}
 
     def labels_of(self, values: dict[str, Any]) -> list[str]:
         """Return the labels in a row or record."""

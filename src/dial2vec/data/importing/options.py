@@ -37,6 +37,9 @@ class Options(NamedColumns):
     :param drop: Conditions by which a row or a turn is left out.
     :param table: Sheet of a workbook, or table of a database.
     :param keep: Kinds of what nobody said that count as speech (`recipe.KINDS`).
+    :param blank_speaker: Speaker of the turns that name none.
+    :param join: Seconds within which consecutive turns of one speaker are one turn.
+    :param parts: True if dialogues go on in other files.
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
     """
 
@@ -48,6 +51,9 @@ class Options(NamedColumns):
     drop: tuple[str, ...] = ()
     table: str | None = None
     keep: tuple[str, ...] = ()
+    blank_speaker: str | None = None
+    join: float | None = None
+    parts: bool = False
     header: bool = True
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -16,7 +17,10 @@ from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.records import Record
 
 # Keys of the plain records.
-ID, SPEAKER, TEXT, TIME, LABELS, TURNS = "id", "speaker", "text", "time", "labels", "turns"
+ID, SPEAKER, TEXT, TIME, LABELS, TURNS, METADATA = "id", "speaker", "text", "time", "labels", "turns", "metadata"
+# Keys of a recipe whose expressions use columns up: these are no metadata.
+USING = ("id", "turns", "speaker", "text", "time", "date", "labels", "skip", "people")
+PLAIN = (str, int, float, bool)
 
 
 def columns_of(recipe: Recipe) -> Columns:
@@ -30,12 +34,18 @@ def columns_of(recipe: Recipe) -> Columns:
         time=TIME if sorts(recipe) or recipe.parts else None,
         labels=(LABELS,) if recipe.labels else (),
         html=recipe.html and not recipe.lines,
+        packed=METADATA,
     )
 
 
 def sorts(recipe: Recipe) -> bool:
     """Return whether the turns are sorted by their times."""
     return recipe.order == "time" or bool(recipe.order is None and recipe.time and not recipe.lines)
+
+
+def _words(expression: str) -> set[str]:
+    """Return the names in an expression, also those in quotes, such as "Call ID"."""
+    return {name or word for name, word in re.findall(r'"([^"]+)"|(\w+)', expression)}
 
 
 class RecordReader:
@@ -51,6 +61,9 @@ class RecordReader:
         self._name = name
         self._keep = keep
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
+        finders = (value for name in USING if (value := getattr(recipe, name)))
+        rules = (finder for _, finder in recipe.not_speech)
+        self._used = {*recipe.decode, *(word for finder in (*finders, *rules) for word in _words(finder.text))}
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)
         self._read: dict[str, tuple[str, list[tuple[str, str]]]] = {}
@@ -141,6 +154,8 @@ class RecordReader:
         plain: dict[str, Any] = {}
         if recipe.labels:
             plain[LABELS] = as_labels(recipe.labels(values), several=True)
+        if metadata := self._metadata(values):
+            plain[METADATA] = metadata
         if recipe.turns is None and not self._has_trees:
             turn = self._turn(values)
             if recipe.id:
@@ -158,6 +173,14 @@ class RecordReader:
         # Turns that keep their order still tell when the dialogue began.
         times = (turn[TIME] for turn in turns if turn[TIME]) if not sorts(recipe) else iter(())
         return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
+
+    def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return the further plain values of a record, by key."""
+        if self.recipe.metadata is not None:
+            found = {key: finder(values) for key, finder in self.recipe.metadata.items()}
+        else:
+            found = {key: value for key, value in values.items() if key not in self._used}
+        return {key: value for key, value in found.items() if isinstance(value, PLAIN) and value != ""}
 
     def _id(self, values: dict[str, Any], name: str) -> str:
         """Return the id of a dialogue; the name if none before it had an id."""

@@ -50,6 +50,29 @@ class ImportResult:
             for item in self.quarantine
         ]
 
+    def add(self, more: ImportResult) -> None:
+        """Add the result of another file."""
+        self.rows += more.rows
+        self.blank += more.blank
+        self.repeated += more.repeated
+        self.left_out.update(more.left_out)
+        self.unread.update(more.unread)
+        self.notes |= more.notes
+        self.speakers |= more.speakers
+        self.dialogues += more.dialogues
+        self.quarantine += more.quarantine
+
+    def join_parts(self) -> None:
+        """Join dialogues with the same id, in the order of their files."""
+        joined: dict[str, Dialogue] = {}
+        for dialogue in self.dialogues:
+            if before := joined.get(dialogue.dialogue_id):
+                labels = tuple(dict.fromkeys((*before.labels, *dialogue.labels)))
+                metadata = {**dialogue.metadata, **before.metadata}
+                dialogue = replace(before, turns=before.turns + dialogue.turns, labels=labels, metadata=metadata)
+            joined[dialogue.dialogue_id] = dialogue
+        self.dialogues[:] = joined.values()
+
     def refuse(self, source: str, line: int, name: str, reason: str) -> None:
         """Quarantine a dialogue."""
         shown = name[:200].encode("utf-8", "replace").decode()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
@@ -15,11 +15,12 @@ from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
-from dial2vec.data.importing.times import Reading, first_date, order, reading_of, unread
+from dial2vec.data.importing.times import Reading, first_date, order, reading_of, seconds, unread
 from dial2vec.dialogue import Origin, Turn
 
 # Speakers of a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"
+VARIES = object()
 
 
 class Row(NamedTuple):
@@ -39,6 +40,8 @@ class Group:
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last row that nobody said; "" without one.
+    :param join: Seconds within which consecutive turns of one speaker are one turn.
+    :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
     :param contents: Hash values of the rows, if equal ones count once.
     """
 
@@ -48,7 +51,9 @@ class Group:
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
     left_out: str = ""
+    join: float | None = None
     contents: set[int] = field(default_factory=set)
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 Groups = dict[str, Group]
@@ -62,7 +67,8 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     """
     groups: Groups = {}
     # Turn numbers may start again in each file, times do not.
-    mergeable = bool(columns.dialogue_id and columns.time and not is_index(columns.time))
+    timed = columns.dialogue_id and columns.time and not is_index(columns.time)
+    mergeable = columns.parts or bool(timed)
     # Few names and labels repeat in many rows: each is kept in memory once.
     known: dict[str, str] = {}
     for number, record in enumerate(records, start=1):
@@ -73,7 +79,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
             reason = record.problem or "the dialogue's id is blank"
             result.refuse(source, record.line, "", reason)
             continue
-        group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable))
+        group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable, join=columns.join))
         if not record.problem and (speaker := columns.speaker_of(record.values)):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault or (columns.once and _came_before(group, record, columns, result)):
@@ -115,6 +121,9 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], 
         if is_damaged("".join((text, speaker, *labels))):
             return DAMAGED
         group.rows.append(Row(record.line, known.setdefault(speaker, speaker), text, time))
+    for key, value in columns.metadata_of(values).items():
+        if group.metadata.setdefault(key, value) != value:
+            group.metadata[key] = VARIES
     group.labels.update(known.setdefault(label, label) for label in labels)
     return ""
 
@@ -144,6 +153,7 @@ def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
         result.repeated += len(group.rows) - len(new)
         known.rows += new
         known.labels |= group.labels
+        known.metadata |= {key: value for key, value in group.metadata.items() if key not in known.metadata}
         known.fault = known.fault or group.fault
 
 
@@ -171,8 +181,28 @@ def _finish(dialogue_id: str, group: Group, reading: Reading, result: ImportResu
     if sequence is None:
         result.refuse(*group.first, dialogue_id, UNORDERED)
         return
-    turns = (Turn(rows[at].speaker, rows[at].text) for at in sequence)
-    result.accept(*group.first, dialogue_id, turns, group.labels, date=first_date(times, reading))
+    turns = turns_of([rows[at] for at in sequence], group.join, reading)
+    metadata = {key: value for key, value in group.metadata.items() if value is not VARIES}
+    date = first_date(times, reading)
+    result.accept(*group.first, dialogue_id, turns, group.labels, date=date, metadata=metadata)
+
+
+def turns_of(rows: Sequence[Row], join: float | None, reading: Reading) -> list[Turn]:
+    """Return the turns of rows in their order.
+
+    :param join: Seconds within which consecutive rows of one speaker are one turn; None joins none.
+    """
+    turns: list[Turn] = []
+    last: float | None = None
+    for row in rows:
+        moment = seconds(row.time, day_first=bool(reading.day_first)) if join is not None and row.time else None
+        near = join is not None and moment is not None and last is not None and abs(moment - last) <= join
+        if near and turns[-1].speaker == row.speaker:
+            turns[-1] = Turn(row.speaker, f"{turns[-1].text} {row.text}")
+        else:
+            turns.append(Turn(row.speaker, row.text))
+        last = moment
+    return turns
 
 
 def oldest_first(rows: list[Row], reading: Reading) -> list[Row]:

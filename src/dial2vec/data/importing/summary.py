@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from dial2vec.data.importing.reading import Description, Export
+from dial2vec.data.importing.one_file import Description
+from dial2vec.data.importing.reading import Export
 from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.words import printable
 from dial2vec.dialogue import Dialogue, Quarantined

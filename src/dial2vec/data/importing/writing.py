@@ -62,6 +62,11 @@ class Places:
         """File by which an import recognises its own output."""
         return self.folder / (f".{self.name}.import.json" if self.file else f"{self.name}.json")
 
+    @property
+    def readings(self) -> Path:
+        """File of the ways in which the corpus was read so far."""
+        return self.folder / "readings.json"
+
     def replaced(self) -> Path:
         """Return a free path for the copy of a replaced file."""
         paths = (self.folder / "replaced" / f"{self.name}-{number}.jsonl" for number in count(1))

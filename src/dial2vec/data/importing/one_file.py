@@ -1,0 +1,288 @@
+"""Read one file of an export: recognise its format and its recipe, or guess its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain, count, islice
+from pathlib import Path
+from typing import Any
+
+from dial2vec.data.importing.assembling import from_records, from_scripts
+from dial2vec.data.importing.branches import branching
+from dial2vec.data.importing.captions import read_captions
+from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
+from dial2vec.data.importing.evidence import headings
+from dial2vec.data.importing.formats import HEAD_LINES, find_format, find_list, is_parquet
+from dial2vec.data.importing.further import further_columns
+from dial2vec.data.importing.kept import KeptReading, fitting
+from dial2vec.data.importing.mending import Mending
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.plain_text import read_plain_text
+from dial2vec.data.importing.recipe import Recipe, load_recipe
+from dial2vec.data.importing.recipe_lines import LineReader
+from dial2vec.data.importing.recipe_records import RecordReader, columns_of
+from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
+from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.refusals import require_one_meaning
+from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
+from dial2vec.data.importing.rows import Groups, group_rows
+from dial2vec.data.importing.selection import Selection
+from dial2vec.data.importing.tables import (
+    DELIMITERS,
+    find_delimiter,
+    find_header,
+    is_unquoted,
+    named_delimiter,
+    read_parquet,
+    read_table,
+)
+from dial2vec.data.importing.unfolding import turns_of_columns, unfolding, unquoting
+from dial2vec.data.progress import counted
+from dial2vec.errors import CorpusError
+
+# Number of first records by which columns are found; ids repeat among so many even if dialogues are mixed.
+SAMPLE = 2000
+# Number of first records that an explanation shows.
+EXPLAINED = 3
+HEADINGS = "rows below the names of the columns that hold further headings are left out"
+NO_RECIPE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Format, encoding and columns of a file, as they were guessed or given.
+
+    :param format: Key of `FORMATS`.
+    :param encoding: Encoding as shown to people; "" for Parquet.
+    :param delimiter: Name of the delimiter; "" for other formats.
+    :param columns: Meanings of the columns; None for text and captions.
+    :param unused: Columns without a meaning.
+    :param notes: Sentences for the summary.
+    :param recipe: Name of the recipe; "" if the columns were guessed.
+    """
+
+    format: str
+    encoding: str = ""
+    delimiter: str = ""
+    columns: Columns | None = None
+    unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    recipe: str = ""
+
+
+@dataclass
+class FileReader:
+    """Reads one file.
+
+    :param path: File.
+    :param name: Prefix of the ids of dialogues without an id.
+    :param options: What the user says about the export.
+    :param kept: Readings of earlier files of the corpus, of which one has to fit; () accepts any.
+    :param result: Dialogues of records and transcripts, and counts.
+    :param groups: Rows by dialogue, which may go on in other files.
+    :param recipe: Recipe that was used; None if the columns were guessed.
+    :param first: First records.
+    :param kept_as: How the next file of the corpus is to be read.
+    """
+
+    path: Path
+    name: str
+    options: Options
+    kept: Sequence[KeptReading] = ()
+    result: ImportResult = field(default_factory=ImportResult)
+    groups: Groups = field(default_factory=dict)
+    recipe: Recipe | None = None
+    first: list[dict[str, Any]] = field(default_factory=list)
+    kept_as: KeptReading | None = None
+
+    def read(self) -> Description:
+        """Read the file, and describe how.
+
+        :raises CorpusError: if it cannot be read, or an option does not fit.
+        """
+        options, path = self.options, self.path
+        if options.format == "parquet" or (options.format is None and is_parquet(path)):
+            return self._read_records(read_parquet(path), Description("parquet"))
+        encoding = find_encoding(path, given=options.encoding)
+        form = options.format or find_format(path, encoding)
+        recipe = self._text_recipe(encoding) if form in ("text", "tsv") else None
+        if recipe and (form == "text" or not recipe.has):
+            return self._read_lines(encoding, recipe)
+        if form in ("text", "vtt", "srt"):
+            return self._read_scripts(encoding, form)
+        if form in ("csv", "tsv"):
+            return self._read_table(encoding, form)
+        if form == "jsonl":
+            return self._read_records(read_json_lines(path, encoding), Description(form, str(encoding)))
+        outlined = outline(path, encoding)
+        found = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        records = read_json_records(path, encoding, found[1] if found else find_list(outlined, options))
+        return self._read_records(records, Description(form, str(encoding)))
+
+    def _read_table(self, encoding: Encoding, form: str) -> Description:
+        options, path = self.options, self.path
+        delimiter = named_delimiter(options.delimiter) if options.delimiter else find_delimiter(path, encoding)
+        titles = find_header(path, encoding, delimiter) if options.header else 0
+        quoted = not is_unquoted(path, encoding, delimiter)
+        records = read_table(path, encoding, delimiter, header=options.header, titles=titles, quoted=quoted)
+        notes: tuple[str, ...] = (
+            (f"title lines above the names of the columns are left out: {titles}",) if titles else ()
+        )
+        notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
+        shown = DELIMITERS.get(delimiter, repr(delimiter))
+        return self._read_records(records, Description(form, str(encoding), shown, notes=notes))
+
+    def _looks_for_recipe(self) -> bool:
+        """Return whether a recipe may be chosen: the user names none, nor the turns, which would be another reading."""
+        return self.options.recipe is None and self.options.turns is None
+
+    def _text_recipe(self, encoding: Encoding) -> Recipe | None:
+        if self.options.recipe:
+            return None if self.options.recipe == NO_RECIPE else load_recipe(self.options.recipe)
+        if self.options.named:
+            return None
+        with open_text(self.path, encoding) as text:
+            return recipe_of_lines("".join(islice(text, HEAD_LINES)))
+
+    def _read_lines(self, encoding: Encoding, recipe: Recipe) -> Description:
+        reader = LineReader(recipe, name=self.name, keep=self.options.keep)
+        self._keep(KeptReading(recipe=recipe.name), fits=self._is_kept(recipe.name))
+        with open_text(self.path, encoding) as text:
+            records = list(reader.read(text.read()))
+        if not records:
+            raise CorpusError(
+                f"{self.path} has no turn in the form of {recipe.title} (recipe {recipe.name}). Use another --recipe, "
+                f"or --recipe {NO_RECIPE} to guess."
+            )
+        self.recipe = recipe
+        from_records(
+            records, self._with_options(columns_of(recipe)), source=str(self.path), name=self.name, result=self.result
+        )
+        self.result.left_out.update(reader.left_out)
+        if reader.ambiguous:
+            self.result.notes[AMBIGUOUS] = None
+        notes = (f"lines that belong to no turn are left out: {reader.unused}",) if reader.unused else ()
+        return Description(recipe.title, str(encoding), recipe=recipe.name, notes=notes)
+
+    def _read_scripts(self, encoding: Encoding, form: str) -> Description:
+        if self.options.named:
+            raise CorpusError(
+                f"{self.path} is read as {form}, which has no columns, and --{next(iter(self.options.named))} names "
+                "one. Leave it out, or give the format of the file by --format."
+            )
+        self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
+        scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
+        unused = from_scripts(scripts, source=str(self.path), name=self.name, result=self.result)
+        notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",)
+        return Description(form, str(encoding), notes=notes if unused else ())
+
+    def _read_records(self, records: Iterator[Record], description: Description) -> Description:
+        mending, selection = Mending(), Selection(self.options)
+        sample, rest = mending.all(selection.apply(records), first=SAMPLE)
+        usable = [record.values for record in sample if not record.problem]
+        if not usable:
+            first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
+            raise CorpusError(
+                f"{self.path} has no row or record that can be read{first}. Expected dialogues, or rows of turns. "
+                "Export it again, or correct --format, --encoding or --delimiter."
+            )
+        self.first = usable[:EXPLAINED]
+        every: Iterable[Record] = counted(chain(sample, rest), "rows")
+        reader = self._record_reader(usable)
+        notes = description.notes
+        before, read = self.result.rows, count()
+        if reader:
+            every = (record for record, _ in zip(every, read, strict=False))
+            every = reader.read(_once(every, reader.recipe, self.result))
+            columns = columns_of(reader.recipe)
+        else:
+            usable, every, columns, more = self._guessed(usable, every)
+            notes += more
+        columns = self._with_options(columns)
+        if columns.turns:
+            from_records(every, columns, source=str(self.path), name=self.name, result=self.result)
+        else:
+            self.groups.update(group_rows(every, columns, source=str(self.path), name=self.name, result=self.result))
+        if selection.dropped:
+            self.result.left_out["dropped"] += selection.dropped
+        if reader:
+            # Rows that nobody said were read, too.
+            self.result.rows = before + next(read)
+            self.result.left_out.update(reader.left_out)
+            return replace(description, recipe=reader.recipe.name, notes=notes + mending.notes())
+        names = dict.fromkeys(name for values in usable for name in values)
+        unused = tuple(name for name in names if name not in columns.meanings)
+        return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
+
+    def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
+        """Return the reader of a recipe; None if the columns have to be guessed."""
+        options = self.options
+        if options.recipe not in (None, NO_RECIPE):
+            self.recipe = load_recipe(options.recipe or "")
+        elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
+            require_one_meaning(options, tuple(options.named), self.path)
+            self.recipe = recipe.replaced(options)
+        if not self.recipe:
+            return None
+        self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
+        return RecordReader(self.recipe, name=self.name, keep=options.keep)
+
+    def _guessed(
+        self, usable: list[dict[str, Any]], records: Iterable[Record]
+    ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
+        """Return first and all records in the form in which they are read, their columns, and notes."""
+        names = list(dict.fromkeys(name for values in usable for name in values))
+        for change in filter(None, (turns_of_columns(names), unfolding(usable), unquoting(usable))):
+            usable, records = list(map(change, usable)), _changed(records, change)
+        known = fitting(self.kept, usable)
+        columns, notes = known or find_columns(usable, self.options, self.path), tuple[str, ...]()
+        if branch := branching(usable, columns.turns, self.result.left_out):
+            records = _changed(records, branch)
+        if above := headings(usable, columns.meanings) if not columns.turns else 0:
+            records, usable = islice(records, above, None), usable[above:]
+            columns = known or find_columns(usable, self.options, self.path)
+            notes = (f"{HEADINGS}: {above}",)
+        if not known:
+            columns = replace(columns, metadata=further_columns(usable, columns))
+        self._keep(KeptReading(columns=columns), fits=known is not None)
+        return usable, records, columns, notes
+
+    def _with_options(self, columns: Columns) -> Columns:
+        """Return the columns with what the user says about blank speakers, fragments and parts."""
+        options = self.options
+        return replace(columns, blank_speaker=options.blank_speaker or "", join=options.join, parts=options.parts)
+
+    def _is_kept(self, recipe: str) -> bool:
+        return any(kept.recipe == recipe for kept in self.kept)
+
+    def _keep(self, reading: KeptReading, *, fits: bool) -> None:
+        """Remember how the file is read.
+
+        :raises CorpusError: if earlier files of the corpus were read in other ways.
+        """
+        if self.kept and not fits:
+            known = " or ".join(dict.fromkeys(str(kept) for kept in self.kept))
+            raise CorpusError(
+                f"{self.path} does not fit the way in which this corpus was read so far: {known}. Export it as before, "
+                "or import it by hand with --new-reading."
+            )
+        self.kept_as = reading
+
+
+def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
+    return (record._replace(values=change(record.values)) for record in records)
+
+
+def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
+    """Yield the records of single turns without those that are equal to the letter to an earlier one, time included."""
+    contents: set[int] = set()
+    for record in records:
+        if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):
+            content = hash(repr(record.values))
+            if content in contents:
+                result.repeated += 1
+                continue
+            contents.add(content)
+        yield record
