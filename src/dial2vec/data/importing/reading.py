@@ -20,7 +20,7 @@ from dial2vec.data.importing.assembling import (
 )
 from dial2vec.data.importing.branches import branching
 from dial2vec.data.importing.captions import read_captions
-from dial2vec.data.importing.columns import Columns, find_columns, require_one_meaning
+from dial2vec.data.importing.columns import Columns, find_columns
 from dial2vec.data.importing.containers import Unpacking
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.evidence import headings
@@ -42,6 +42,7 @@ from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.refusals import require_one_meaning
 from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.tables import (
     DELIMITERS,
