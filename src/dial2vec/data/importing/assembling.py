@@ -299,7 +299,8 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
 
 
 def _times(values: dict[str, Any], columns: Columns) -> list[str]:
-    return [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
+    turns = as_turn_list(values.get(columns.turns or "")) or ()
+    return [columns.time_of(turn) for turn in turns if not columns.not_speech.kind(turn, "", "")]
 
 
 def _turns(

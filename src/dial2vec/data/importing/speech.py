@@ -73,7 +73,7 @@ NOTICE = re.compile(
     r"|\S.{0,40} (?:sent an attachment|unsent a message|joined the (?:chat|conversation|channel|room|meeting|call)"
     r"|left the (?:chat|conversation|channel|room|meeting|call)"
     r"|has (?:joined|left) the (?:chat|conversation|channel))\.?"
-    r"|messages and calls are end-to-end encrypted.*|\S{1,20}님(?:이|을) .{0,20}(?:나갔|들어왔|초대했)습니다\.?)",
+    r"|null|messages and calls are end-to-end encrypted.*|\S{1,20}님(?:이|을) .{0,20}(?:나갔|들어왔|초대했)습니다\.?)",
     re.IGNORECASE,
 )
 # Longest text of such a notice.
