@@ -5,7 +5,7 @@ BIN := .venv/bin
 # A test uses BERTopic with our encoder and scikit-learn's clustering; its own clustering needs numba and is not used.
 LIGHT := bertopic==0.17.4
 
-.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs lint audit clean
+.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -77,6 +77,10 @@ bench-quick: .venv/installed  ## compare speed of training and encoding with oth
 docs: .venv/installed  ## build the manual in artifacts/manual; `.venv/bin/mkdocs serve` shows it with search
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open artifacts/manual/index.html"
+
+wheel: .venv/installed  ## build dist/*.whl, to install in other environments
+	@$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
+	@rm -rf build && ls dist/*.whl
 
 lint: .venv/installed  ## run ruff and mypy, and look up known vulnerabilities of the installed packages
 	@$(BIN)/ruff check src flows tests benchmarks

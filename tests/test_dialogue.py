@@ -250,3 +250,20 @@ def test_label_and_roles():
     assert dialogue.n_speakers == 2
     assert dialogue.label == "food"
     assert Dialogue("d", dialogue.turns, ("food", "hotel")).label is None
+
+
+def test_chat_messages_are_turns_and_those_without_text_are_left_out():
+    parts = [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {}}, {"type": "text", "text": "here"}]
+    messages = [
+        {"role": "user", "content": parts},
+        {"role": "assistant", "content": None, "tool_calls": []},
+        {"role": "assistant", "content": " It is a cat. "},
+        {"role": "assistant", "tool_calls": []},
+    ]
+    dialogue = Dialogue.from_messages(messages, dialogue_id="chat-1")
+    assert dialogue == Dialogue("chat-1", (Turn("user", "Look\nhere"), Turn("assistant", "It is a cat.")))
+
+
+def test_messages_without_any_text_are_no_dialogue():
+    with pytest.raises(CorpusError, match="conversation 'c' cannot be used: every turn is blank"):
+        Dialogue.from_messages([{"role": "user", "content": None}], dialogue_id="c")

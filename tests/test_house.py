@@ -36,7 +36,8 @@ FLOORS = (
     "cli",
 )
 # The public names load what is above them, and only when they are asked for.
-UPWARD = {("dial2vec", f"dial2vec.{name}") for name in ("encoder", "encoder.vectorizer", "registry.tracking")}
+UPPER = ("data.read", "encoder", "encoder.vectorizer", "registry.tracking")
+UPWARD = {("dial2vec", f"dial2vec.{name}") for name in UPPER}
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted(PACKAGE.rglob("*.py"))

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 from dial2vec.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
+    from dial2vec.data.read import read
     from dial2vec.encoder import DialogueEncoder
     from dial2vec.encoder.vectorizer import DialogueVectorizer
 
-__all__ = ["Dialogue", "DialogueEncoder", "DialogueVectorizer", "Turn"]
+__all__ = ["Dialogue", "DialogueEncoder", "DialogueVectorizer", "Turn", "read"]
 
 
 def __getattr__(name: str) -> Any:
@@ -23,6 +24,10 @@ def __getattr__(name: str) -> Any:
         from dial2vec.encoder.vectorizer import DialogueVectorizer
 
         return DialogueVectorizer
+    if name == "read":
+        from dial2vec.data.read import read
+
+        return read
     raise AttributeError(f"module 'dial2vec' has no attribute {name!r}")
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import math
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from dial2vec.errors import CorpusError, described, described_keys
-from dial2vec.files import atomic_path
+from dial2vec.files import atomic_path, numbered_lines
 
 # Limits of metadata: keys per dialogue, characters of a key and of a text; longer texts are cut.
 MAX_KEYS, MAX_KEY, MAX_VALUE = 100, 100, 2000
@@ -105,6 +103,34 @@ class Dialogue:
     def __post_init__(self) -> None:
         if type(self.metadata) is not Metadata:
             object.__setattr__(self, "metadata", Metadata(self.metadata))
+
+    @classmethod
+    def from_messages(cls, messages: Iterable[Any], *, dialogue_id: str = "0") -> Dialogue:
+        """Return the conversation of chat messages, each a dict with "role" and "content".
+
+        Messages without text, such as calls of tools, are left out; of a list of parts, the texts are read.
+
+        :raises CorpusError: if a message is no such dict, or no message has text.
+        """
+        turns = []
+        for number, message in enumerate(messages, start=1):
+            content = message.get("content") if isinstance(message, dict) else None
+            parts = [
+                part.get("text") if isinstance(part, dict) else part
+                for part in (content if isinstance(content, list) else [content])
+            ]
+            texts = [part for part in parts if part is not None]
+            if not isinstance(message, dict) or "role" not in message or not all(isinstance(t, str) for t in texts):
+                kind = described(message) if isinstance(message, dict) else f"a {type(message).__name__}"
+                raise CorpusError(
+                    f"message {number} of conversation {dialogue_id!r} is {kind}; expected a dict with the keys role "
+                    "and content, both texts. Mend the message or leave it out."
+                )
+            turns.append({"speaker": message["role"], "text": "\n".join(texts)})
+        try:
+            return dialogue_from_record({"dialogue_id": dialogue_id, "turns": turns})
+        except RecordError as error:
+            raise CorpusError(f"conversation {dialogue_id!r} cannot be used: {error}. Leave it out.") from error
 
     @property
     def roles(self) -> tuple[int, ...]:
@@ -289,7 +315,7 @@ def read_dialogues(
 
     def counted() -> Iterator[tuple[int, str]]:
         nonlocal lines
-        for numbered in _numbered_lines(path):
+        for numbered in numbered_lines(path):
             lines += 1
             yield numbered
 
@@ -336,36 +362,6 @@ def _decode(line: str) -> object:
         raise RecordError(f"not valid JSON ({error.msg} at column {error.colno}){hint}") from error
     except (ValueError, RecursionError) as error:
         raise RecordError("not valid JSON (a number of thousands of digits, or nesting without end)") from error
-
-
-def _numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    with reading_errors(path), _open_text(path) as handle:
-        for number, line in enumerate(handle, start=1):
-            if line.strip():
-                yield number, line
-
-
-@contextmanager
-def reading_errors(path: Path) -> Iterator[None]:
-    """Turn any error while a file of dialogues is read into a CorpusError of one sentence."""
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
-    except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"{path} is not UTF-8 (byte {error.start} of a block: {error.reason}). Save it as UTF-8."
-        ) from error
-    except OSError as error:
-        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
-
-
-def _open_text(path: Path) -> io.TextIOWrapper:
-    if path.suffix.lower() == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
-    return path.open(encoding="utf-8-sig")
 
 
 def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:

@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 import json
 from collections.abc import Iterable
 from typing import Any
 
 # Number of keys that an error names.
 N_KEYS = 5
+
+# Modules that a plain `pip install dial2vec` lacks, by the extra that brings them.
+EXTRAS = {
+    "train": ("accelerate",),
+    "pipeline": (
+        *("dvc", "mlflow", "prefect", "cronsim", "great_expectations", "matplotlib", "requests"),
+        *("py3langid", "rensa", "ijson"),
+    ),
+    "baselines": ("gensim", "sentence_transformers"),
+    "search": ("faiss",),
+    "tasks": ("bm25s",),
+    "scale": ("ray",),
+    "spark": ("pyspark",),
+}
 
 
 class Dial2vecError(Exception):
@@ -41,6 +56,30 @@ class ModelError(Dial2vecError):
 
 class BusyError(Dial2vecError):
     """Another process works in this checkout or folder."""
+
+
+class MissingExtraError(Dial2vecError):
+    """A command needs a library that only an extra installs."""
+
+
+def extra_of(module: str) -> str | None:
+    """Return the extra that installs a module, or None if none does."""
+    top = module.partition(".")[0].replace("-", "_")
+    return next((extra for extra, modules in EXTRAS.items() if top in modules), None)
+
+
+def missing_extra(extra: str) -> MissingExtraError:
+    """Return the error of a command whose extra is missing."""
+    return MissingExtraError(f'this command needs the extra "{extra}": pip install "dial2vec[{extra}]"')
+
+
+def require_module(module: str) -> None:
+    """Raise if a module that an extra brings is not installed, before a process that needs it starts.
+
+    :raises MissingExtraError: if the module is missing.
+    """
+    if importlib.util.find_spec(module) is None:
+        raise missing_extra(extra_of(module) or module)
 
 
 def did_you_mean(name: str, valid: Iterable[str]) -> str:

@@ -6,7 +6,9 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import gzip
 import hashlib
+import io
 import json
 import os
 import secrets
@@ -14,11 +16,12 @@ import shutil
 import signal
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
+from dial2vec.errors import ArtifactError, BusyError, CorpusError, Dial2vecError
 
 LOCK_OWNER = "DIAL2VEC_LOCK_OWNER"
 PR_SET_PDEATHSIG = 1
@@ -218,3 +221,34 @@ def ending_with(parent: int) -> Callable[[], None]:
                 os._exit(1)
 
     return end_with_parent
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line that is not blank, of a text file that may be gzipped."""
+    with reading_errors(path), _open_text(path) as handle:
+        for number, line in enumerate(handle, start=1):
+            if line.strip():
+                yield number, line
+
+
+@contextlib.contextmanager
+def reading_errors(path: Path) -> Iterator[None]:
+    """Turn any error while a file of dialogues is read into a CorpusError of one sentence."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
+    except UnicodeDecodeError as error:
+        raise CorpusError(
+            f"{path} is not UTF-8 (byte {error.start} of a block: {error.reason}). Save it as UTF-8."
+        ) from error
+    except OSError as error:
+        raise CorpusError(f"{path} cannot be read: {error.strerror}. Check the path and its permissions.") from error
+
+
+def _open_text(path: Path) -> io.TextIOWrapper:
+    if path.suffix.lower() == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8-sig")  # type: ignore[return-value]
+    return path.open(encoding="utf-8-sig")

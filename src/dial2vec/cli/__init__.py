@@ -12,6 +12,8 @@ from dial2vec.cli.completion import completion
 from dial2vec.cli.data import add, fetch, import_, stats
 from dial2vec.cli.explorer import explore
 from dial2vec.cli.group import Sections
+from dial2vec.cli.look import look
+from dial2vec.cli.new import new
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, evaluate, explain, tables
@@ -21,8 +23,8 @@ from dial2vec.cli.serving import serve
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
-    "Train": (run, results, page),
-    "Look into them": (index, search, cluster, explore, explain),
+    "Train": (new, run, results, page),
+    "Look into them": (look, index, search, cluster, explore, explain),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
     "Compare methods": (tables, evaluate, augment),

@@ -6,11 +6,13 @@ import dataclasses
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
 from dial2vec.cli.group import complete_corpus, complete_public, examples
 from dial2vec.data.importing import FORMATS
+from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
 
@@ -74,10 +76,13 @@ def add(corpus: str) -> None:
 
 @click.command(
     "import",
-    epilog=examples("dial2vec import may.csv --name calls --dry-run", "dial2vec import may.csv --name calls --redact"),
+    epilog=examples(
+        "dial2vec import may.csv --name calls --dry-run", "dial2vec import *.csv --output calls.jsonl --redact"
+    ),
 )
-@click.argument("source", type=click.Path(path_type=Path))
-@click.option("--name", required=True, help="Corpus to import into: data/NAME.")
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--name", help="Corpus of the project to import into: data/NAME.")
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="File to import into, in any folder.")
 @click.option(
     "--format", "file_format", type=click.Choice(list(FORMATS)), help="Default: guessed from name and content."
 )
@@ -99,8 +104,9 @@ def add(corpus: str) -> None:
 @click.option("--dry-run", is_flag=True, help="Show what would be imported and write nothing.")
 @click.option("--replace", is_flag=True, help="Replace an existing file even if this export did not write it.")
 def import_(
-    source: Path,
-    name: str,
+    sources: tuple[Path, ...],
+    name: str | None,
+    output: Path | None,
     file_format: str | None,
     dialogue_id: str | None,
     speaker: str | None,
@@ -118,38 +124,40 @@ def import_(
     dry_run: bool,
     replace: bool,
 ) -> None:
-    """Import an export of your own as a corpus.
+    """Import your exports as a corpus of the project, or into a file.
 
-    SOURCE is a file or a folder of files: CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text` lines, WebVTT or SRT.
-    Text formats may be gzipped. The meaning of the columns is guessed and shown (docs/import.md).
+    Give --name or --output. SOURCE is a file or a folder of files: CSV, TSV, JSON, JSON Lines, Parquet, `Speaker: text`
+    lines, WebVTT or SRT. Text formats may be gzipped. The meaning of the columns is guessed and shown (docs/import.md).
     """
     from dial2vec.data.importing.options import Options
     from dial2vec.data.importing.redaction import COUNTRIES
     from dial2vec.pipeline.import_export import Masks, import_export
+    from dial2vec.pipeline.import_files import import_files
 
+    if (name is None) == (output is None):
+        raise Dial2vecError(
+            f"found {'neither --name nor' if name is None else 'both --name and'} --output; expected --name CORPUS in "
+            "a project, or --output FILE.jsonl in any folder. Give one of them."
+        )
     masks = Masks(names=names, countries=countries or COUNTRIES) if redact or names or countries else None
-    import_export(
-        find_root(),
-        source,
-        corpus=name,
-        options=Options(
-            format=file_format,
-            encoding=encoding,
-            delimiter=delimiter,
-            header=header,
-            dialogue_id=dialogue_id,
-            speaker=speaker,
-            text=text,
-            labels=labels,
-            time=time,
-            turns=turns,
-        ),
-        masks=masks,
-        merge_turns=merge_turns,
-        dry_run=dry_run,
-        replace=replace,
-        say=click.echo,
+    options = Options(
+        format=file_format,
+        encoding=encoding,
+        delimiter=delimiter,
+        header=header,
+        dialogue_id=dialogue_id,
+        speaker=speaker,
+        text=text,
+        labels=labels,
+        time=time,
+        turns=turns,
     )
+    given: Any = {"options": options, "masks": masks, "merge_turns": merge_turns, "replace": replace}
+    given |= {"dry_run": dry_run, "say": click.echo}
+    if output is not None:
+        import_files(sources, output, **given)
+    for source in sources if name else ():
+        import_export(find_root(), source, corpus=name or "", **given)
 
 
 @click.command(epilog=examples("dial2vec stats calls"))

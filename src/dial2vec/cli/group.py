@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dial2vec.errors import Dial2vecError
+from dial2vec.errors import Dial2vecError, extra_of, missing_extra
 from dial2vec.files import find_root
 
 # Exit status that a shell reports for a program ended by Ctrl-C.
@@ -56,9 +56,10 @@ class Sections(click.Group):
         """Run the command; exits with 1 after an error, 2 after a wrong option, 130 after Ctrl-C."""
         try:
             return super().invoke(ctx)
-        except (Dial2vecError, OSError) as error:
+        except (Dial2vecError, OSError, ModuleNotFoundError) as error:
             # A reader that stops early, such as `head`, is no error; click then ends quietly.
-            if ctx.params.get("debug") or getattr(error, "errno", None) == errno.EPIPE:
+            foreign = isinstance(error, ModuleNotFoundError) and not extra_of(str(error.name))
+            if ctx.params.get("debug") or getattr(error, "errno", None) == errno.EPIPE or foreign:
                 raise
             click.echo(f"Error: {_in_words(error)}", err=True)
             ctx.exit(1)
@@ -68,6 +69,8 @@ class Sections(click.Group):
 
 
 def _in_words(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return str(missing_extra(extra_of(str(error.name)) or ""))
     if not isinstance(error, OSError) or error.filename is None or error.errno is None:
         return str(error)
     return f"{os.fsdecode(error.filename)}: {os.strerror(error.errno)}. Nothing more was done; --debug shows where."

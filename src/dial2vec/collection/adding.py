@@ -123,7 +123,7 @@ def _write_new(collection: Collection, transcripts: Path, path: Path, quarantine
     n_new = n_existing = 0
     with dialogue_writer(path) as write:
         for dialogue in _read(transcripts, quarantine):
-            content = _content(dialogue)
+            content = content_of(dialogue)
             if dialogue.dialogue_id not in known:
                 known[dialogue.dialogue_id] = content
                 write(dialogue)
@@ -142,7 +142,8 @@ def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue
         yield from read_dialogues(path, quarantine=quarantine)
 
 
-def _content(dialogue: Dialogue) -> int:
+def content_of(dialogue: Dialogue) -> int:
+    """Return the hash of speakers and texts that the rows of a collection hold."""
     words = json.dumps([(turn.speaker, turn.text) for turn in dialogue.turns])
     return int.from_bytes(hashlib.blake2b(words.encode(), digest_size=8).digest(), "little")
 
@@ -184,7 +185,7 @@ def _rows(dialogues: list[Dialogue], starts: list[int]) -> pa.Table:
         "turns": [len(dialogue.turns) for dialogue in dialogues],
         "words": [sum(len(turn.text.split()) for turn in dialogue.turns) for dialogue in dialogues],
         "byte": starts,
-        "content": [_content(dialogue) for dialogue in dialogues],
+        "content": [content_of(dialogue) for dialogue in dialogues],
         "metadata": packed_metadata(dialogue.metadata for dialogue in dialogues),
     }
     return pa.table(columns, schema=ROWS)

@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.backbone import load_backbone, own_input, resolve, save_backbone
+from dial2vec.encoder.conversations import Given, Messages, as_dialogues
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.network import Network, Precision, resolved
@@ -232,7 +233,7 @@ class DialogueEncoder(nn.Module):
     @overload
     def encode(
         self,
-        dialogues: Dialogue | Sequence[Dialogue],
+        dialogues: Given,
         *,
         output: Literal["dialogue"] = "dialogue",
         batch_size: int = 32,
@@ -241,21 +242,16 @@ class DialogueEncoder(nn.Module):
 
     @overload
     def encode(
-        self, dialogues: Dialogue, *, output: Apart, batch_size: int = 32, progress: bool = False
+        self, dialogues: Dialogue | Messages, *, output: Apart, batch_size: int = 32, progress: bool = False
     ) -> NDArray[np.float32]: ...
 
     @overload
     def encode(
-        self, dialogues: Sequence[Dialogue], *, output: Apart, batch_size: int = 32, progress: bool = False
+        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, batch_size: int = 32, progress: bool = False
     ) -> list[NDArray[np.float32]]: ...
 
     def encode(
-        self,
-        dialogues: Dialogue | Sequence[Dialogue],
-        *,
-        output: Output = "dialogue",
-        batch_size: int = 32,
-        progress: bool = False,
+        self, dialogues: Given, *, output: Output = "dialogue", batch_size: int = 32, progress: bool = False
     ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
         """Encode each dialogue once and whole; a dialogue that is too long for the encoder is read in windows.
 
@@ -263,17 +259,20 @@ class DialogueEncoder(nn.Module):
         the speakers' vectors sum to the dialogue's; with "turns" the dialogue's vector is the mean of the turns'
         vectors, with "mean" the mean weighted by their tokens. A head maps each vector by itself, to length 1.
 
-        :param dialogues: one dialogue, or any sequence of them.
+        :param dialogues: one dialogue or a sequence of them; messages `{"role", "content"}` of one conversation, or a
+            list of such conversations; or a pandas DataFrame with the columns dialogue_id, speaker and text.
         :param output: "dialogue" gives one vector per dialogue; "turns" one per turn, the mean of its tokens (zeros if
             it has none); "speakers" one per speaker, the mean of all their tokens, in the order of first speaking.
         :param batch_size: largest number of dialogues or windows encoded at a time; no effect beyond rounding.
         :param progress: show a progress bar if standard error is a terminal.
         :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
             [speakers, d]. For one dialogue its row or its matrix.
+        :raises CorpusError: if `dialogues` is none of these.
         """
         check_name("output", output, ("dialogue", *get_args(Apart)))
-        if isinstance(dialogues, Dialogue):
-            return self.encode([dialogues], output=output, batch_size=batch_size)[0]  # type: ignore[call-overload]
+        dialogues, single = as_dialogues(dialogues)
+        if single:
+            return self.encode(dialogues, output=output, batch_size=batch_size)[0]
         vectors = np.zeros((len(dialogues) if output == "dialogue" else 0, self.dimension), dtype=np.float32)
         apart: list[NDArray[np.float32]] = []
         with tqdm(total=len(dialogues), unit="dialogue", disable=None if progress else True, leave=False) as bar:
@@ -394,7 +393,6 @@ class DialogueEncoder(nn.Module):
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
         """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak.
 
-        Without a head their sum is the role-pooled vector of the dialogue. A head maps each vector, so that speakers
-        and dialogues can be compared.
+        Without a head their sum is the role-pooled vector of the dialogue.
         """
         return self.encode(dialogue, output="speakers")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from dial2vec.errors import BusyError, Dial2vecError
+from dial2vec.errors import BusyError, Dial2vecError, require_module
 from dial2vec.files import write_errors
 
 PREFECT_SERVER, PREFECT_PASSWORD = "PREFECT_API_URL", "PREFECT_API_AUTH_STRING"
@@ -23,8 +23,9 @@ OWN = "own"
 def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> tuple[list[str], dict[str, str]]:
     """Return the arguments after `python` that serve a page on 127.0.0.1, and their environment variables.
 
-    :raises Dial2vecError: if the port is taken, or a variable names a server elsewhere.
+    :raises Dial2vecError: if the port is taken, a variable names a server elsewhere, or the library is missing.
     """
+    require_module(which)
     if which == "prefect":
         if address := scheduled_server(root):
             raise Dial2vecError(f"the schedule's server shows it already: open {address.removesuffix('/api')}.")
@@ -63,7 +64,7 @@ def check_port(port: int, command: str) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise Dial2vecError(
-                f"port {port} is taken. Choose another: .venv/bin/dial2vec {command} --port {port + 1}"
+                f"port {port} is taken. Choose another: dial2vec {command} --port {port + 1}"
             ) from error
 
 

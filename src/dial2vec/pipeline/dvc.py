@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from dial2vec.data.corpora.demo import write_demo
-from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
+from dial2vec.errors import CorpusError, Dial2vecError, VersioningError, require_module
 from dial2vec.files import ending_with
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
+from dial2vec.pipeline.project import do_without_git, write_code_hashes
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
 # Bytes; one checkpoint takes more.
@@ -36,7 +37,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
 
     :raises Dial2vecError: if it fails, with its last line of output.
     """
-    mend(root)
+    _ready(root)
     with subprocess.Popen(
         [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
@@ -100,7 +101,11 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
 
 
 def restore_data(root: Path) -> None:
-    """Restore each corpus that data.dvc lists and `data/` lacks; existing folders are never touched."""
+    """Restore each corpus that data.dvc lists and `data/` lacks; existing folders are never touched.
+
+    :raises MissingExtraError: if DVC is not installed.
+    """
+    require_module("dvc")
     recorded = sorted(_recorded(root))
     absent = [name for name in recorded if not Artifacts(root, name).data.is_dir()]
     for name in absent:
@@ -202,7 +207,7 @@ def _recorded(root: Path) -> set[str]:
 
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
-    mend(root)
+    _ready(root)
     return subprocess.run(
         [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
@@ -212,6 +217,14 @@ def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.Comp
         text=True,
         check=False,
     )
+
+
+def _ready(root: Path) -> None:
+    """Prepare a project for a call of DVC."""
+    require_module("dvc")
+    do_without_git(root)
+    write_code_hashes(root)
+    mend(root)
 
 
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
 from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
 from dial2vec.files import checkout_lock
@@ -55,7 +55,7 @@ def import_export(
     require_corpus(corpus)
     places = Places(root, corpus, source, redacted=masks is not None)
     export = read_export(source, options)
-    redactor = _prepare(export, places, masks, merge_turns=merge_turns)
+    redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
     if dry_run:
         quarantine_known_ids(export.result, places)
         say(f"{import_summary(export, redactor)}\n\nDry run: nothing is written.")
@@ -77,7 +77,8 @@ def import_export(
     return export.result
 
 
-def _prepare(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
+def join_and_mask(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:
+    """Join turns and mask personal data in place, as asked; return what masked them, None without masks."""
     if merge_turns:
         export.result.dialogues[:] = [dialogue.merged() for dialogue in export.result.dialogues]
     if masks is None:

@@ -50,7 +50,7 @@ def results_table(root: Path, settings: Settings) -> str:
             f"  report   {artifacts.report.relative_to(root)}",
             f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
             f"{registration['version']}",
-            f"  next     .venv/bin/dial2vec promote {name}    (champion, if better on dev)",
+            f"  next     dial2vec promote {name}    (champion, if better on dev)",
         ]
     return "\n".join(lines)
 

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.redaction import Redactor, passes_luhn, personal_kind, redact
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import CorpusError
 

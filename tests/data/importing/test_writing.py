@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from dial2vec.data.corpora.transcripts import Transcripts
-from dial2vec.data.importing.assembling import ImportResult
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
 from dial2vec.dialogue import Dialogue, Origin, Turn
 from dial2vec.errors import CorpusError, Dial2vecError

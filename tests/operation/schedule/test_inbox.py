@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dial2vec.data.importing.assembling import ImportResult
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.dialogue import Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError
 from dial2vec.operation.schedule import inbox, inbox_files, rehearsal

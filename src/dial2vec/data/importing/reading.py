@@ -8,16 +8,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from dial2vec.data.importing.assembling import (
-    AMBIGUOUS,
-    Groups,
-    ImportResult,
-    from_records,
-    from_rows,
-    from_scripts,
-    group_rows,
-    merge,
-)
+from dial2vec.data.importing.assembling import from_records, from_scripts
 from dial2vec.data.importing.branches import branching
 from dial2vec.data.importing.captions import read_captions
 from dial2vec.data.importing.columns import Columns, find_columns
@@ -43,6 +34,8 @@ from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.refusals import require_one_meaning
+from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
+from dial2vec.data.importing.rows import Groups, from_rows, group_rows, merge
 from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.tables import (
     DELIMITERS,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from dial2vec.data.corpora import CORPORA, require_name
 from dial2vec.data.corpora.transcripts import transcript_files
-from dial2vec.data.importing.assembling import ImportResult
 from dial2vec.data.importing.formats import stem
+from dial2vec.data.importing.result import ImportResult
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, read_json, write_errors, write_json
@@ -24,31 +24,33 @@ LONGEST_NAME = 180
 class Places:
     """Paths of one import.
 
-    :param root: Project folder.
-    :param corpus: Name of the corpus.
+    :param root: Project folder; with `file` the folder that origins are relative to.
+    :param corpus: Name of the corpus; "" with `file`.
     :param source: Imported file or folder.
     :param redacted: True if this import masks personal data.
+    :param file: File outside a project to write the dialogues to; None writes into the corpus.
     """
 
     root: Path
     corpus: str
     source: Path
     redacted: bool = False
+    file: Path | None = None
 
     @property
     def name(self) -> str:
-        """Name of the export without its endings, short enough for a file."""
-        return stem(self.source).encode()[:LONGEST_NAME].decode(errors="ignore")
+        """Name of the export (or of `file`) without its endings, short enough for a file."""
+        return stem(self.file or self.source).encode()[:LONGEST_NAME].decode(errors="ignore")
 
     @property
     def output(self) -> Path:
-        """File of the corpus with the imported dialogues."""
-        return self.root / "data" / self.corpus / f"{self.name}.jsonl"
+        """File with the imported dialogues."""
+        return self.file or self.root / "data" / self.corpus / f"{self.name}.jsonl"
 
     @property
     def folder(self) -> Path:
         """Folder of the import's other files."""
-        return self.root / "artifacts" / self.corpus / "import"
+        return self.file.parent if self.file else self.root / "artifacts" / self.corpus / "import"
 
     @property
     def quarantine(self) -> Path:
@@ -58,7 +60,7 @@ class Places:
     @property
     def record(self) -> Path:
         """File by which an import recognises its own output."""
-        return self.folder / f"{self.name}.json"
+        return self.folder / (f".{self.name}.import.json" if self.file else f"{self.name}.json")
 
     def replaced(self) -> Path:
         """Return a free path for the copy of a replaced file."""
@@ -104,7 +106,8 @@ def require_own(places: Places, *, replace: bool) -> None:
     reason = foreign(places)
     if reason and not replace:
         masked = "--redact" in reason
-        remedy = "Give --redact again" if masked else f"Rename {places.source.name} to add it beside that file"
+        rename = "Name another file" if places.file else f"Rename {places.source.name} to add it beside that file"
+        remedy = "Give --redact again" if masked else rename
         raise CorpusError(
             f"{places.output} exists already and {reason}. {remedy}, or use --replace, which keeps that file in "
             f"{places.folder / 'replaced'}."
@@ -117,7 +120,7 @@ def quarantine_known_ids(result: ImportResult, places: Places) -> None:
     :raises CorpusError: if another file of the corpus is damaged.
     """
     known: dict[str, str] = {}
-    for path in transcript_files(places.output.parent):
+    for path in () if places.file else transcript_files(places.output.parent):
         if path != places.output:
             dialogues = read_dialogues(path, quarantine=[], may_be_empty=True)
             known.update(dict.fromkeys((dialogue.dialogue_id for dialogue in dialogues), f"is in {path.name} already"))

@@ -1,0 +1,79 @@
+"""The command from an export to the open map."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dial2vec.cli.data import import_
+from dial2vec.cli.explorer import explore
+from dial2vec.cli.group import examples
+from dial2vec.cli.search import UNTRAINED
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import find_root
+
+# Options of `import` that say where to write.
+WRITING = ("sources", "name", "output", "dry_run", "replace")
+
+
+@click.command(epilog=examples("dial2vec look calls.csv", "dial2vec look calls.csv --redact --static map.html"))
+@click.argument("source", type=click.Path(path_type=Path))
+@click.option(
+    "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of vectors and map; default: NAME.look."
+)
+@click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the map to this file instead.")
+@click.option("--model", default=UNTRAINED, show_default=True, help="Folder, registry address or Hugging Face name.")
+@click.option(
+    "--port",
+    default=8050,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port of the page; 0 takes any free one.",
+)
+def look(
+    source: Path,
+    output: Path | None,
+    static: Path | None,
+    model: str,
+    port: int,
+    **reading: Any,
+) -> None:
+    """See an export as a map, in one step and any folder.
+
+    SOURCE is any export that `import` reads, or a .jsonl file of dialogues. The dialogues are read, encoded, grouped
+    and shown in your browser; Ctrl-C ends it. NAME.look keeps the result, so that the next look at SOURCE is quick.
+    """
+    from dial2vec.collection.look import LookReading, clusters_of, look_into
+    from dial2vec.data.importing.formats import stem
+    from dial2vec.data.importing.options import Options
+    from dial2vec.data.importing.redaction import COUNTRIES
+    from dial2vec.pipeline.import_export import Masks
+
+    given = reading | {"format": reading["file_format"]}
+    options = Options(**{field.name: given[field.name] for field in dataclasses.fields(Options)})
+    names, countries = reading["names"], reading["countries"]
+    masks = Masks(names=names, countries=countries or COUNTRIES) if reading["redact"] or names or countries else None
+    folder = output or Path(f"{stem(source)}.look")
+    collection = look_into(folder, source, LookReading(model, options, masks, reading["merge_turns"]), say=click.echo)
+    click.echo(f"{folder}: {len(collection)} dialogues")
+    clusters = clusters_of(collection)
+    for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
+        click.echo(f"  {group.size:>6,}  {group.name}")
+    click.echo(f"\nNext:\n{_next_steps(folder)}\n")
+    click.get_current_context().invoke(explore, folder=folder, port=port, static=static, start=None, from_scratch=False)
+
+
+# How an export is read is said as to `import`.
+look.params += [parameter for parameter in import_.params if parameter.name not in WRITING]
+
+
+def _next_steps(folder: Path) -> str:
+    search = f'  dial2vec search {folder} "what somebody said"    search by meaning'
+    try:
+        find_root()
+    except Dial2vecError:
+        return f"{search}\n  dial2vec new calls    a project in which you train, watch and serve an encoder of your own"
+    return f"{search}\n  dial2vec import FILE --name calls    then train (run), watch (schedule) and serve"

@@ -1,0 +1,139 @@
+"""From an export to a collection in one step: read, encode, cluster, name; unchanged exports are not read again."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from dial2vec.collection.adding import add, content_of
+from dial2vec.collection.clustering import Clusters
+from dial2vec.collection.clustering.clustering import cluster
+from dial2vec.collection.clustering.clusters import read_clusters
+from dial2vec.collection.collection import MANIFEST, Collection
+from dial2vec.data.importing.formats import stem
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+from dial2vec.data.importing.summary import import_summary
+from dial2vec.data.importing.writing import Places, quarantine_known_ids, write_import
+from dial2vec.data.read import holds_dialogues
+from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.vector_cache import model_fingerprint
+from dial2vec.errors import ArtifactError, CorpusError
+from dial2vec.files import folder_lock, read_json, write_json
+from dial2vec.pipeline.import_export import Masks, join_and_mask
+
+# Hidden, because a new collection must be in an otherwise empty folder.
+OWN = ".look"
+
+
+@dataclass(frozen=True, slots=True)
+class LookReading:
+    """How an export is read.
+
+    :param model: Name or folder of the encoder.
+    :param options: Overrides for the guesses about the export.
+    :param masks: Options for masking; None masks nothing.
+    :param merge_turns: True if consecutive turns of one speaker become one turn.
+    """
+
+    model: str
+    options: Options = field(default_factory=Options)
+    masks: Masks | None = None
+    merge_turns: bool = False
+
+
+def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable[[str], object]) -> Collection:
+    """Make a folder the collection of an export, and return the collection.
+
+    If the export or its reading has changed, its dialogues replace those of the collection; dialogues that are the same
+    word for word keep their vectors if no dialogue was changed or removed. A killed run resumes.
+
+    :param folder: Empty or missing folder, or one that this function made.
+    :param source: Export, a file or a folder; a `.jsonl` file of dialogues is read as it is.
+    :param say: Function that shows a line to the user.
+    :raises CorpusError: if the export cannot be read, or has no usable dialogue.
+    :raises ArtifactError: if the folder holds anything else.
+    :raises BusyError: if another process works in the folder.
+    """
+    if folder.exists() and not (folder / OWN).is_dir() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ArtifactError(
+            f"{folder} exists and was not made by `dial2vec look`, which would replace what is in it; expected a new "
+            "folder. Name one: --output FOLDER."
+        )
+    if not source.exists():
+        raise CorpusError(f"{source} does not exist; expected a file or folder of conversations. Check the path.")
+    record = folder / OWN / "record.json"
+    state: dict[str, Any] = {"source": str(source), "state": _state(source, reading)}
+    with folder_lock(folder / OWN, "looks into"):
+        with suppress(ArtifactError):
+            if read_json(record) == state | {"done": True}:
+                say(f"{source} is unchanged since {folder} was made from it")
+                return Collection(folder)
+        transcripts = _dialogues(folder / OWN, source, reading, say)
+        encoder = DialogueEncoder.from_pretrained(reading.model)
+        _keep_if_same(folder, transcripts, model_fingerprint(encoder))
+        added = add(folder, transcripts, encoder=encoder)
+        if added.quarantine:
+            say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
+        write_json(record, state | {"done": True})
+        return Collection(folder)
+
+
+def clusters_of(collection: Collection) -> Clusters | None:
+    """Return the clusters of a collection, made if they are missing or old; None if it has fewer than 2 dialogues."""
+    existing = read_clusters(collection)
+    if existing and existing[0].seen == len(collection):
+        return existing[0]
+    if len(collection) < 2:
+        return None
+    with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:
+        return cluster(collection, done=bar.update)
+
+
+def _state(source: Path, reading: LookReading) -> list[str]:
+    """Return texts that change if the export, its reading or this library changes."""
+    files = sorted(path for path in source.rglob("*") if path.is_file()) if source.is_dir() else [source]
+    sizes = ((path, path.stat()) for path in files)
+    return [version("dial2vec"), repr(reading), *(f"{path} {at.st_size} {at.st_mtime_ns}" for path, at in sizes)]
+
+
+def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[str], object]) -> Path:
+    """Return a file of dialogues: the source itself, or what its import writes."""
+    if reading == LookReading(reading.model) and holds_dialogues(source):
+        return source
+    export = read_export(source, reading.options)
+    file = work / f"{stem(source)}.jsonl"
+    for old in (path for path in work.iterdir() if path.name not in (".lock", "record.json")):
+        old.unlink()
+    places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
+    redactor = join_and_mask(export, places, reading.masks, merge_turns=reading.merge_turns)
+    quarantine_known_ids(export.result, places)
+    say(f"{import_summary(export, redactor)}\n")
+    write_import(export.result, places)
+    if export.result.quarantine:
+        say(f"Reasons of the quarantined dialogues: {places.quarantine}")
+    return file
+
+
+def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str) -> None:
+    """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word."""
+    if not (folder / MANIFEST).exists():
+        return
+    collection = Collection(folder)
+    rows = collection.rows
+    known = dict(zip(rows["dialogue_id"].to_pylist(), rows["content"].to_pylist(), strict=True))
+    read = read_dialogues(transcripts, quarantine=[])
+    same = sum(known.get(dialogue.dialogue_id) == content_of(dialogue) for dialogue in read)
+    if collection.manifest.fingerprint == fingerprint and same == len(known):
+        return
+    for path in folder.iterdir():
+        if path.name != OWN:
+            shutil.rmtree(path) if path.is_dir() else path.unlink()

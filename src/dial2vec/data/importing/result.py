@@ -1,0 +1,85 @@
+"""What an import gives: usable dialogues, unusable ones with their reasons, and counts of what was left out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
+
+DAMAGED = "it holds bytes that are not valid characters"
+UNORDERED = "some of its times cannot be read, and its turns are not in order"
+AMBIGUOUS = "dates such as 03/04/2024 may begin with the day or the month: dialogues have no date"
+# Kind of a turn whose speaker is blank.
+NAMELESS = "no speaker"
+
+
+@dataclass
+class ImportResult:
+    """Result of an import: every dialogue of the export is in one of the two lists.
+
+    :param dialogues: Usable dialogues.
+    :param quarantine: One entry per unusable dialogue, or per row without a dialogue.
+    :param rows: Number of rows, records or transcripts read.
+    :param blank: Number of turns left out because they are blank.
+    :param left_out: Number of turns left out because nobody said them, by kind.
+    :param repeated: Number of rows left out because another row, or an earlier file, has the same content.
+    :param unread: Times that cannot be read.
+    :param notes: Sentences for the summary.
+    :param speakers: Names of all speakers, also of quarantined dialogues.
+    """
+
+    dialogues: list[Dialogue] = field(default_factory=list)
+    quarantine: list[Quarantined] = field(default_factory=list)
+    rows: int = 0
+    blank: int = 0
+    repeated: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    notes: dict[str, None] = field(default_factory=dict)
+    speakers: dict[str, None] = field(default_factory=dict)
+
+    def relocate(self, shown: Callable[[str], str]) -> None:
+        """Rename the files in all origins, by a function from the old to the new name."""
+        for number, dialogue in enumerate(self.dialogues):
+            if dialogue.origin and (name := shown(dialogue.origin.source)) != dialogue.origin.source:
+                self.dialogues[number] = replace(dialogue, origin=Origin(name, dialogue.origin.line))
+        self.quarantine[:] = [
+            Quarantined(Origin(shown(item.origin.source), item.origin.line), item.dialogue_id, shown(item.reason))
+            for item in self.quarantine
+        ]
+
+    def refuse(self, source: str, line: int, name: str, reason: str) -> None:
+        """Quarantine a dialogue."""
+        shown = name[:200].encode("utf-8", "replace").decode()
+        self.quarantine.append(Quarantined(Origin(source, line), shown, reason))
+
+    def accept(
+        self,
+        source: str,
+        line: int,
+        name: str,
+        turns: Iterable[Turn],
+        labels: Iterable[str],
+        *,
+        date: str | None = None,
+        metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Add a dialogue, or quarantine it if `Dialogue` does not allow it."""
+        turns = list(turns)
+        record = {
+            "dialogue_id": name,
+            "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in turns],
+            "labels": list(labels),
+            "date": date,
+            "metadata": dict(metadata or {}),
+        }
+        self.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
+        try:
+            dialogue = dialogue_from_record(record, origin=Origin(source, line))
+        except RecordError as error:
+            self.refuse(source, line, name, str(error))
+        else:
+            self.blank += len(turns) - len(dialogue.turns)
+            self.dialogues.append(dialogue)

@@ -1,0 +1,85 @@
+"""Import of exports into one file of dialogues, in any folder: without a project, DVC or git."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import Export, read_export
+from dial2vec.data.importing.result import ImportResult
+from dial2vec.data.importing.summary import import_summary
+from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_own, write_import
+from dial2vec.errors import CorpusError
+from dial2vec.pipeline.import_export import Masks, join_and_mask
+
+
+def import_files(
+    sources: Sequence[Path],
+    output: Path,
+    *,
+    options: Options,
+    masks: Masks | None,
+    merge_turns: bool = False,
+    dry_run: bool = False,
+    replace: bool = False,
+    say: Callable[[str], object],
+) -> ImportResult:
+    """Import files or folders into one file, and show a summary before anything is written.
+
+    Unusable dialogues go to `<name>.quarantine.jsonl` beside the file.
+
+    :param sources: Files or folders, at least 1.
+    :param output: File that ends in `.jsonl`.
+    :param masks: Options for masking; None masks nothing.
+    :param merge_turns: True if consecutive turns of one speaker become one turn.
+    :param dry_run: True to stop after the summary.
+    :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.
+    :param say: Function that shows a line to the user.
+    :raises CorpusError: if nothing can be read or used, or the output is another import's file.
+    """
+    if output.suffix != ".jsonl" or output.is_dir():
+        raise CorpusError(
+            f"found --output {output}; expected a file that ends in .jsonl. Name one, such as "
+            f"{output.with_suffix('.jsonl') if output.name else 'calls.jsonl'}."
+        )
+    export = read_exports(sources, options)
+    places = Places(Path.cwd(), "", export.source, redacted=masks is not None, file=output)
+    redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
+    quarantine_known_ids(export.result, places)
+    say(f"{import_summary(export, redactor)}\n")
+    if dry_run:
+        say("Dry run: nothing is written.")
+        return export.result
+    if any(output.resolve() == source.resolve() for source in sources):
+        raise CorpusError(f"{output} is both read and written; expected another file for --output. Name one.")
+    require_own(places, replace=replace)
+    if kept := write_import(export.result, places):
+        say(f"The replaced file is kept in {kept}")
+    if export.result.quarantine:
+        say(f"Reasons of the quarantined dialogues: {places.quarantine}")
+    say(f"Wrote {output}")
+    say(f"Next: dial2vec look {output}")
+    say(f"      dial2vec index {output} --output {places.name}    then search, cluster and explore it")
+    return export.result
+
+
+def read_exports(sources: Sequence[Path], options: Options) -> Export:
+    """Read several exports as one: the ids of dialogues are unique in all of them.
+
+    :param sources: Files or folders, at least 1.
+    :raises CorpusError: if one of them cannot be read.
+    """
+    if len(sources) == 1:
+        return read_export(sources[0], options)
+    paths = [source.absolute() for source in sources]
+    whole = Export(Path(os.path.commonpath([path.parent for path in paths])))
+    for path in paths:
+        export = read_export(path, options)
+        whole.descriptions |= export.descriptions
+        whole.skipped += export.skipped
+        for name, value in vars(export.result).items():
+            merged = getattr(whole.result, name)
+            setattr(whole.result, name, merged | value if isinstance(merged, dict) else merged + value)
+    return whole

@@ -1,0 +1,81 @@
+"""Import into a file, in any folder."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+
+CALLS = "call_id,speaker,text\nc{0},Anna,Hello\nc{0},agent,Hi Anna\nx{0},,Who?\n"
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for month, number in (("may", 1), ("june", 2)):
+        (tmp_path / f"{month}.csv").write_text(CALLS.format(number))
+    return lambda *arguments: CliRunner().invoke(main, ["import", *arguments])
+
+
+def ids(path):
+    return [json.loads(line)["dialogue_id"] for line in path.read_text().splitlines()]
+
+
+def test_an_export_becomes_a_file_with_its_quarantine_beside_it(run, tmp_path):
+    done = run("may.csv", "--output", "calls.jsonl")
+    assert done.exit_code == 0, done.output
+    assert "dialogues    1 can be used, 1 quarantined" in done.output
+    assert "Next: dial2vec look calls.jsonl" in done.output
+    assert ids(tmp_path / "calls.jsonl") == ["c1"]
+    [unusable] = map(json.loads, (tmp_path / "calls.quarantine.jsonl").read_text().splitlines())
+    assert (unusable["source"], unusable["line"], unusable["reason"]) == ("may.csv", 4, "the speaker is blank")
+    assert not {"data", "artifacts"} & {path.name for path in tmp_path.iterdir()}
+
+
+def test_several_exports_become_one_file(run, tmp_path):
+    done = run("may.csv", "june.csv", "may.csv", "--output", "out/calls.jsonl", "--redact")
+    assert done.exit_code == 0, done.output
+    assert ids(tmp_path / "out" / "calls.jsonl") == ["c1", "c2"]
+    assert "Anna" not in (tmp_path / "out" / "calls.jsonl").read_text()
+    quarantine = (tmp_path / "out" / "calls.quarantine.jsonl").read_text()
+    assert "the id came before in may.csv" in quarantine
+    assert json.loads(quarantine.splitlines()[0])["source"] == "may.csv"
+
+
+def test_a_file_is_replaced_only_by_its_own_import(run, tmp_path):
+    assert run("may.csv", "--output", "calls.jsonl").exit_code == 0
+    assert run("may.csv", "--output", "calls.jsonl", "--merge-turns").exit_code == 0
+    refused = run("june.csv", "--output", "calls.jsonl")
+    assert "calls.jsonl exists already and was imported from" in refused.output
+    assert ids(tmp_path / "calls.jsonl") == ["c1"]
+    assert "replaced/calls-1.jsonl" in run("june.csv", "--output", "calls.jsonl", "--replace").output
+    assert ids(tmp_path / "calls.jsonl") == ["c2"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "found neither --name nor --output"),
+        (["--name", "calls", "--output", "calls.jsonl"], "found both --name and --output"),
+        (["--output", "calls.csv"], "expected a file that ends in .jsonl"),
+        (["--name", "calls"], "no project at or above"),
+    ],
+)
+def test_where_to_import_is_said_once(run, tmp_path, arguments, message):
+    done = run("may.csv", *arguments)
+    assert done.exit_code == 1
+    assert message in done.output
+    assert {path.name for path in tmp_path.iterdir()} == {"may.csv", "june.csv"}
+
+
+def test_the_imported_file_itself_is_not_overwritten(run, tmp_path):
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"call_id": "a", "speaker": "b", "text": "c"}))
+    assert "is both read and written" in run("calls.jsonl", "--output", "./calls.jsonl", "--replace").output
+
+
+def test_a_dry_run_writes_nothing(run, tmp_path):
+    assert "Dry run" in run("may.csv", "june.csv", "--output", "calls.jsonl", "--dry-run").output
+    assert {path.name for path in tmp_path.iterdir()} == {"may.csv", "june.csv"}
