@@ -11,6 +11,7 @@ from dial2vec.data.importing.cells import as_name, as_turn_list, cell_text
 from dial2vec.data.importing.columns import Columns
 from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.plain_text import Script, script_of
+from dial2vec.data.importing.plausibility import REMEDY
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
 from dial2vec.data.importing.rows import Row, oldest_first, text_of, turns_of
@@ -61,7 +62,8 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
 
 
 def _times(values: dict[str, Any], columns: Columns) -> list[str]:
-    return [columns.time_of(turn) for turn in as_turn_list(values.get(columns.turns or "")) or ()]
+    turns = as_turn_list(values.get(columns.turns or "")) or ()
+    return [columns.time_of(turn) for turn in turns if not columns.not_speech.kind(turn, "", "")]
 
 
 def _turns(
@@ -145,7 +147,7 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
         result.rows += 1
         turns = _said(script.spoken(), result)
         dialogue_id = script.name or (name if len(transcripts) == 1 else f"{name}-{number}")
-        reason = script.problem or ("" if turns else "no line names a speaker, as in `Speaker: text`")
+        reason = script.problem or ("" if turns else f"no line names a speaker, as in `Speaker: text`; {REMEDY}")
         if not reason and dialogue_id in seen:
             reason = "the id came before in this file"
         seen.add(dialogue_id)

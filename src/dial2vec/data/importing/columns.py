@@ -22,7 +22,7 @@ from dial2vec.data.importing.plausibility import closest, require_plausible
 from dial2vec.data.importing.refusals import (
     nested_turns,
     no_header,
-    require,
+    require_columns,
     require_one_meaning,
     threads_without_id,
     unknown,
@@ -93,6 +93,7 @@ class Columns(NamedColumns):
             pairs += [(self.speaker, "speaker of the first turn"), (self.text, "text of the first turn")]
         pairs += [(self.turns, "turns"), (self.closing, "last turn")]
         pairs += [(name and inside + name, meaning) for name, meaning in self._of_turns()]
+        pairs += [(inside + name, "sign of what nobody said") for name in self.not_speech.columns]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         named = {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
         return dict.fromkeys(self.metadata, "metadata") | named
@@ -163,9 +164,9 @@ def find_columns(sample: Values, options: Options, path: Path) -> Columns:
     names = _names(sample)
     turns = options.turns or _turns_column(sample, names, options)
     if turns:
-        require({"turns": (turns,)}, names, path)
+        require_columns({"turns": (turns,)}, names, path)
         return _of_records(sample, names, turns, options, path)
-    require(options.named, names, path)
+    require_columns(options.named, names, path)
     return _of_rows(sample, names, options, path)
 
 
@@ -201,8 +202,8 @@ def _of_records(sample: Values, names: list[str], turns: str, options: Options, 
     inside = _names([turn for turn_list in lists for turn in turn_list])
     outside = [name for name in names if name != turns]
     require_one_meaning(options, IN_TURNS, path)
-    require({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
-    require({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
+    require_columns({k: v for k, v in options.named.items() if k in IN_TURNS and lists}, inside, path)
+    require_columns({k: v for k, v in options.named.items() if k in ("id", "label")}, outside, path)
     columns = Columns(
         dialogue_id=options.dialogue_id
         or evidence.id_column("id", sample, outside, repeating=False)

@@ -47,11 +47,11 @@ def repeats(sample: Values, name: str) -> bool:
 def text_column(sample: Values, names: list[str]) -> str | None:
     """Return the column whose name fits a text best; one that most rows fill and that says a thing once goes first."""
 
-    def said(name: str) -> bool:
+    def varied(name: str) -> bool:
         texts = cells(sample, name)
         return 2 * len(texts) >= len(sample) and (len(texts) < MANY or len(set(texts)) > len(texts) / 4)
 
-    full = by_name("text", names, said) or by_name("text", names, lambda name: mostly_filled(sample, name))
+    full = by_name("text", names, varied) or by_name("text", names, lambda name: mostly_filled(sample, name))
     return full or by_name("text", names, lambda name: filled(sample, name))
 
 

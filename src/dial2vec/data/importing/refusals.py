@@ -10,7 +10,7 @@ from dial2vec.data.importing.plausibility import wide_columns
 from dial2vec.errors import CorpusError, did_you_mean
 
 
-def require(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path) -> None:
+def require_columns(named: dict[str, tuple[str, ...]], names: Sequence[str], path: Path) -> None:
     """Raise if a column that the user named is missing."""
     for meaning, wanted in named.items():
         for name in wanted:

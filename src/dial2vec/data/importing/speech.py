@@ -73,7 +73,7 @@ NOTICE = re.compile(
     r"|\S.{0,40} (?:sent an attachment|unsent a message|joined the (?:chat|conversation|channel|room|meeting|call)"
     r"|left the (?:chat|conversation|channel|room|meeting|call)"
     r"|has (?:joined|left) the (?:chat|conversation|channel))\.?"
-    r"|messages and calls are end-to-end encrypted.*|\S{1,20}님(?:이|을) .{0,20}(?:나갔|들어왔|초대했)습니다\.?)",
+    r"|null|messages and calls are end-to-end encrypted.*|\S{1,20}님(?:이|을) .{0,20}(?:나갔|들어왔|초대했)습니다\.?)",
     re.IGNORECASE,
 )
 # Longest text of such a notice.
@@ -104,7 +104,7 @@ class NotSpeech:
         """Return the kind of a turn that nobody said; "" if somebody said it."""
         kind = ""
         if self.flags:
-            kind = next((kind for name, kind, said in self.flags if _flagged(values.get(name), said)), "")
+            kind = next((kind for name, kind, speech in self.flags if _flagged(values.get(name), speech)), "")
         if self.kinds and not kind:
             kind = next((kind for name in self.kinds if (kind := kind_of(name, as_name(values.get(name))))), "")
         if not kind and self.speakers:
@@ -124,11 +124,11 @@ class NotSpeech:
 ALL_SAID = NotSpeech()
 
 
-def _flagged(value: Any, said: bool) -> bool:
+def _flagged(value: Any, speech: bool) -> bool:
     if value is None or value == "":
         return False
     text = as_name(value).lower() if not isinstance(value, bool) else str(value).lower()
-    return text in (FALSE if said else TRUE)
+    return text in (FALSE if speech else TRUE)
 
 
 def _words(value: str) -> frozenset[str]:

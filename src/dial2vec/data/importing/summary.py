@@ -87,7 +87,7 @@ def _counts(export: Export) -> Iterator[str]:
         yield f"repeated     {result.repeated} rows that are equal to another one, left out"
     if result.left_out:
         kinds = ", ".join(f"{kind} ({times})" for kind, times in result.left_out.most_common())
-        yield f"left out     {result.left_out.total()} turns that nobody said: {kinds}; --keep takes a kind in"
+        yield f"left out     {result.left_out.total()} turns, by kind: {kinds}; --keep KIND takes a kind in"
     yield from (f"note: {note}" for note in result.notes)
     if result.unread:
         example = printable(next(iter(result.unread)), 40)

@@ -107,9 +107,9 @@ def is_flag(name: str) -> bool:
 def side_columns(groups: Sequence[Values], names: Sequence[str]) -> list[str]:
     """Return the columns whose values are sides and change inside dialogues, words before flags, the fullest first."""
     weighed = {name: voices(groups, name) for name in names if not is_index(name)}
-    found = [name for name, voice in weighed.items() if voice.sides and voice.changing]
+    telling = [name for name, voice in weighed.items() if voice.sides and voice.changing]
     return sorted(
-        found, key=lambda name: (is_flag(name), -weighed[name].filled, name not in all_by_name("speaker", names))
+        telling, key=lambda name: (is_flag(name), -weighed[name].filled, name not in all_by_name("speaker", names))
     )
 
 
