@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,10 @@ from dial2vec.cli.group import examples
 from dial2vec.data.importing import FORMATS
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
+
+if TYPE_CHECKING:
+    from dial2vec.data.importing.options import Options
+    from dial2vec.pipeline.import_export import Masks
 
 
 def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -78,33 +83,12 @@ def import_(
     sources: tuple[Path, ...],
     name: str | None,
     output: Path | None,
-    recipe: str | None,
-    file_format: str | None,
-    dialogue_id: str | None,
-    speaker: str | None,
-    text: str | None,
-    labels: tuple[str, ...],
-    time: str | None,
-    turns: str | None,
-    where: tuple[str, ...],
-    drop: tuple[str, ...],
-    keep: str,
-    blank_speaker: str | None,
-    join: float | None,
-    parts: bool,
-    table: str | None,
-    delimiter: str | None,
-    encoding: str | None,
-    header: bool,
-    merge_turns: bool,
-    redact: bool,
-    names: tuple[str, ...],
-    countries: tuple[str, ...],
     explain: bool,
     save_recipe: Path | None,
     dry_run: bool,
     replace: bool,
     new_reading: bool,
+    **reading: Any,
 ) -> None:
     """Import your exports as a corpus of the project, or into a file.
 
@@ -112,9 +96,7 @@ def import_(
     chats, transcripts, captions, workbooks, Word documents, zip archives, databases. What is not known is guessed; the
     summary shows how it was read (docs/import.md).
     """
-    from dial2vec.data.importing.options import Options
-    from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.pipeline.import_export import Masks, Show, import_export
+    from dial2vec.pipeline.import_export import Show, import_export
     from dial2vec.pipeline.import_files import import_files
 
     if (name is None) == (output is None):
@@ -122,30 +104,28 @@ def import_(
             f"found {'neither --name nor' if name is None else 'both --name and'} --output; expected --name CORPUS in "
             "a project, or --output FILE.jsonl in any folder. Give one of them."
         )
-    masks = Masks(names=names, countries=countries or COUNTRIES) if redact or names or countries else None
-    options = Options(
-        format=file_format,
-        encoding=encoding,
-        delimiter=delimiter,
-        header=header,
-        recipe=recipe,
-        where=where,
-        drop=drop,
-        keep=tuple(filter(None, keep.split(","))),
-        blank_speaker=blank_speaker,
-        join=join,
-        parts=parts,
-        table=table,
-        dialogue_id=dialogue_id,
-        speaker=speaker,
-        text=text,
-        labels=labels,
-        time=time,
-        turns=turns,
-    )
-    given: Any = {"options": options, "masks": masks, "merge_turns": merge_turns, "replace": replace}
-    given |= {"show": Show(explain=explain, recipe=save_recipe), "dry_run": dry_run, "say": click.echo}
+    given: Any = {"options": options_of(reading), "masks": masks_of(reading), "merge_turns": reading["merge_turns"]}
+    given |= {"show": Show(explain=explain, recipe=save_recipe), "dry_run": dry_run, "replace": replace}
     if output is not None:
-        import_files(sources, output, **given)
+        import_files(sources, output, say=click.echo, **given)
     for source in sources if name else ():
-        import_export(find_root(), source, corpus=name or "", new_reading=new_reading, **given)
+        import_export(find_root(), source, corpus=name or "", new_reading=new_reading, say=click.echo, **given)
+
+
+def options_of(reading: dict[str, Any]) -> Options:
+    """Return how to read an export, from the options of the command."""
+    from dial2vec.data.importing.options import Options
+
+    keep = tuple(filter(None, reading["keep"].split(",")))
+    given = reading | {"format": reading["file_format"], "keep": keep}
+    return Options(**{field.name: given[field.name] for field in fields(Options)})
+
+
+def masks_of(reading: dict[str, Any]) -> Masks | None:
+    """Return what to mask, from the options of the command; None for nothing."""
+    from dial2vec.data.importing.redaction import COUNTRIES
+    from dial2vec.pipeline.import_export import Masks
+
+    names, countries = reading["names"], reading["countries"]
+    wanted = reading["redact"] or names or countries
+    return Masks(names=names, countries=countries or COUNTRIES) if wanted else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from dial2vec.cli.explorer import explore
 from dial2vec.cli.group import examples
-from dial2vec.cli.importing import import_
+from dial2vec.cli.importing import import_, masks_of, options_of
 from dial2vec.cli.search import UNTRAINED
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
@@ -48,15 +47,8 @@ def look(
     """
     from dial2vec.collection.look import LookReading, clusters_of, look_into
     from dial2vec.data.importing.formats import stem
-    from dial2vec.data.importing.options import Options
-    from dial2vec.data.importing.redaction import COUNTRIES
-    from dial2vec.pipeline.import_export import Masks
 
-    keep = tuple(filter(None, reading["keep"].split(",")))
-    given = reading | {"format": reading["file_format"], "keep": keep}
-    options = Options(**{field.name: given[field.name] for field in dataclasses.fields(Options)})
-    names, countries = reading["names"], reading["countries"]
-    masks = Masks(names=names, countries=countries or COUNTRIES) if reading["redact"] or names or countries else None
+    options, masks = options_of(reading), masks_of(reading)
     folder = output or Path(f"{stem(source)}.look")
     collection = look_into(folder, source, LookReading(model, options, masks, reading["merge_turns"]), say=click.echo)
     click.echo(f"{folder}: {len(collection)} dialogues")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dial2vec.data.importing.times import Reading, first_date, is_day_first, order, reading_of, seconds
+from dial2vec.data.importing.times import ClockReading, first_date, is_day_first, order, reading_of, seconds
 
 
 def test_times_of_every_usual_form_grow_together():
@@ -99,7 +99,7 @@ def test_first_date_is_the_earliest_that_says_its_year(times, expected):
     ],
 )
 def test_times_of_every_language_are_read(time, expected):
-    assert str(first_date([time], Reading(day_first=True)))[:16] == expected
+    assert str(first_date([time], ClockReading(day_first=True)))[:16] == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_times_of_every_language_are_read(time, expected):
     ],
 )
 def test_what_may_mean_something_else_is_no_date(time):
-    assert first_date([time], Reading(day_first=True)) is None
+    assert first_date([time], ClockReading(day_first=True)) is None
 
 
 def test_days_of_a_spreadsheet_are_dates_to_the_minute_or_second():

@@ -16,7 +16,7 @@ from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
 from dial2vec.data.importing.rows import Row, oldest_first, text_of, turns_of
 from dial2vec.data.importing.speech import ALL_SAID
-from dial2vec.data.importing.times import Reading, first_date, order, reading_of, unread
+from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, unread
 from dial2vec.data.importing.turns import closing_turns
 from dial2vec.dialogue import Turn
 
@@ -67,7 +67,7 @@ def _times(values: dict[str, Any], columns: Columns) -> list[str]:
 
 
 def _turns(
-    values: dict[str, Any], columns: Columns, reading: Reading, left_out: Counter[str]
+    values: dict[str, Any], columns: Columns, reading: ClockReading, left_out: Counter[str]
 ) -> tuple[list[Turn], str, int]:
     """Return the turns of a record, the reason why they cannot be used, and the number of blank ones."""
     value = values.get(columns.turns or "")

@@ -7,6 +7,7 @@ from typing import Any
 
 from dial2vec.data.importing import evidence
 from dial2vec.data.importing.columns import Columns
+from dial2vec.data.importing.names import by_name
 
 Values = Sequence[dict[str, Any]]
 
@@ -18,6 +19,8 @@ def further_columns(sample: Values, columns: Columns) -> tuple[str, ...]:
     """
     used = {*columns.meanings, *columns.not_speech.columns, columns.turns}
     names = dict.fromkeys(name for values in sample for name in values if name not in used)
+    # A text beside the turns repeats or sums them up.
+    names = {name: None for name in names if not by_name("text", [name])}
     plain = [name for name in names if _is_plain([values.get(name) for values in sample])]
     if columns.turns:
         return tuple(plain)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dial2vec.data.importing.recipe import Lines, Recipe
 from dial2vec.data.importing.records import Record
-from dial2vec.data.importing.times import Reading, first_date, reading_of
+from dial2vec.data.importing.times import ClockReading, first_date, reading_of
 
 HEAD = 300
 FIRST = 5
@@ -214,6 +214,6 @@ class LineReader:
             self.unused += 1
 
 
-def _date(turns: list[dict[str, Any]], reading: Reading) -> str:
+def _date(turns: list[dict[str, Any]], reading: ClockReading) -> str:
     first = next((turn["time"] for turn in turns if turn["time"]), "")
     return first_date([first], reading) or ""

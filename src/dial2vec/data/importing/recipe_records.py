@@ -62,7 +62,8 @@ class RecordReader:
         self._keep = keep
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
         finders = (value for name in USING if (value := getattr(recipe, name)))
-        rules = (finder for _, finder in recipe.not_speech)
+        branch = (recipe.branch.id, recipe.branch.parent, recipe.branch.last) if recipe.branch else ()
+        rules = (*(finder for _, finder in recipe.not_speech), *filter(None, branch))
         self._used = {*recipe.decode, *(word for finder in (*finders, *rules) for word in _words(finder.text))}
         self._needs_record = any(finder and "_record" in finder.text for finder in expressions)
         self._kinds = tuple((kind, finder) for kind, finder in recipe.not_speech if kind not in keep)

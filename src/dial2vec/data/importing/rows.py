@@ -15,7 +15,7 @@ from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
-from dial2vec.data.importing.times import Reading, first_date, order, reading_of, seconds, unread
+from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, seconds, unread
 from dial2vec.dialogue import Origin, Turn
 
 # Speakers of a row that holds a question and its answer.
@@ -166,7 +166,7 @@ def from_rows(groups: Groups, result: ImportResult) -> None:
         _finish(dialogue_id, groups.pop(dialogue_id), reading, result)
 
 
-def _finish(dialogue_id: str, group: Group, reading: Reading, result: ImportResult) -> None:
+def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: ImportResult) -> None:
     if group.fault:
         result.refuse(*group.fault[0], dialogue_id, group.fault[1])
         return
@@ -187,7 +187,7 @@ def _finish(dialogue_id: str, group: Group, reading: Reading, result: ImportResu
     result.accept(*group.first, dialogue_id, turns, group.labels, date=date, metadata=metadata)
 
 
-def turns_of(rows: Sequence[Row], join: float | None, reading: Reading) -> list[Turn]:
+def turns_of(rows: Sequence[Row], join: float | None, reading: ClockReading) -> list[Turn]:
     """Return the turns of rows in their order.
 
     :param join: Seconds within which consecutive rows of one speaker are one turn; None joins none.
@@ -205,7 +205,7 @@ def turns_of(rows: Sequence[Row], join: float | None, reading: Reading) -> list[
     return turns
 
 
-def oldest_first(rows: list[Row], reading: Reading) -> list[Row]:
+def oldest_first(rows: list[Row], reading: ClockReading) -> list[Row]:
     """Return the rows of an export with the newest turn first from the end; a question and its answer stay together."""
     if not reading.newest_first:
         return rows

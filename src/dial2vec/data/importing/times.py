@@ -30,7 +30,7 @@ SERIAL_START = datetime(1899, 12, 30, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClockReading:
     """How the times of a whole export are read.
 
     :param day_first: True if dates such as 03/04/2024 begin with the day; None if nothing tells.
@@ -41,7 +41,7 @@ class Reading:
     newest_first: bool = False
 
 
-def reading_of(dialogues: Iterable[Sequence[str]], dates: Sequence[str] = ()) -> Reading:
+def reading_of(dialogues: Iterable[Sequence[str]], dates: Sequence[str] = ()) -> ClockReading:
     """Return how an export's times are read.
 
     :param dialogues: Times of the turns of each dialogue, as they stand.
@@ -56,7 +56,7 @@ def reading_of(dialogues: Iterable[Sequence[str]], dates: Sequence[str] = ()) ->
         for before, after in pairwise(values):
             falls += 0 < before - after <= midnight
             rises += before < after or before - after > midnight
-    return Reading(day_first, falls > 4 * rises)
+    return ClockReading(day_first, falls > 4 * rises)
 
 
 def is_day_first(times: Sequence[str]) -> bool | None:
@@ -120,7 +120,7 @@ def seconds(time: str, *, day_first: bool) -> float | None:
         return None
 
 
-def first_date(times: Sequence[str], reading: Reading = Reading()) -> str | None:
+def first_date(times: Sequence[str], reading: ClockReading = ClockReading()) -> str | None:
     """Return the earliest time, ISO 8601 in UTC; None if no time has a year, or the date may be another one."""
     if serial := _first_serial(times):
         return serial
@@ -166,7 +166,7 @@ def _is_clock(time: str) -> bool:
     return bool(CLOCK.match(time)) or clock_of_day(plain_time(time)) is not None
 
 
-def order(times: Sequence[str], reading: Reading = Reading()) -> list[int] | None:
+def order(times: Sequence[str], reading: ClockReading = ClockReading()) -> list[int] | None:
     """Return the indices of turns in the order of their times; turns with equal times keep their order.
 
     Turns without a time that can be read, and clock times that pass midnight once, keep their order too.
