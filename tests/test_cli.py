@@ -216,7 +216,7 @@ def test_a_dry_run_of_an_import_shows_what_is_understood_and_writes_nothing(run,
         "may.csv: csv, UTF-8, delimiter comma",
         "conversation_id  is the dialogue id",
         "dialogues    1 can be used, 1 quarantined",
-        "the speaker is blank (first: may.csv:4)",
+        "no turn names its speaker (first: may.csv:4)",
         "Anna Smith: Hello, my mail is anna@example.org",
     ):
         assert shown in done.output

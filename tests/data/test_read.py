@@ -31,7 +31,7 @@ def test_columns_can_be_named(tmp_path):
 def test_a_warning_counts_and_names_what_is_left_out(tmp_path):
     (tmp_path / "calls.csv").write_text(CALLS + "c2,,Who?,3\n")
     with pytest.warns(
-        UserWarning, match=r"^1 dialogues or records of .* left out, the first: .*:4: .*speaker is blank"
+        UserWarning, match=r"^1 dialogues or records of .* left out, the first: .*:4: .*no turn names its speaker"
     ):
         assert len(dial2vec.read(tmp_path / "calls.csv")) == 1
 
@@ -44,6 +44,6 @@ def test_a_file_of_dialogues_keeps_its_labels(tmp_path):
 
 
 def test_an_export_without_a_usable_dialogue_is_an_error(tmp_path):
-    (tmp_path / "calls.csv").write_text(CALLS + "c1,,Who?,3\n")
-    with pytest.raises(CorpusError, match=r"no dialogue of .*calls.csv can be used: .*speaker is blank"):
+    (tmp_path / "calls.csv").write_text("conversation_id,speaker,text\nc1,,Who?\nc1,,Me\n")
+    with pytest.raises(CorpusError, match=r"no column of the rows is known to hold the speaker"):
         dial2vec.read(tmp_path / "calls.csv")

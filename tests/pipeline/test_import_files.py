@@ -31,7 +31,7 @@ def test_an_export_becomes_a_file_with_its_quarantine_beside_it(run, tmp_path):
     assert "Next: dial2vec look calls.jsonl" in done.output
     assert ids(tmp_path / "calls.jsonl") == ["c1"]
     [unusable] = map(json.loads, (tmp_path / "calls.quarantine.jsonl").read_text().splitlines())
-    assert (unusable["source"], unusable["line"], unusable["reason"]) == ("may.csv", 4, "the speaker is blank")
+    assert (unusable["source"], unusable["line"], unusable["reason"]) == ("may.csv", 4, "no turn names its speaker")
     assert not {"data", "artifacts"} & {path.name for path in tmp_path.iterdir()}
 
 

@@ -64,7 +64,7 @@ def import_export(
     :param root: Project folder.
     :param masks: Options for masking; None masks nothing.
     :param merge_turns: True if consecutive turns of one speaker become one turn.
-    :param show: What to show besides the summary.
+    :param show: Things to show besides the summary.
     :param new_reading: True if the files may be read in another way than earlier ones of the corpus.
     :param dry_run: True to stop after the summary.
     :param replace: True if a file that this import did not write may be replaced; a copy of it is kept.

@@ -68,7 +68,7 @@ def test_a_mail_with_its_replies_is_the_first_turn_and_a_text_of_the_whole_is_no
     said = (Turn("Al", "my card is lost"), Turn("Bo", "which?"), Turn("Al", "the blue one"))
     assert read(tmp_path, "mail.jsonl", json.dumps(mail))[0] == [Dialogue("1", said)]
     mail["body"] = "which? the blue one"
-    assert read(tmp_path, "mail.jsonl", json.dumps(mail))[0] == [Dialogue("1", said[1:])]
+    assert read(tmp_path, "mail.jsonl", json.dumps(mail))[0] == [Dialogue("1", said[1:], metadata={"from": "Al"})]
 
 
 def test_blank_turns_are_counted_also_inside_records(tmp_path):
@@ -143,7 +143,9 @@ def test_html_is_taken_out_of_texts_that_are_html_and_left_in_a_chat_about_it(tm
 def test_a_cell_of_html_lines_is_a_transcript(tmp_path):
     cell = "<p>Chat Started: Monday</p>( 12s ) Tom B: Hello<br>( 1m 5s ) Visitor: R&amp;D please: now<br>"
     dialogues, _ = read(tmp_path, "e.csv", f'CaseNumber,Owner,Body\n17,Tom,"{cell}"\n')
-    assert dialogues == [Dialogue("17", (Turn("Tom B", "Hello"), Turn("Visitor", "R&D please: now")))]
+    assert dialogues == [
+        Dialogue("17", (Turn("Tom B", "Hello"), Turn("Visitor", "R&D please: now")), metadata={"Owner": "Tom"})
+    ]
 
 
 def test_a_bot_without_the_usual_name_speaks_by_its_other_one(tmp_path):
@@ -161,7 +163,8 @@ def test_one_exchange_per_row_is_two_turns_per_row(tmp_path):
     rows += "s1,u,2024-01-01 10:01,Thanks a lot,Welcome\ns1,u,2024-01-01 10:00,I lost my card,I block it\n"
     dialogues, _ = read(tmp_path, "e.csv", rows)
     said = (Turn("user", "I lost my card"), Turn("bot", "I block it"), Turn("user", "Thanks a lot"))
-    assert dialogues == [Dialogue("s1", (*said, Turn("bot", "Welcome")), date="2024-01-01T10:00:00+00:00")]
+    date, metadata = "2024-01-01T10:00:00+00:00", {"user_id": "u"}
+    assert dialogues == [Dialogue("s1", (*said, Turn("bot", "Welcome")), date=date, metadata=metadata)]
     answers = "question,answer,topic\nHow?,So it is,a\nWhere is it?,Here,b\n"
     assert [dialogue.labels for dialogue in read(tmp_path, "qa.csv", answers)[0]] == [("a",), ("b",)]
     log = [{"input": "Sort a list", "output": "Use sorted()"}, {"input": "Hi", "output": ""}]

@@ -83,7 +83,7 @@ def test_sixteen_kinds_of_defect_and_every_dialogue_is_accounted_for(tmp_path):
         (5, "short", "the row has 3 cells, and there are 5 columns"),
         (6, "long", "the row has 6 cells, and there are 5 columns"),
         (7, "", "the dialogue's id is blank"),
-        (8, "nobody", "every turn is left out (no speaker)"),
+        (8, "nobody", "no turn names its speaker"),
         (9, "nul", damaged),
         (10, "byte", damaged),
         (11, "half", damaged),
@@ -164,7 +164,7 @@ def test_records_that_are_no_dialogue_are_quarantined_with_line_and_id(tmp_path)
         *((2, ""), (3, "7"), (4, "8"), (5, ""), (6, "9"), (7, "10"), (8, "11"), (9, "12"), (10, ""))
     ]
     assert quarantine[1][2] == "the id came before on line 1"
-    assert quarantine[5][2] == "every turn is left out (no speaker)"
+    assert quarantine[5][2] == "no turn names its speaker"
 
 
 def test_parquet_is_read_by_rows_and_by_records(tmp_path):

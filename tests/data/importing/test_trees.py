@@ -38,7 +38,9 @@ def read(tmp_path, content):
 def test_a_tree_of_messages_is_read_along_its_current_branch(tmp_path, at_the_top):
     found = [{"title": "Poem", "mapping": TREE, "current_node": "old", "id": "c-1"}]
     result = read(tmp_path, found if at_the_top else {"conversations": found})
-    assert result.dialogues == [Dialogue("c-1", (Turn("user", "Write a poem"), Turn("assistant", "Roses")))]
+    assert result.dialogues == [
+        Dialogue("c-1", (Turn("user", "Write a poem"), Turn("assistant", "Roses")), metadata={"title": "Poem"})
+    ]
     assert result.left_out == {"system": 1, "edited": 1}
 
 

@@ -13,7 +13,7 @@ from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.plain_text import Script, script_of
 from dial2vec.data.importing.plausibility import REMEDY
 from dial2vec.data.importing.records import Record
-from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
+from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.rows import Row, oldest_first, text_of, turns_of
 from dial2vec.data.importing.speech import ALL_SAID
 from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, unread
@@ -96,8 +96,7 @@ def _turns(
     # Turns are returned despite a fault: the names of their speakers may be in other dialogues.
     ordered = [row for row in new if not row.time] + [filled[at] for at in sequence or range(len(filled))]
     if not ordered:
-        kinds = ", ".join(left_out)
-        every = f"every turn is left out ({kinds})" if kinds else "every turn is blank"
+        every = all_left_out(left_out) if left_out else "every turn is blank"
         fault = fault or (every if turn_list else "it has no turns")
     return turns_of(ordered, columns.join, reading), fault, sum(not row.text for row in rows)
 

@@ -106,7 +106,7 @@ def _require_bounds(path: Path, archive: zipfile.ZipFile) -> None:
 
 
 def _unpack_archive(path: Path, folder: Path, _: str | None) -> None:
-    """Write the members with a known ending; pictures and voice messages of a chat are left where they are."""
+    """Write the members with a known ending; pictures and voice messages of a chat stay inside."""
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if _is_wanted(PurePosixPath(member.filename))]
         for member in members:

@@ -78,13 +78,13 @@ class FileReader:
 
     :param path: File.
     :param name: Prefix of the ids of dialogues without an id.
-    :param options: What the user says about the export.
+    :param options: Options of the user.
     :param kept: Readings of earlier files of the corpus, of which one has to fit; () accepts any.
     :param result: Dialogues of records and transcripts, and counts.
     :param groups: Rows by dialogue, which may go on in other files.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
-    :param kept_as: How the next file of the corpus is to be read.
+    :param kept_as: Reading for the next file of the corpus.
     """
 
     path: Path
@@ -117,8 +117,8 @@ class FileReader:
         if form == "jsonl":
             return self._read_records(read_json_lines(path, encoding), Description(form, str(encoding)))
         outlined = outline(path, encoding)
-        found = recipe_of_json(outlined) if self._looks_for_recipe() else None
-        records = read_json_records(path, encoding, found[1] if found else find_list(outlined, options))
+        recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        records = read_json_records(path, encoding, recognised[1] if recognised else find_list(outlined, options))
         return self._read_records(records, Description(form, str(encoding)))
 
     def _read_table(self, encoding: Encoding, form: str) -> Description:
@@ -276,7 +276,7 @@ def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[
 
 
 def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:
-    """Yield the records of single turns without those that are equal to the letter to an earlier one, time included."""
+    """Leave out records of single turns that equal an earlier one to the letter, time included."""
     contents: set[int] = set()
     for record in records:
         if recipe.turns is None and recipe.time and not record.problem and recipe.time(record.values):

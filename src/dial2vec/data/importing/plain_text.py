@@ -124,7 +124,7 @@ class Script:
     :param turns: Speaker and lines of each turn so far.
     :param problem: Reason why the dialogue cannot be used; "" if it can.
     :param unused: Number of lines that belong to no turn: before the first speaker, clock times, notices of programs.
-    :param others: Number of those that are neither clock times nor notices.
+    :param others: Number of these lines that are neither clock times nor notices.
     """
 
     name: str = ""

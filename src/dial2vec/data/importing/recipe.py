@@ -180,8 +180,8 @@ class Recipe:
     def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a record in which the columns with JSON as text hold its values."""
         texts = {name: value for name in self.decode if isinstance(value := values.get(name), str)}
-        found = {name: value for name, text in texts.items() if (value := unpacked(text)) is not None}
-        return values | found if found else values
+        decoded = {name: value for name, text in texts.items() if (value := unpacked(text)) is not None}
+        return values | decoded if decoded else values
 
     def mended(self, text: str) -> str:
         """Return a text without what `replace` replaces."""

@@ -178,10 +178,10 @@ class RecordReader:
     def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return the further plain values of a record, by key."""
         if self.recipe.metadata is not None:
-            found = {key: finder(values) for key, finder in self.recipe.metadata.items()}
+            further = {key: finder(values) for key, finder in self.recipe.metadata.items()}
         else:
-            found = {key: value for key, value in values.items() if key not in self._used}
-        return {key: value for key, value in found.items() if isinstance(value, PLAIN) and value != ""}
+            further = {key: value for key, value in values.items() if key not in self._used}
+        return {key: value for key, value in further.items() if isinstance(value, PLAIN) and value != ""}
 
     def _id(self, values: dict[str, Any], name: str) -> str:
         """Return the id of a dialogue; the name if none before it had an id."""
@@ -189,10 +189,10 @@ class RecordReader:
         self._named = self._named or bool(own)
         return own or ("" if self._named and not self.recipe.rest else name)
 
-    def _turns(self, values: dict[str, Any], found: Any) -> list[dict[str, Any]]:
-        if isinstance(found, str):
-            return self._lines(found)
-        elements = _elements(found)
+    def _turns(self, values: dict[str, Any], value: Any) -> list[dict[str, Any]]:
+        if isinstance(value, str):
+            return self._lines(value)
+        elements = _elements(value)
         if self._needs_record:
             elements = [element | {"_record": values} for element in elements if isinstance(element, dict)]
         if branch := self.recipe.branch:

@@ -73,10 +73,10 @@ def _speaker(columns: Columns) -> str:
 
 def _rules(columns: Columns) -> dict[str, Any]:
     rules: dict[str, list[str]] = {}
-    for name, kind, said in columns.not_speech.flags:
+    for name, kind, marks_speech in columns.not_speech.flags:
         cell = _quoted(name)
-        values = ["false", "False", "0", "no"] if said else ["true", "True", "1", "yes"]
-        flag = "false" if said else "true"
+        values = ["false", "False", "0", "no"] if marks_speech else ["true", "True", "1", "yes"]
+        flag = "false" if marks_speech else "true"
         rules.setdefault(kind, []).append(f"{cell} == `{flag}` || contains({json.dumps(values)}, {cell} || '')")
     for speaker, kind in columns.not_speech.speakers:
         rules.setdefault(kind, []).append(f"({_speaker(columns)}) == '{speaker}'")

@@ -15,6 +15,12 @@ AMBIGUOUS = "dates such as 03/04/2024 may begin with the day or the month: dialo
 NAMELESS = "no speaker"
 
 
+def all_left_out(kinds: Iterable[str]) -> str:
+    """Return why a dialogue whose turns are all left out cannot be used."""
+    shown = ", ".join(dict.fromkeys(kinds))
+    return "no turn names its speaker" if shown == NAMELESS else f"every turn is left out ({shown})"
+
+
 @dataclass
 class ImportResult:
     """Result of an import: every dialogue of the export is in one of the two lists.

@@ -14,7 +14,7 @@ from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.records import Record
-from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
+from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, seconds, unread
 from dial2vec.dialogue import Origin, Turn
 
@@ -172,7 +172,7 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
         return
     rows = [row for row in oldest_first(group.rows, reading) if row.text]
     if not rows and group.left_out:
-        result.refuse(*group.first, dialogue_id, f"every turn is left out ({group.left_out})")
+        result.refuse(*group.first, dialogue_id, all_left_out([group.left_out]))
         return
     result.blank += len(group.rows) - len(rows)
     times = [row.time for row in rows]

@@ -96,16 +96,16 @@ class Selection:
 
     def _with_paths(self, values: dict[str, Any]) -> dict[str, Any]:
         """Return a record with a column named like each path; in turns the columns inside them."""
-        found = {name: value for name, finder in self._paths.items() if (value := finder(values)) is not None}
-        lists = {**{name: value for name, value in values.items() if isinstance(value, list)}, **found}
+        columns = {name: value for name, finder in self._paths.items() if (value := finder(values)) is not None}
+        lists = {**{name: value for name, value in values.items() if isinstance(value, list)}, **columns}
         for name, value in lists.items():
             if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-                found[name] = [self._with_paths_of_turn(item) for item in value]
-        return values | found if found else values
+                columns[name] = [self._with_paths_of_turn(item) for item in value]
+        return values | columns if columns else values
 
     def _with_paths_of_turn(self, turn: dict[str, Any]) -> dict[str, Any]:
-        found = {name: value for name, finder in self._paths.items() if (value := finder(turn)) is not None}
-        return turn | found if found else turn
+        columns = {name: value for name, finder in self._paths.items() if (value := finder(turn)) is not None}
+        return turn | columns if columns else turn
 
 
 def _is_about(finder: Finder, values: dict[str, Any]) -> bool:
@@ -114,11 +114,11 @@ def _is_about(finder: Finder, values: dict[str, Any]) -> bool:
 
 
 def _holds(finder: Finder, values: dict[str, Any]) -> bool:
-    found = finder(values)
+    value = finder(values)
     # Cells of tables are texts: "true" is true.
-    if found is None or found is False:
+    if value is None or value is False:
         return _as_text(finder, values)
-    return bool(found)
+    return bool(value)
 
 
 def _as_text(finder: Finder, values: dict[str, Any]) -> bool:
