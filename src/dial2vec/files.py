@@ -40,7 +40,10 @@ def find_root(start: Path | None = None) -> Path:
     for folder in (here, *here.parents):
         if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
             return folder
-    raise Dial2vecError(f"no project at or above {here}: expected params.yaml and dvc.yaml. Change into the checkout.")
+    raise Dial2vecError(
+        f"no project at or above {here}: expected params.yaml and dvc.yaml. Change into one, or make one: "
+        "dial2vec new FOLDER."
+    )
 
 
 @contextlib.contextmanager

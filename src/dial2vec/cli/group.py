@@ -15,9 +15,10 @@ from dial2vec.files import find_root
 INTERRUPTED = 130
 OLD_NAMES = {"benchmark": "tables"}
 START_HERE = """Start here:
-  dial2vec import calls.csv --name calls     your export becomes a corpus
-  dial2vec run                               train, evaluate and register (corpora: [calls] in params.yaml)
-  dial2vec index data/calls --output calls   then search, cluster and explore it"""
+  dial2vec look calls.csv                    the map of your export, in the browser
+  dial2vec new calls                         a project, in which you
+  dial2vec import calls.csv --name calls     make your export a corpus
+  dial2vec run                               train, evaluate and register"""
 
 
 def examples(*lines: str) -> str:

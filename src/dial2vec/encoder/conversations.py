@@ -24,7 +24,7 @@ def as_dialogues(given: Any) -> tuple[Sequence[Dialogue], bool]:
     A conversation of messages gets its number, from 0, as id; the dialogues of a table are in the order of their first
     rows.
 
-    :raises CorpusError: if it is something else, or one of the conversations cannot be used.
+    :raises CorpusError: if `encode` does not take it, or a conversation cannot be used.
     """
     if isinstance(given, Dialogue):
         return [given], True

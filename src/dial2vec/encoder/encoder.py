@@ -267,7 +267,7 @@ class DialogueEncoder(nn.Module):
         :param progress: show a progress bar if standard error is a terminal.
         :return: float32 [n, d] in input order; for turns or speakers a list of n matrices, float32 [turns, d] or
             [speakers, d]. For one dialogue its row or its matrix.
-        :raises CorpusError: if `dialogues` is something else.
+        :raises CorpusError: if `dialogues` is anything else.
         """
         check_name("output", output, ("dialogue", *get_args(Apart)))
         dialogues, single = as_dialogues(dialogues)
