@@ -32,8 +32,8 @@ ROOT = find_root(Path(__file__).parent)
 READY = "document.querySelector('.opening')?.textContent"
 BY_CLUSTER = """{ const by = document.getElementById('colour-by');
 by.value = [...by.options].find((one) => one.text === 'cluster').value; by.dispatchEvent(new Event('change')); }"""
-TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24"><pre style="margin:0;padding:20px 24px;color:#e8e8ea;
-font:14px/1.42 monospace;white-space:pre-wrap">%s</pre>"""
+TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24">
+<pre style="margin:0;padding:20px 24px;color:#e8e8ea;font:14px/1.42 monospace;white-space:pre-wrap">%s</pre>"""
 
 
 def main() -> None:

@@ -124,6 +124,15 @@ def test_what_cannot_be_read_is_one_sentence(look, tmp_path, name, content, mess
     assert message in done.output
 
 
+def test_a_folder_is_read_as_one_export_but_not_the_result_in_it(look, tmp_path):
+    (tmp_path / "exports").mkdir()
+    export(tmp_path / "exports" / "may.csv", 10)
+    export(tmp_path / "exports" / "june.csv", 20, first=10)
+    assert "exports.look: 20 dialogues" in look("exports").output
+    assert "exports/in lies in exports" in look("exports", "--output", "exports/in").output
+    assert not (tmp_path / "exports" / "in").exists()
+
+
 def test_a_single_dialogue_has_a_map_without_groups(look, tmp_path):
     export(tmp_path / "calls.csv", 1)
     done = look("calls.csv")

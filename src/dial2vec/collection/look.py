@@ -70,6 +70,11 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
         )
     if not source.exists():
         raise CorpusError(f"{source} does not exist; expected a file or folder of conversations. Check the path.")
+    if source.resolve() in folder.resolve().parents:
+        raise CorpusError(
+            f"{folder} lies in {source}, so the next look would read it as an export; expected a folder outside. "
+            "Name one: --output FOLDER."
+        )
     record = folder / OWN / "record.json"
     state: dict[str, Any] = {"source": str(source), "state": _state(source, reading)}
     with folder_lock(folder / OWN, "looks into"):
