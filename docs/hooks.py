@@ -9,10 +9,13 @@ from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel
 
+from dial2vec.data.importing.catalogue import as_page
+from dial2vec.data.importing.recipe import known_recipes
 from dial2vec.research.tables.drawing import render_curves
 
 ROOT = Path(__file__).parents[1]
 CURVES = "curves.html"
+EXPORTS = "known-exports.md"
 PAGES = {
     "README.md": "index.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -24,13 +27,14 @@ LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 
 def on_files(files: Any, *, config: Any) -> Any:
-    """Add the pages of the project's root, and the page of curves."""
+    """Add the pages of the project's root, the page of curves, and the known exports."""
     for name, page in PAGES.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=LINK.sub(_from_root, text)))
     curves = render_curves(json.loads((ROOT / "docs" / "curves.json").read_text(encoding="utf-8")))
     # The page is excluded as a file of docs/, where `dial2vec tables --output docs` writes it.
     files.append(File.generated(config, CURVES, content=curves, inclusion=InclusionLevel.INCLUDED))
+    files.append(File.generated(config, EXPORTS, content=as_page(known_recipes().values())))
     return files
 
 
