@@ -29,6 +29,16 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, fro
     The page can search, select, read and download (docs/explorer.md). New dialogues are placed on the existing map.
     Only this machine can open the page.
     """
+    show(folder, port=port, static=static, start=start, from_scratch=from_scratch)
+
+
+def show(
+    folder: Path, *, port: int, static: Path | None, start: str | None, from_scratch: bool, browser: bool = False
+) -> None:
+    """Serve the map of a collection, or write it to a file.
+
+    :param browser: True to open the page in the user's browser.
+    """
     from dial2vec.collection import Collection
     from dial2vec.collection.explorer.maps import maps_of
     from dial2vec.errors import Dial2vecError
@@ -43,7 +53,7 @@ def explore(folder: Path, port: int, static: Path | None, start: str | None, fro
     if static is None:
         from dial2vec.collection.explorer.server import serve_page
 
-        serve_page(collection, maps, port=port, say=click.echo)
+        serve_page(collection, maps, port=port, say=click.echo, browser=browser)
         return
     from dial2vec.collection.explorer.explorer_page import write_page
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dial2vec.cli.explorer import explore
+from dial2vec.cli.explorer import show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
 from dial2vec.cli.search import UNTRAINED
@@ -56,7 +56,7 @@ def look(
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")
-    click.get_current_context().invoke(explore, folder=folder, port=port, static=static, start=None, from_scratch=False)
+    show(folder, port=port, static=static, start=None, from_scratch=False, browser=True)
 
 
 # How an export is read is said as to `import`.

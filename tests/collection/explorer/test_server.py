@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.server import application
+from dial2vec.collection.explorer.server import application, serve_page
 from dial2vec.dialogue import Dialogue, Turn
 
 
@@ -96,3 +96,18 @@ def test_other_pages_get_nothing(ask):
     assert answer.headers["content-security-policy"] == "frame-ancestors 'none'"
     assert "access-control-allow-origin" not in answer.headers
     assert ask("GET", "/export/csv").status_code == 405
+
+
+@pytest.mark.parametrize(("desktop", "asked", "opened"), [(True, True, 1), (True, False, 0), (False, True, 0)])
+def test_the_page_opens_by_itself_only_if_asked_and_on_a_desktop(collection, monkeypatch, desktop, asked, opened):
+    addresses: list[str] = []
+    monkeypatch.setattr("dial2vec.collection.explorer.server.webbrowser.open", addresses.append)
+    monkeypatch.setattr("dial2vec.collection.explorer.server.uvicorn.Server.run", lambda *_, **__: None)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", ":0" if desktop else "")
+    said: list[str] = []
+    serve_page(collection, maps_of(collection, progress=False), port=0, say=said.append, browser=asked)
+    assert len(addresses) == opened
+    assert all(address in said[0] for address in addresses)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import sys
 import threading
+import webbrowser
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
@@ -172,16 +175,23 @@ def with_headers(app: ASGIApp) -> ASGIApp:
     return answer
 
 
-def serve_page(collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object]) -> None:
+def serve_page(
+    collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object], browser: bool = False
+) -> None:
     """Serve the explorer on a port of this machine until Ctrl-C.
 
     :param port: port number; 0 takes any free port.
     :param say: called with the address.
+    :param browser: True to open the page in the user's browser, if this is a terminal of a desktop.
     :raises Dial2vecError: if the port is taken.
     """
     with listen("127.0.0.1", port) as listening:
         app = application(collection, maps)
         say(f"Open {address_of(listening)} in a browser; Ctrl-C ends it.")
+        # Elsewhere a browser of the terminal might start, which cannot draw the map.
+        desktop = sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if browser and desktop and sys.stdout.isatty():
+            webbrowser.open(address_of(listening))
         config = uvicorn.Config(app, ws="none", lifespan="off", log_level="error", server_header=False)
         with contextlib.suppress(KeyboardInterrupt):
             uvicorn.Server(config).run(sockets=[listening])
