@@ -46,17 +46,18 @@ def test_the_extras_of_the_code_are_those_of_the_package():
         (("embed", "calls.jsonl", "--model", "models:/dial2vec-calls@champion", "--output", "v"), "mlflow", "pipeline"),
     ],
 )
-def test_a_missing_extra_is_named_in_one_sentence(tmp_path, monkeypatch, arguments, module, extra):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, module, None)
+def test_a_missing_extra_is_named_in_one_sentence(tmp_path, arguments, module, extra):
     (tmp_path / "params.yaml").write_text("corpora: [calls]")
     (tmp_path / "dvc.yaml").touch()
     (tmp_path / "calls.csv").write_text("call_id,speaker,text\nc,a,Hello\nc,b,Hi\n")
     (tmp_path / "calls.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": [{"speaker": "a", "text": "w1"}]}))
-    done = CliRunner().invoke(main, arguments)
-    sentence = f'Error: this command needs the extra "{extra}": pip install "dial2vec[{extra}]"'
-    assert done.exit_code == 1, done.output
-    assert done.output.splitlines()[-1] == sentence
+    # In a process of its own, in which no other test has loaded the module.
+    script = f"import sys; sys.modules[{module!r}] = None; from dial2vec.cli import main; main({list(arguments)!r})"
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines() == [
+        f'Error: this command needs the extra "{extra}": pip install "dial2vec[{extra}]"'
+    ]
     assert not (tmp_path / "data").exists()
 
 
