@@ -55,7 +55,7 @@ def cluster(
     if as_json:
         click.echo((folder / "clusters" / "clusters.json").read_text(encoding="utf-8").rstrip())
         return
-    click.echo(cluster_table(clusters, collection))
+    click.echo(_table(clusters, collection))
     for sentence in clusters.news:
         click.echo(sentence)
     if clusters.considered:
@@ -65,7 +65,7 @@ def cluster(
     click.echo(f"Next: dial2vec search {folder} --like {json.dumps(clusters.clusters[0].typical[0])}")
 
 
-def cluster_table(clusters: Clusters, collection: Collection) -> str:
+def _table(clusters: Clusters, collection: Collection) -> str:
     """Return the clusters, largest first, each with the beginning of a typical and of a borderline dialogue."""
     width = min(shutil.get_terminal_size().columns, 140)
     lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name"]
