@@ -15,7 +15,7 @@ from dial2vec.data.words import printable
 DEPTH = 6
 SHOWN_FIELDS = 40
 WIDTH = 56
-UNSAID = "tells what is no speech"
+UNSAID = "sign of what nobody said"
 # Meanings by key of a recipe, as the summary of guessed columns names them.
 MEANINGS = {
     "id": "dialogue id",
@@ -45,23 +45,23 @@ def _how(recipe: Recipe | None) -> Iterator[str]:
     yield f"  read by the recipe {recipe.name}: {recipe.title} ({recipe.source})"
     for key, meaning in MEANINGS.items():
         if finder := getattr(recipe, key):
-            yield f"    {meaning:<22}{finder.text}"
+            yield f"    {meaning:<26}{finder.text}"
     for kind, finder in recipe.not_speech:
-        yield f"    {'left out, ' + kind:<22}{finder.text}"
+        yield f"    {'left out, ' + kind:<26}{finder.text}"
     if recipe.lines:
-        yield from (f"    {'a turn':<22}{pattern.pattern}" for pattern in recipe.lines.turn)
+        yield from (f"    {'a turn':<26}{pattern.pattern}" for pattern in recipe.lines.turn)
 
 
 def _fields(values: dict[str, Any], columns: Columns | None, recipe: Recipe | None) -> Iterator[str]:
     values = recipe.decoded(values) if recipe else values
     fields = list(_flat(values))
     effects = _effects(values, recipe) if recipe else {}
-    known = dict.fromkeys(columns.not_speech.columns, UNSAID) | columns.meanings if columns else {}
+    known = columns.meanings if columns else {}
     width = min(max((len(_named(path)) for path, _ in fields), default=0), WIDTH)
     for path, value in fields[:SHOWN_FIELDS]:
         name = _named(path)
         meaning = effects.get(path) or known.get(name.replace("[0]", ""), "not used")
-        yield f"    {printable(name, WIDTH):<{width}}  {meaning:<22}{printable(repr(value), 60)}"
+        yield f"    {printable(name, WIDTH):<{width}}  {meaning:<26}{printable(repr(value), 60)}"
     if len(fields) > SHOWN_FIELDS:
         yield f"    and {len(fields) - SHOWN_FIELDS} more fields"
 
@@ -96,7 +96,7 @@ def _parts(values: dict[str, Any], recipe: Recipe) -> dict[str, Any]:
 def _other(value: Any) -> Any:
     if isinstance(value, bool):
         return not value
-    return value + 1 if isinstance(value, int | float) else f"{value or ''}\u2042"
+    return value + 1 if isinstance(value, int | float) else "\u2042"
 
 
 def _with(values: Any, path: tuple[str | int, ...], value: Any) -> Any:

@@ -77,13 +77,10 @@ def _rules(columns: Columns) -> dict[str, Any]:
         cell = _quoted(name)
         values = ["false", "False", "0", "no"] if marks_speech else ["true", "True", "1", "yes"]
         flag = "false" if marks_speech else "true"
-        rules.setdefault(kind, []).append(f"{cell} == `{flag}` || contains({json.dumps(values)}, {cell} || '')")
+        rules.setdefault(kind, []).append(f"{cell} == `{flag}` || contains(`{json.dumps(values)}`, {cell} || '')")
     for speaker, kind in columns.not_speech.speakers:
         rules.setdefault(kind, []).append(f"({_speaker(columns)}) == '{speaker}'")
-    fixed = {
-        kind: [rule.replace('"', "'") if '["' in rule else rule for rule in texts] for kind, texts in rules.items()
-    }
-    return {"not_speech": fixed} if fixed else {}
+    return {"not_speech": rules} if rules else {}
 
 
 def _quoted(name: str) -> str:

@@ -1,0 +1,53 @@
+"""Further columns become metadata; fragments, blank speakers and parts are read as the user says."""
+
+from __future__ import annotations
+
+import pytest
+
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+
+
+def read(path, text, **options):
+    path.write_text(text)
+    return read_export(path, Options(**options)).result
+
+
+def test_columns_that_are_the_same_in_a_dialogue_are_its_metadata(tmp_path):
+    rows = ["7,a,Hello there,phone,3,m1", "7,b,Hi you,phone,3,m2", "8,a,Anyone?,chat,,m3", "8,b,Yes me,chat,,m4"]
+    result = read(tmp_path / "e.csv", "\n".join(["call_id,speaker,text,channel,csat,message_id", *rows]))
+    assert [dict(d.metadata) for d in result.dialogues] == [{"channel": "phone", "csat": "3"}, {"channel": "chat"}]
+
+
+def test_a_column_that_changes_later_than_the_first_rows_is_left_out_of_that_dialogue(tmp_path):
+    rows = [f"{n},{s},word {n} {s},{'x' if n < 1500 or s == 'a' else 'y'}" for n in range(1501) for s in "ab"]
+    result = read(tmp_path / "e.csv", "\n".join(["call_id,speaker,text,room", *rows]))
+    assert dict(result.dialogues[0].metadata) == {"room": "x"}
+    assert dict(result.dialogues[1500].metadata) == {}
+
+
+@pytest.mark.parametrize(("join", "texts"), [(None, ["I", "lost my card", "Sorry"]), (5, ["I lost my card", "Sorry"])])
+def test_fragments_that_are_close_together_are_one_turn(tmp_path, join, texts):
+    rows = ["7,2024-03-05 10:00:00,a,I", "7,2024-03-05 10:00:04,a,lost my card", "7,2024-03-05 10:00:06,b,Sorry"]
+    result = read(tmp_path / "e.csv", "\n".join(["call_id,created_at,speaker,text", *rows]), join=join)
+    assert [turn.text for turn in result.dialogues[0].turns] == texts
+
+
+def test_a_blank_speaker_costs_the_turn_or_gets_a_name(tmp_path):
+    text = "call_id,speaker,text\n7,a,Hello there\n7,,Hi you\n7,a,Bye then\n"
+    result = read(tmp_path / "e.csv", text)
+    assert [turn.text for turn in result.dialogues[0].turns] == ["Hello there", "Bye then"]
+    assert result.left_out == {"no speaker": 1}
+    result = read(tmp_path / "e.csv", text, blank_speaker="caller")
+    assert [turn.speaker for turn in result.dialogues[0].turns] == ["a", "caller", "a"]
+
+
+def test_conversations_in_several_files_are_joined_if_the_user_says_so(tmp_path):
+    folder = tmp_path / "calls"
+    folder.mkdir()
+    (folder / "1.csv").write_text("call_id,speaker,text\n7,a,Hello there\n7,b,Hi you\n")
+    (folder / "2.csv").write_text("call_id,speaker,text\n7,a,And now?\n7,b,Bye then\n")
+    apart = read_export(folder, Options()).result
+    assert (len(apart.dialogues), len(apart.quarantine)) == (1, 1)
+    [dialogue] = read_export(folder, Options(parts=True)).result.dialogues
+    assert [turn.text for turn in dialogue.turns] == ["Hello there", "Hi you", "And now?", "Bye then"]

@@ -1,0 +1,69 @@
+"""A corpus is read as its earlier files were; a file that does not fit is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dial2vec.data.importing.kept import load_readings, save_readings
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+from dial2vec.errors import CorpusError
+
+ROWS = "call_id,who,said_to,text\n7,Ana,Bo,Hello there\n7,Bo,Ana,Hi you\n8,Ana,Bo,Anyone here?\n8,Bo,Ana,Yes me\n"
+
+
+def write(path, text):
+    path.write_text(text)
+    return path
+
+
+def turns(export):
+    return [[(turn.speaker, turn.text) for turn in dialogue.turns] for dialogue in export.result.dialogues]
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """The readings of a first file, as they come back from disk."""
+    export = read_export(write(tmp_path / "may.csv", ROWS), Options(speaker="said_to"))
+    save_readings(tmp_path / "readings.json", export.readings)
+    return load_readings(tmp_path / "readings.json")
+
+
+def test_the_next_file_is_read_with_the_columns_of_the_first(tmp_path, kept):
+    guessed = read_export(write(tmp_path / "june.csv", ROWS), Options())
+    assert turns(guessed)[0] == [("Ana", "Hello there"), ("Bo", "Hi you")]
+    export = read_export(tmp_path / "june.csv", Options(), kept)
+    assert turns(export)[0] == [("Bo", "Hello there"), ("Ana", "Hi you")]
+    assert export.readings == kept
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("june.csv", "call_id,who,text\n7,Ana,Hello\n7,Bo,Hi\n"),
+        ("june.txt", "Ana: Hello\nBo: Hi\n"),
+        ("june.json", json.dumps({"id": "1", "messages": [{"role": "user", "content": "Hi"}]})),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(tmp_path, kept, name, text):
+    with pytest.raises(CorpusError, match=r"does not fit the way .* columns .* --new-reading"):
+        read_export(write(tmp_path / name, text), Options(), kept)
+
+
+def test_a_recipe_and_transcripts_are_kept_too(tmp_path):
+    chat = "3/5/24, 10:00 - Ana: Hello\n3/5/24, 10:01 - Bo: Hi\n"
+    for name, text in (("chat.txt", chat), ("call.txt", "Agent: Hello\nCustomer: Hi\n")):
+        export = read_export(write(tmp_path / name, text), Options())
+        save_readings(tmp_path / "readings.json", export.readings)
+        again = read_export(tmp_path / name, Options(), load_readings(tmp_path / "readings.json"))
+        assert again.result.dialogues == export.result.dialogues
+    with pytest.raises(CorpusError, match="text transcripts"):
+        read_export(tmp_path / "chat.txt", Options(), load_readings(tmp_path / "readings.json"))
+
+
+def test_readings_of_another_version_are_no_readings(tmp_path):
+    (tmp_path / "readings.json").write_text('[{"recipe": "", "columns": {"gone": 1}, "form": ""}]')
+    assert load_readings(tmp_path / "readings.json") == []
+    assert load_readings(tmp_path / "missing.json") == []
