@@ -164,7 +164,7 @@ class FileReader:
         if reader.ambiguous:
             self.result.notes[AMBIGUOUS] = None
         notes = (f"lines that belong to no turn are left out: {reader.unused}",) if reader.unused else ()
-        return Description(recipe.title, str(encoding), recipe=recipe.name, notes=notes)
+        return Description("text", str(encoding), recipe=recipe.name, notes=notes)
 
     def _read_scripts(self, encoding: Encoding, form: str) -> Description:
         if self.options.named:

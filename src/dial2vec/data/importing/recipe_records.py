@@ -230,6 +230,9 @@ class RecordReader:
         if recipe.notices and (kind := recipe.kind_of(text)) and kind not in self._keep:
             self.left_out[kind] += 1
             return None
+        if not (speaker or text):
+            # Nothing but the frame of a message, such as the root of a tree.
+            return None
         time = as_name(recipe.time(element)) if recipe.time else ""
         return {SPEAKER: speaker, TEXT: text, TIME: time}
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from dial2vec.data.importing.one_file import Description
 from dial2vec.data.importing.reading import Export
+from dial2vec.data.importing.recipe import known_recipes
 from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.words import printable
 from dial2vec.dialogue import Dialogue, Quarantined
@@ -44,12 +45,19 @@ def _formats(export: Export) -> Iterator[str]:
         ]
         how_many = f"{len(paths)} files ({names})" if len(paths) > 1 else names
         yield f"{how_many}: {', '.join(part for part in parts if part)}"
+        if description.recipe:
+            yield f"  read by the recipe {description.recipe}{_title(description.recipe)}"
         yield from _columns(description)
     if len(alike) > SHOWN_FORMATS:
         yield f"and files read in {len(alike) - SHOWN_FORMATS} more ways"
     if export.skipped:
         skipped = [_below(path, export.source) for path in export.skipped]
         yield f"skipped for their endings: {_some(skipped, SHOWN_NAMES)}"
+
+
+def _title(name: str) -> str:
+    recipe = known_recipes().get(name)
+    return f" ({recipe.title})" if recipe else ""
 
 
 def _below(path: Path, source: Path) -> str:
