@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.recipe import known_recipes, recipe_from
+from dial2vec.data.importing.recipe import Lines, Recipe, known_recipes, recipe_from
 from dial2vec.errors import CorpusError
 
 EXAMPLES = [(recipe, example) for recipe in known_recipes().values() for example in recipe.examples]
@@ -37,6 +41,14 @@ def test_a_recipe_has_a_title_a_source_and_an_example(recipe):
     assert recipe.title
     assert recipe.source.startswith("http")
     assert recipe.examples
+
+
+def test_the_manual_describes_every_key():
+    page = (Path(__file__).parents[3] / "docs" / "recipes.md").read_text()
+    shown = {"title", "source", "lines", "examples"}
+    keys = {item.name for item in fields(Recipe)} - {"name"} - shown | {item.name for item in fields(Lines)}
+    described = {key for row in re.findall(r"^\| (`.*?) \|", page, re.MULTILINE) for key in re.findall(r"`(\w+)`", row)}
+    assert keys - described == set()
 
 
 @pytest.mark.parametrize(
