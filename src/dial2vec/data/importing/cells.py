@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import math
+import re
 from typing import Any
 
 # Keys of a person's name, and of a message's text, if the value is an object; the best first.
@@ -17,6 +18,8 @@ PERSON_KEYS = ("user", "profile", "author", "person", "application", "bot", "ema
 TEXT_KEYS = ("text", "body", "content", "value", "message", "plain", "plain_text", "parts")
 # Beginnings of the types of parts that were not said.
 PROGRAMS = ("tool", "reasoning", "thinking", "redacted_thinking", "function")
+# What NumPy writes around the items of a list, and in place of the commas between them.
+NUMPY = re.compile(r"\barray\(|,\s*dtype=object\)|(?<=\})\s+(?=\{)")
 # Exports nest texts at most 3 deep; a value of thousands of levels must not break the reader.
 DEPTH = 8
 
@@ -112,7 +115,9 @@ def unpacked(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
-    try:
-        return ast.literal_eval(text.strip())
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
+    for written in (text, NUMPY.sub(lambda match: ", " if match[0].isspace() else match[0][-1], text)):
+        try:
+            return ast.literal_eval(written.strip())
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return None

@@ -18,7 +18,7 @@ from dial2vec.data.importing.markup import ENTITY, are_html, is_html
 from dial2vec.data.importing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.options import NamedColumns, Options
 from dial2vec.data.importing.plain_text import is_script
-from dial2vec.data.importing.plausibility import closest, require_plausible
+from dial2vec.data.importing.plausibility import closest, require_named, require_plausible
 from dial2vec.data.importing.refusals import (
     nested_turns,
     no_header,
@@ -167,7 +167,10 @@ def find_columns(sample: Values, options: Options, path: Path) -> Columns:
         require_columns({"turns": (turns,)}, names, path)
         return _of_records(sample, names, turns, options, path)
     require_columns(options.named, names, path)
-    return _of_rows(sample, names, options, path)
+    columns = _of_rows(sample, names, options, path)
+    if columns.speaker and not (options.speaker or options.blank_speaker is not None):
+        require_named(sample, columns.speaker_of, columns.text, columns.speaker, path)
+    return columns
 
 
 def _names(sample: Values) -> list[str]:

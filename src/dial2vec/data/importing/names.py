@@ -23,7 +23,7 @@ NAMES: dict[str, tuple[str, ...]] = {
         ),
         *("interaction", "meeting", "chat_session", "chat_name", "conversation_name", "channel_name", "room_id"),
     ),
-    "own id": ("id", "uuid", "guid", "key", "record_id"),
+    "own id": ("id", "uuid", "guid", "key", "record_id", "ref", "reference"),
     "order": (
         *(f"{word}{end}" for word in TURN_WORDS for end in ("_index", "_idx", "_number", "_no", "_order")),
         *("turn_id", "turn", "utterance_id", "sequence_number", "sequence", "seq"),
@@ -42,7 +42,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     ),
     "text": (
         *("text", "utterance", "message", "body", "content", "msg", "comment", "reply", "sentence", "transcript"),
-        *("value", "line", "description", "sentences"),
+        *("value", "line", "description", "sentences", "contents"),
     ),
     "speaker": (
         *("speaker", "speaker_name", "participant", "author", "author_name", "sender", "sender_name", "from"),
@@ -76,7 +76,7 @@ NAMES: dict[str, tuple[str, ...]] = {
 BARE = {
     *(*DIALOGUE_WORDS, "meeting", "interaction", "ts", "time", "start", "created", "begin", "offset", "date"),
     *("value", "line", "description", "user", "name", "who", "party", "side", "reason", "user_id", "user_name"),
-    *("sentences", "display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
+    *("sentences", "contents", "display_name", "actor", "identifier", "from_id", "user_type", "creator", "nickname"),
 }
 # A name made only of these words is the time of a turn: "Date Sent", "comment_created_at", "start_ms". Words of other
 # times, such as "response", "updated" and "end", are missing on purpose.

@@ -23,7 +23,7 @@ from dial2vec.data.importing.plain_text import read_plain_text
 from dial2vec.data.importing.recipe import Recipe, load_recipe
 from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
-from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records
+from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records, with_id
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.refusals import require_one_meaning
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
@@ -38,7 +38,7 @@ from dial2vec.data.importing.tables import (
     read_parquet,
     read_table,
 )
-from dial2vec.data.importing.unfolding import turns_of_columns, unfolding, unquoting
+from dial2vec.data.importing.unfolding import identifying, turns_of_columns, unfolding, unquoting
 from dial2vec.data.progress import counted
 from dial2vec.errors import CorpusError
 
@@ -223,7 +223,7 @@ class FileReader:
             self.recipe = load_recipe(options.recipe or "")
         elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
             require_one_meaning(options, tuple(options.named), self.path)
-            self.recipe = recipe.replaced(options)
+            self.recipe = with_id(recipe, usable).replaced(options)
         if not self.recipe:
             return None
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
@@ -234,7 +234,8 @@ class FileReader:
     ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
         """Return first and all records in the form in which they are read, their columns, and notes."""
         names = list(dict.fromkeys(name for values in usable for name in values))
-        for change in filter(None, (turns_of_columns(names), unfolding(usable), unquoting(usable))):
+        changes = (turns_of_columns(names), identifying(usable), unfolding(usable), unquoting(usable))
+        for change in filter(None, changes):
             usable, records = list(map(change, usable)), _changed(records, change)
         known = fitting(self.kept, usable)
         columns, notes = known or find_columns(usable, self.options, self.path), tuple[str, ...]()
@@ -250,9 +251,11 @@ class FileReader:
         return usable, records, columns, notes
 
     def _with_options(self, columns: Columns) -> Columns:
-        """Return the columns with what the user says about blank speakers, fragments and parts."""
+        """Return the columns with the options about notices, blank speakers, fragments and parts."""
         options = self.options
-        return replace(columns, blank_speaker=options.blank_speaker or "", join=options.join, parts=options.parts)
+        rules = replace(columns.not_speech, keep=tuple(options.keep))
+        blank = options.blank_speaker or ""
+        return replace(columns, not_speech=rules, blank_speaker=blank, join=options.join, parts=options.parts)
 
     def _is_kept(self, recipe: str) -> bool:
         return any(kept.recipe == recipe for kept in self.kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,24 @@ def require_plausible(
             f"{path}: the speakers are hardly in column {speaker!r}: {reason}. Expected speakers who take turns. "
             f"Name the column with --speaker COLUMN{closest(spoken, others, text)}, or take this one by "
             f"--speaker {speaker!r}."
+        )
+
+
+def require_named(
+    sample: Values, speaker_of: Callable[[dict[str, Any]], str], text: str | None, speaker: str, path: Path
+) -> None:
+    """Raise if most rows with a text name no speaker, which would leave them out.
+
+    :raises CorpusError: if over half of the rows name nobody.
+    """
+    spoken = [values for values in sample if cell_text(values.get(text or "")).strip()]
+    nameless = [values for values in spoken if not speaker_of(values)]
+    if 2 * len(nameless) > len(spoken):
+        names = [name for name in dict.fromkeys(n for values in spoken for n in values) if name != speaker]
+        raise CorpusError(
+            f"{path}: column {speaker!r} names no speaker in {len(nameless)} of {len(spoken)} rows with a text; "
+            f"expected a speaker in most. Name another column with --speaker COLUMN{closest([spoken], names, text)}, "
+            "or the speaker of these rows with --blank-speaker NAME."
         )
 
 

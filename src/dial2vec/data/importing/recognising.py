@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dial2vec.data.importing.evidence import id_column
 from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
 from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in
@@ -29,6 +30,17 @@ def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe
     known = list(record_recipes() if recipes is None else recipes)
     first = sample[:SHOWN]
     return _best(first, known) or (_of_rows_inside(first, known) if recipes is None else None)
+
+
+def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of a form that many tools share with the id by its column's name, if its own finds nothing."""
+    rows = not recipe.turns
+    if recipe.branch or recipe.lines or (rows and not recipe.id) or any(recipe.id(v) for v in sample if recipe.id):
+        return recipe
+    names = list(dict.fromkeys(name for values in sample for name in values))
+    name = id_column("id", sample, names, repeating=rows)
+    name = name or (None if rows else id_column("own id", sample, names, repeating=False))
+    return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
 
 
 def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:

@@ -15,7 +15,7 @@ from dial2vec.data.importing.markup import without_html
 from dial2vec.data.importing.names import is_index
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
-from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, seconds, unread
+from dial2vec.data.importing.times import ClockReading, first_date, has_date, order, reading_of, seconds, unread
 from dial2vec.dialogue import Origin, Turn
 
 # Speakers of a row that holds a question and its answer.
@@ -40,6 +40,7 @@ class Group:
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last row that nobody said; "" without one.
+    :param parts: True if its id alone tells that rows of another file belong to it, as in Slack.
     :param join: Seconds within which consecutive turns of one speaker are one turn.
     :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
     :param contents: Hash values of the rows, if equal ones count once.
@@ -47,6 +48,7 @@ class Group:
 
     first: Origin
     mergeable: bool = False
+    parts: bool = False
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
@@ -68,6 +70,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     groups: Groups = {}
     # Turn numbers may start again in each file, times do not.
     timed = columns.dialogue_id and columns.time and not is_index(columns.time)
+    parts = columns.parts or bool(columns.other_id)
     mergeable = columns.parts or bool(timed)
     # Few names and labels repeat in many rows: each is kept in memory once.
     known: dict[str, str] = {}
@@ -79,7 +82,8 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
             reason = record.problem or "the dialogue's id is blank"
             result.refuse(source, record.line, "", reason)
             continue
-        group = groups.setdefault(dialogue_id, Group(Origin(source, record.line), mergeable, join=columns.join))
+        origin = Origin(source, record.line)
+        group = groups.setdefault(dialogue_id, Group(origin, mergeable, parts, join=columns.join))
         if not record.problem and (speaker := columns.speaker_of(record.values)):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault or (columns.once and _came_before(group, record, columns, result)):
@@ -132,6 +136,9 @@ def text_of(values: dict[str, Any], name: str | None, columns: Columns) -> str:
     """Return the text of a cell, without HTML if the texts are HTML."""
     text = cell_text(values.get(name or ""))
     text = (without_html(text) if columns.html else text).strip()
+    if text.startswith("<think>") and "thought" not in columns.not_speech.keep:
+        # A model's thought before its answer; a text that is cut within it has no answer.
+        text = text.partition("</think>")[2].strip()
     # pandas writes a gap as "nan".
     return "" if text in ("nan", "NaN") else text
 
@@ -145,7 +152,7 @@ def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
         known = groups.setdefault(name, group)
         if known is group:
             continue
-        if not (known.mergeable and group.mergeable):
+        if not _is_one(known, group):
             result.refuse(*group.first, name, f"the id came before in {Path(known.first.source).name}")
             continue
         before = {row[1:] for row in known.rows}
@@ -155,6 +162,13 @@ def merge(groups: Groups, more: Groups, result: ImportResult) -> None:
         known.labels |= group.labels
         known.metadata |= {key: value for key, value in group.metadata.items() if key not in known.metadata}
         known.fault = known.fault or group.fault
+
+
+def _is_one(known: Group, group: Group) -> bool:
+    """Return whether two files hold parts of one dialogue: its id and its dates tell, or the user says so."""
+    # Seconds since the start of a call begin again in each file.
+    dated = all(any(map(has_date, times)) for part in (known, group) if (times := [row.time for row in part.rows]))
+    return known.mergeable and group.mergeable and (known.parts or dated)
 
 
 def from_rows(groups: Groups, result: ImportResult) -> None:

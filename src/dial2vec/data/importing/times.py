@@ -134,6 +134,12 @@ def first_date(times: Sequence[str], reading: ClockReading = ClockReading()) -> 
     return datetime.fromtimestamp(min(known), UTC).isoformat(timespec="seconds") if known else None
 
 
+def has_date(time: str) -> bool:
+    """Return whether a time tells the day, not only a clock or the seconds since the start of a call."""
+    number = NUMBER.match(time)
+    return float(time.replace(",", ".")) >= EARLIEST_NUMBER if number else bool(find_day(time, day_first=False))
+
+
 def _has_year(time: str) -> bool:
     return bool(NUMBER.match(time) or YEAR.search(time) or find_day(time, day_first=False))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dial2vec.data.importing.cells import cell_text, unpacked
-from dial2vec.data.importing.names import by_name, plain
+from dial2vec.data.importing.names import DIALOGUE_WORDS, by_name, plain
 from dial2vec.data.importing.turns import holds_turns
 from dial2vec.data.importing.voices import is_side
 
@@ -50,6 +50,20 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
         return {name: value for name, value in values.items() if name not in matches} | {"turns": turns}
 
     return listed
+
+
+def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that puts the id of an object, such as a row's conversation, into a column of its own."""
+
+    def has_id(value: Any) -> bool:
+        plain_id = isinstance(value, dict) and isinstance(value.get("id"), str | int)
+        return plain_id and not any(isinstance(item, list | dict) for item in value.values())
+
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    column = next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, has_id)), None)
+    if column is None or f"{column}_id" in names:
+        return None
+    return lambda values: {f"{column}_id": values[column]["id"]} | values if has_id(values.get(column)) else values
 
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:

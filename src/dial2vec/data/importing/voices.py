@@ -36,6 +36,8 @@ FLAG = re.compile(
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
 BOOLEANS = {"true", "false", "0", "1", "yes", "no", "t", "f", "y", "n"}
 ID = re.compile(r"(?:^|_)(?:id|sid|uuid|guid|key|user)$")
+# Values of a side's column in rows that are notes.
+NOTES = {"note", "notes", "private_note", "internal_note"}
 # Number of turns of a dialogue from which on speakers are expected to come back.
 LONG = 4
 
@@ -93,7 +95,8 @@ def voices(groups: Sequence[Values], name: str) -> Voices:
         sides = len(values) == 2 and all(value.lower() in BOOLEANS for value in values)
     else:
         known = sum(count for value, count in values.items() if is_side(value))
-        sides = bool(values) and known >= 0.8 * filled
+        noted = sum(count for value, count in values.items() if plain(value) in NOTES)
+        sides = known > 0 and known >= 0.8 * (filled - noted)
     returning = sides or not long or once <= 0.9 * long
     return Voices(filled / max(total, 1), changing, returning, sides, len(values))
 

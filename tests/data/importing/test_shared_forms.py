@@ -1,0 +1,98 @@
+"""Forms that many tools share, and rows whose parts are objects."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.reading import read_export
+from dial2vec.errors import CorpusError
+
+
+def lines(*rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def imported(folder, name, content, **options):
+    (folder / name).write_text(content)
+    return read_export(folder / name, Options(**options)).result
+
+
+def turns_of(result):
+    return {item.dialogue_id: [f"{turn.speaker}: {turn.text}" for turn in item.turns] for item in result.dialogues}
+
+
+ROWS = [("a", "user", "Hi"), ("a", "assistant", "Yes?"), ("b", "user", "Bye"), ("b", "assistant", "So long")]
+BOTH = {"a": ["user: Hi", "assistant: Yes?"], "b": ["user: Bye", "assistant: So long"]}
+
+
+@pytest.mark.parametrize("name", ["conv_id", "dialog_ref", "Ticket Number"])
+def test_rows_of_a_shared_form_are_parted_by_any_column_of_ids(tmp_path, name):
+    rows = [{name: key, "role": role, "content": text} for key, role, text in ROWS]
+    assert turns_of(imported(tmp_path, "m.jsonl", lines(*rows))) == BOTH
+
+
+@pytest.mark.parametrize("name", ["conv_id", "call_sid", "ref", "key"])
+def test_records_of_a_shared_form_are_called_by_any_column_of_ids(tmp_path, name):
+    records = [
+        {name: key, "messages": [{"role": role, "content": text} for at, role, text in ROWS if at == key]}
+        for key in "ab"
+    ]
+    assert turns_of(imported(tmp_path, "m.jsonl", lines(*records))) == BOTH
+
+
+def test_a_thought_before_an_answer_is_not_said(tmp_path):
+    messages = [{"role": "user", "content": "2+3?"}, {"role": "assistant", "content": "<think>\nadd\n</think>\n\n5"}]
+    record = lines({"id": "a", "messages": messages})
+    assert turns_of(imported(tmp_path, "m.jsonl", record)) == {"a": ["user: 2+3?", "assistant: 5"]}
+    kept = imported(tmp_path, "m.jsonl", record, keep=("thought",))
+    assert turns_of(kept)["a"][1].startswith("assistant: <think>")
+
+
+def test_rows_whose_conversation_is_an_object_are_parted_by_its_id(tmp_path):
+    rows = [
+        {"conversation": {"id": key, "subject": "Same"}, "message": {"from": {"name": who}, "body": text}}
+        for key, who, text in ROWS
+    ]
+    assert turns_of(imported(tmp_path, "m.jsonl", lines(*rows))) == BOTH
+
+
+def test_calls_whose_clocks_begin_again_in_each_file_are_not_mixed(tmp_path):
+    for name in "ab":
+        rows = [
+            {"call_id": "1", "speaker": who, "text": f"{who} {name}", "offset": at} for at, who in ((0, "x"), (2, "y"))
+        ]
+        (tmp_path / f"{name}.jsonl").write_text(lines(*rows))
+    result = read_export(tmp_path, Options()).result
+    assert turns_of(result) == {"1": ["x: x a", "y: y a"]}
+    assert [item.reason for item in result.quarantine] == ["the id came before in a.jsonl"]
+    assert len(read_export(tmp_path, Options(parts=True)).result.dialogues[0].turns) == 4
+
+
+def test_a_column_that_names_nobody_in_most_rows_is_refused(tmp_path):
+    rows = [
+        {"chat_id": "1", "actor": None, "text": "Any milk?"},
+        {"chat_id": "1", "actor": None, "text": "Yes."},
+        {"chat_id": "1", "actor": "Bot", "text": "Assigned to Ola"},
+    ]
+    with pytest.raises(CorpusError, match=r"names no speaker in 2 of 3 rows .* --blank-speaker NAME"):
+        imported(tmp_path, "m.jsonl", lines(*rows))
+    assert len(imported(tmp_path, "m.jsonl", lines(*rows), blank_speaker="someone").dialogues[0].turns) == 3
+
+
+def test_notes_among_the_sides_are_left_out(tmp_path):
+    sides = ("INBOUND", "NOTE", "OUTBOUND")
+    rows = [{"ticket_id": 1, "type": side, "message": f"word {at}", "agent": None} for at, side in enumerate(sides)]
+    result = imported(tmp_path, "m.json", json.dumps(rows))
+    assert turns_of(result) == {"1": ["INBOUND: word 0", "OUTBOUND: word 2"]}
+    assert result.left_out == {"note": 1}
+
+
+def test_lists_in_cells_are_read_as_numpy_writes_them(tmp_path):
+    cell = "[{'role': 'user', 'content': 'Hi'}\n {'role': 'assistant', 'content': \"It's open\"}]"
+    for written in (cell, f"array({cell}, dtype=object)"):
+        quoted = written.replace('"', '""')
+        result = imported(tmp_path, "m.csv", f'id,conversation\na,"{quoted}"\n')
+        assert turns_of(result) == {"a": ["user: Hi", "assistant: It's open"]}
