@@ -120,7 +120,7 @@ class Recipe:
     :param title: Name of the tool and of its export.
     :param source: Address of the format's documentation, or of a public sample.
     :param has: Expressions that find something in most records; the recipe with the most of them is used.
-    :param decode: Columns that hold JSON as text.
+    :param decode: Columns that hold JSON as text, or objects with lists as text.
     :param id: Id of the dialogue.
     :param rest: True if rows without an id are one dialogue, which has the name of the file.
     :param turns: List of turns in a record, or a text that holds them as lines.
@@ -178,9 +178,15 @@ class Recipe:
     examples: tuple[Example, ...] = ()
 
     def decoded(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return a record in which the columns with JSON as text hold its values."""
-        texts = {name: value for name in self.decode if isinstance(value := values.get(name), str)}
-        decoded = {name: value for name, text in texts.items() if (value := unpacked(text)) is not None}
+        """Return a record in which the columns with JSON as text, and the lists as text in them, hold their values."""
+        decoded = {}
+        for name in self.decode:
+            value = unpacked(text) if isinstance(text := values.get(name), str) else text
+            if isinstance(value, dict):
+                texts = {key: inner for key, inner in value.items() if isinstance(inner, str) and inner[:2] == "[{"}
+                value = value | {k: inner for k, text in texts.items() if (inner := unpacked(text)) is not None}
+            if value is not None:
+                decoded[name] = value
         return values | decoded if decoded else values
 
     def mended(self, text: str) -> str:
