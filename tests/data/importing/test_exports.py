@@ -96,11 +96,11 @@ def test_turns_with_the_list_of_their_words_are_turns_and_no_dialogues(tmp_path)
 
 
 def test_a_list_of_messages_of_several_conversations_is_parted_by_their_ids(tmp_path):
-    messages = [{"room": at // 2, "author": "ab"[at % 2], "body": f"word {at}"} for at in range(4)]
+    messages = [{"lane": at // 2, "author": "ab"[at % 2], "body": f"word {at}"} for at in range(4)]
     page = {"messages": messages, "meta": {"page": 0}}
     assert len(read(tmp_path, "e.json", json.dumps(page))[0]) == 1
-    assert [d.dialogue_id for d in read(tmp_path, "e.json", json.dumps(page), dialogue_id="room")[0]] == ["0", "1"]
-    page["messages"] = [{"conversation_sid": row["room"]} | row for row in messages]
+    assert [d.dialogue_id for d in read(tmp_path, "e.json", json.dumps(page), dialogue_id="lane")[0]] == ["0", "1"]
+    page["messages"] = [{"conversation_sid": row["lane"]} | row for row in messages]
     assert [d.dialogue_id for d in read(tmp_path, "e.json", json.dumps(page))[0]] == ["0", "1"]
 
 

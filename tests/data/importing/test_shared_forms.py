@@ -96,3 +96,62 @@ def test_lists_in_cells_are_read_as_numpy_writes_them(tmp_path):
         quoted = written.replace('"', '""')
         result = imported(tmp_path, "m.csv", f'id,conversation\na,"{quoted}"\n')
         assert turns_of(result) == {"a": ["user: Hi", "assistant: It's open"]}
+
+
+TURNS = {key: [{"name": who, "text": text} for at, who, text in ROWS if at == key] for key in "ab"}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"version": 1, "chats": TURNS},
+        {"rooms": {key: {"title": "x", "messages": turns} for key, turns in TURNS.items()}, "users": {"u": {}}},
+        {"data": {"conversations": {"edges": [{"node": {"id": key, "messages": TURNS[key]}} for key in "ab"]}}},
+        {"rooms": {key: {"messages": {f"-{at:019}": turn for at, turn in enumerate(TURNS[key])}} for key in "ab"}},
+        {"hits": {"hits": [{"_id": at, "_source": {"chat_id": at, **t}} for at in "ab" for t in TURNS[at]]}},
+        {"data": [{"id": key, "type": "chats", "attributes": {"messages": TURNS[key]}} for key in "ab"]},
+        {
+            "data": [
+                {"id": at, "attributes": turn, "relationships": {"chat": {"data": {"type": "chat", "id": at}}}}
+                for at in "ab"
+                for turn in TURNS[at]
+            ]
+        },
+        [
+            {"chatId": {"$oid": at}, "at": {"$date": "2024-03-05T10:00:00Z"}, **turn}
+            for at in "ab"
+            for turn in TURNS[at]
+        ],
+        [{"Item": {"id": {"S": at}, "turns": {"L": [{"M": t} for t in TURNS[at]]}}} for at in "ab"],
+    ],
+)
+def test_dialogues_are_found_below_keys_that_are_ids_and_in_wrappers(tmp_path, content):
+    assert turns_of(imported(tmp_path, "m.json", json.dumps(content))) == BOTH
+
+
+def test_an_object_around_the_only_list_is_the_dialogue_if_it_has_an_id(tmp_path):
+    answer = {"data": {"conversation": {"id": "a", "subject": "x", "messages": TURNS["a"]}}}
+    assert turns_of(imported(tmp_path, "m.json", json.dumps(answer))) == {"a": BOTH["a"]}
+
+
+def test_a_page_of_short_messages_is_parted_by_its_pairs_of_numbers(tmp_path):
+    pairs = [("1", "9", "Open?"), ("9", "1", "Yes."), ("2", "9", "Where?"), ("9", "2", "Here.")]
+    rows = [{"from": one, "to": other, "body": text} for one, other, text in pairs]
+    page = json.dumps({"messages": rows, "next_page_uri": None, "page": 0})
+    assert list(turns_of(imported(tmp_path, "m.json", page))) == ["1, 9", "2, 9"]
+
+
+def test_the_text_of_a_ticket_comes_before_its_replies(tmp_path):
+    tickets = [
+        {"id": key, "description": "It broke.", "requester": "ada", "replies": [{"author": "bo", "body": "Sorry."}]}
+        for key in "ab"
+    ]
+    result = imported(tmp_path, "m.json", json.dumps(tickets))
+    assert turns_of(result) == {key: ["ada: It broke.", "bo: Sorry."] for key in "ab"}
+
+
+def test_a_known_form_without_ids_is_one_dialogue_and_that_is_noted(tmp_path):
+    (tmp_path / "m.jsonl").write_text(lines(*({"lane": key, "role": role, "content": x} for key, role, x in ROWS)))
+    export = read_export(tmp_path / "m.jsonl", Options())
+    assert len(export.result.dialogues) == 1
+    assert any("the whole file is one dialogue" in note for note in export.descriptions[tmp_path / "m.jsonl"].notes)

@@ -93,7 +93,8 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
     best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
     # "Data" is a date in Italian, Polish and Portuguese.
-    dates = (name for name in names if plain(name) == "data" and all(map(DATE.match, cells(sample, name))))
+    bare = ("data", "sent", "received", "posted", "at", "when", "opened")
+    dates = (name for name in names if plain(name) in bare and all(map(DATE.match, cells(sample, name))))
     return best or next(dates, None)
 
 

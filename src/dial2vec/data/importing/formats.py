@@ -14,7 +14,7 @@ from dial2vec.data.importing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.recipe import Finder
 from dial2vec.data.importing.recognising import recipe_of_lines
-from dial2vec.data.importing.records import BY_ID, lists_in
+from dial2vec.data.importing.records import BY_ID, lists_in, siblings
 from dial2vec.data.importing.tables import DELIMITERS
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, names_speaker
 from dial2vec.errors import CorpusError
@@ -25,6 +25,9 @@ ENDINGS = {
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt"},
 }
 CONTAINERS = (".zip", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".docx", ".db", ".sqlite", ".sqlite3")
+# Words in the names of what an interface says about a page of its answer.
+PAGE = {"page", "pages", "next", "previous", "prev", "paging", "pagination", "cursor", "offset", "limit", "count"}
+PAGE |= {"total", "has", "links", "meta", "ok", "success", "first", "last", "took", "timed"}
 HEAD_LINES = 300
 JSON_START = re.compile(r"\{|\[\s*(?:[\[{\]]|$)")
 READABLE = "a table, JSON, text, captions, a workbook or an archive of them"
@@ -130,14 +133,32 @@ def find_list(outlined: Any, options: Options) -> tuple[str, ...] | None:
         if _has_ids(objects[keys]) and _is_like_a_turn(first):
             return keys
     # {"call-1": [...], "call-2": [...]}: several keys, and none is a known name.
-    known = {name for group in NAMES.values() for name in group}
     of_turns = [keys for keys, first in lists.items() if _is_like_a_turn(first)]
     tops = {keys[0] for keys in of_turns or lists}
-    if len(tops) > 1 and not any(plain(top) in known for top in tops):
+    if len(tops) > 1 and not any(map(_is_known, tops)):
         return BY_ID
     if of_turns:
-        return _around(of_turns[0], list(lists)) or None
+        return _holder(outlined, of_turns, list(lists)) or None
     return next((keys for keys, first in lists.items() if any(map(holds_texts, first.values()))), None)
+
+
+def _is_known(name: str) -> bool:
+    return any(plain(name) in group for group in NAMES.values())
+
+
+def _holder(outlined: Any, of_turns: list[tuple[str, ...]], lists: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the keys that lead to the dialogues around lists of turns; () for the whole file."""
+    keys = of_turns[0]
+    if alike := siblings(keys, of_turns):
+        at = next(at for at, key in enumerate(keys) if key != alike[0][at])
+        if not any(_is_known(other[at]) for other in (keys, *alike)):
+            return (*keys[:at], *BY_ID)
+    around = outlined
+    for key in keys[:-1]:
+        around = around[key]
+    if _is_page(around, keys[-1]):
+        return keys
+    return keys[:-1] if isinstance(around.get("id"), str | int) else _around(keys, lists)
 
 
 def _has_ids(objects: list[dict[str, Any]]) -> bool:
@@ -162,6 +183,12 @@ def _around(keys: tuple[str, ...], lists: list[tuple[str, ...]]) -> tuple[str, .
     """
     alone = sum(other[:-1] == keys[:-1] for other in lists) == 1
     return keys[:-2] if alone else keys[:-1]
+
+
+def _is_page(around: dict[str, Any], name: str) -> bool:
+    """Return whether the object around a list says only which part of all rows the list is."""
+    others = [set(plain(other).split("_")) for other in around if other != name]
+    return bool(others) and all(words & PAGE for words in others)
 
 
 def _is_like_a_turn(values: dict[str, Any]) -> bool:

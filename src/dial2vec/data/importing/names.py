@@ -21,7 +21,18 @@ NAMES: dict[str, tuple[str, ...]] = {
             for end in ("_id", "_sid")
             for word in ("interaction", "contact", "meeting", "transcript", "engagement", "incident")
         ),
-        *("interaction", "meeting", "chat_session", "chat_name", "conversation_name", "channel_name", "room_id"),
+        *(
+            "interaction",
+            "meeting",
+            "chat_session",
+            "chat_name",
+            "conversation_name",
+            "channel_name",
+            "room_id",
+            "room",
+            "channel_id",
+            "group_id",
+        ),
     ),
     "own id": ("id", "uuid", "guid", "key", "record_id", "ref", "reference"),
     "order": (

@@ -11,7 +11,7 @@ from typing import Any
 from dial2vec.data.importing.assembling import from_records, from_scripts
 from dial2vec.data.importing.branches import branching
 from dial2vec.data.importing.captions import read_captions
-from dial2vec.data.importing.columns import Columns, find_columns
+from dial2vec.data.importing.columns import ONE_DIALOGUE, Columns, find_columns
 from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.evidence import headings
 from dial2vec.data.importing.formats import HEAD_LINES, find_format, find_list, is_parquet
@@ -24,7 +24,7 @@ from dial2vec.data.importing.recipe import Recipe, load_recipe
 from dial2vec.data.importing.recipe_lines import LineReader
 from dial2vec.data.importing.recipe_records import RecordReader, columns_of
 from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records, with_id
-from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.records import SHOWN, Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.refusals import require_one_meaning
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
 from dial2vec.data.importing.rows import Groups, group_rows
@@ -38,7 +38,8 @@ from dial2vec.data.importing.tables import (
     read_parquet,
     read_table,
 )
-from dial2vec.data.importing.unfolding import identifying, turns_of_columns, unfolding, unquoting
+from dial2vec.data.importing.unfolding import identifying, opening, turns_of_columns, unfolding, unquoting
+from dial2vec.data.importing.wrappers import unwrapped, without_wrappers
 from dial2vec.data.progress import counted
 from dial2vec.errors import CorpusError
 
@@ -115,11 +116,24 @@ class FileReader:
         if form in ("csv", "tsv"):
             return self._read_table(encoding, form)
         if form == "jsonl":
-            return self._read_records(read_json_lines(path, encoding), Description(form, str(encoding)))
+            lines = self._unwrapped(read_json_lines(path, encoding))
+            return self._read_records(lines, Description(form, str(encoding)))
         outlined = outline(path, encoding)
         recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
+        if not recognised and not options.turns:
+            outlined = without_wrappers(outlined)
+            recognised = recipe_of_json(outlined) if self._looks_for_recipe() else None
         records = read_json_records(path, encoding, recognised[1] if recognised else find_list(outlined, options))
-        return self._read_records(records, Description(form, str(encoding)))
+        return self._read_records(self._unwrapped(records), Description(form, str(encoding)))
+
+    def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:
+        """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
+        first = list(islice(records, SHOWN))
+        known = self.options.turns or self.options.recipe not in (None, NO_RECIPE)
+        if self._looks_for_recipe():
+            known = recipe_of_records([record.values for record in first if not record.problem])
+        records = chain(first, records)
+        return records if known else unwrapped(records)
 
     def _read_table(self, encoding: Encoding, form: str) -> Description:
         options, path = self.options, self.path
@@ -197,6 +211,9 @@ class FileReader:
             every = (record for record, _ in zip(every, read, strict=False))
             every = reader.read(_once(every, reader.recipe, self.result))
             columns = columns_of(reader.recipe)
+            # Rows of which most others have ids are one dialogue here, as in a recipe for logs of one conversation.
+            if reader.recipe.id and not reader.recipe.turns and not any(map(reader.recipe.id, usable)):
+                notes += (ONE_DIALOGUE,)
         else:
             usable, every, columns, more = self._guessed(usable, every)
             notes += more
@@ -234,7 +251,7 @@ class FileReader:
     ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
         """Return first and all records in the form in which they are read, their columns, and notes."""
         names = list(dict.fromkeys(name for values in usable for name in values))
-        changes = (turns_of_columns(names), identifying(usable), unfolding(usable), unquoting(usable))
+        changes = (turns_of_columns(names), identifying(usable), opening(usable), unfolding(usable), unquoting(usable))
         for change in filter(None, changes):
             usable, records = list(map(change, usable)), _changed(records, change)
         known = fitting(self.kept, usable)

@@ -10,7 +10,8 @@ from typing import Any
 from dial2vec.data.importing.evidence import id_column
 from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
-from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in
+from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in, siblings
+from dial2vec.data.importing.unfolding import dialogue_object
 
 SHOWN = 30
 
@@ -40,6 +41,8 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     names = list(dict.fromkeys(name for values in sample for name in values))
     name = id_column("id", sample, names, repeating=rows)
     name = name or (None if rows else id_column("own id", sample, names, repeating=False))
+    if not name and (around := dialogue_object(sample)):
+        return replace(recipe, id=Finder(f"{json.dumps(around)}.id"))
     return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
 
 
@@ -86,6 +89,8 @@ def recipe_of_json(
     if best is None:
         inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
         return next(((recipe, keys) for recipe, keys in inside if recipe), None)
+    if best[1] and not best[0].turns and best[1][-1] != "*" and _has_siblings(outlined, best[1]):
+        return None
     if best[1] and best[1] != BY_ID and len(best[1]) == 1:
         if not best[0].turns:
             return None if _is_by_id(outlined, best[1]) else best
@@ -99,6 +104,12 @@ def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
     """Return whether another list of an object holds the same kind of turns: its keys are ids."""
     lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
     return sum(names == lists.get(keys) for names in lists.values()) > 1
+
+
+def _has_siblings(outlined: Any, keys: tuple[str, ...]) -> bool:
+    """Return whether lists of the same kind of turns stand in the same place below other keys, which are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return len(keys) > 1 and any(lists[place] == lists.get(keys) for place in siblings(keys, lists))
 
 
 def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -169,7 +169,7 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
     """Yield the objects of a JSON file.
 
     :param under: Keys that lead to the list of records, or to the only record: () for a list at the top, None for an
-        object at the top, `BY_ID` for an object whose keys are ids, `EACH` for all lists of an object.
+        object at the top, `BY_ID` at the end for an object whose keys are ids, `EACH` for all lists of an object.
     :raises CorpusError: if the text is no JSON.
     """
     with open_text(path, encoding) as text:
@@ -180,8 +180,6 @@ def read_json_records(path: Path, encoding: Encoding, under: tuple[str, ...] | N
                 yield _checked(source.line, source.value())
                 if source.peek() == ",":
                     source.take(",")
-        elif under == BY_ID:
-            yield from (_under_id(source.line, key, source.value()) for key in source.members())
         else:
             yield from _under(source, under)
         source.end()
@@ -193,7 +191,9 @@ def _under_id(line: int, key: str, value: object) -> Record:
 
 
 def _under(source: JsonText, keys: tuple[str, ...]) -> Iterator[Record]:
-    if not keys and source.peek() == "{":
+    if keys == BY_ID:
+        yield from (_under_id(source.line, key, source.value()) for key in source.members())
+    elif not keys and source.peek() == "{":
         yield _checked(source.line, source.value())
     elif not keys:
         for line, value in source.items():
@@ -252,6 +252,12 @@ def lists_in(outlined: Any) -> dict[tuple[str, ...], list[dict[str, Any]]]:
     if isinstance(outlined, list):
         return {(): [value for value in outlined if isinstance(value, dict)]}
     return dict(_lists_in(outlined, ()))
+
+
+def siblings(keys: tuple[str, ...], places: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return the places that differ from one in a single key."""
+    alike = (place for place in places if len(place) == len(keys))
+    return [place for place in alike if sum(one != other for one, other in zip(place, keys, strict=True)) == 1]
 
 
 def _lists_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:

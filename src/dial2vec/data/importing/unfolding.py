@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dial2vec.data.importing.cells import cell_text, unpacked
+from dial2vec.data.importing.cells import as_turn_list, cell_text, unpacked
 from dial2vec.data.importing.names import DIALOGUE_WORDS, by_name, plain
 from dial2vec.data.importing.turns import holds_turns
 from dial2vec.data.importing.voices import is_side
@@ -14,6 +14,11 @@ from dial2vec.data.importing.voices import is_side
 # Keys of an object that may hold the rest of a turn: {"type": "human", "data": {"content": "Hi"}}.
 INNER = ("data", "message", "kwargs", "payload", "attributes")
 SHOWN = 100
+# Names of the first message of a ticket or a post, of its author, and of the list of replies to it.
+OPENINGS = {"description", "question", "problem", "initial_message", "first_message", "post", "inquiry", "enquiry"}
+OPENERS = {"requester", "reporter", "requester_name", "requester_email", "submitter", "customer", "customer_name"}
+OPENERS |= {"author", "opened_by", "asker", "op", "created_by", "user", "client", "customer_email", "from"}
+REPLIES = {"replies", "responses", "answers", "comments", "conversation", "conversations", "messages", "thread"}
 NUMBERED = re.compile(r"([^\W\d]+?)_?(\d+)(?:_text|_message)?$")
 
 
@@ -54,16 +59,48 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
 
 def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
     """Return a function that puts the id of an object, such as a row's conversation, into a column of its own."""
-
-    def has_id(value: Any) -> bool:
-        plain_id = isinstance(value, dict) and isinstance(value.get("id"), str | int)
-        return plain_id and not any(isinstance(item, list | dict) for item in value.values())
-
-    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
-    column = next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, has_id)), None)
-    if column is None or f"{column}_id" in names:
+    column = dialogue_object(sample)
+    if column is None or any(f"{column}_id" in values for values in sample[:SHOWN]):
         return None
-    return lambda values: {f"{column}_id": values[column]["id"]} | values if has_id(values.get(column)) else values
+    return lambda values: {f"{column}_id": values[column]["id"]} | values if _has_id(values.get(column)) else values
+
+
+def dialogue_object(sample: Sequence[dict[str, Any]]) -> str | None:
+    """Return the column of objects that are named like a dialogue and have an id."""
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    return next((name for name in names if plain(name) in DIALOGUE_WORDS and _mostly(sample, name, _has_id)), None)
+
+
+def _has_id(value: Any) -> bool:
+    plain_id = isinstance(value, dict) and isinstance(value.get("id"), str | int)
+    return plain_id and not any(isinstance(item, list | dict) for item in value.values())
+
+
+def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that puts the text of a ticket or a post before its replies, if its names are others."""
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    text = next((name for name in names if plain(name) in OPENINGS), None)
+    author = next((name for name in names if plain(name) in OPENERS), None)
+    replies = next((name for name in names if plain(name) in REPLIES and _mostly(sample, name, holds_turns)), None)
+    if not (text and author and replies):
+        return None
+    inside = dict.fromkeys(
+        name for values in sample[:SHOWN] for turn in as_turn_list(values.get(replies)) or () for name in turn
+    )
+    pairs = [(by_name(meaning, list(inside)), name) for meaning, name in (("speaker", author), ("text", text))]
+    pairs.append((by_name("time", list(inside)), by_name("time", list(names))))
+    # The names of the replies' own are read as the opening turn by themselves.
+    if pairs[0][0] == author or any(not own for own, _ in pairs[:2]):
+        return None
+
+    def opened(values: dict[str, Any]) -> dict[str, Any]:
+        turns = as_turn_list(values.get(replies))
+        said = cell_text(values.get(text)).strip()
+        if turns is None or not said or any(cell_text(turn.get(pairs[1][0])).strip() == said for turn in turns):
+            return values
+        return values | {replies: [{own: values.get(name) for own, name in pairs if own and name}, *turns]}
+
+    return opened
 
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
