@@ -34,6 +34,9 @@ def require_one_meaning(options: Options, among: Sequence[str], path: Path) -> N
             meanings[name] = meaning
 
 
+NAMELESS_FILE = " If it names nobody, export it with speakers: tools for speech call this diarization."
+
+
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(name[:40]) for name in names[:12])
     return f"{shown} and {len(names) - 12} more" if len(names) > 12 else shown or "no columns"
@@ -46,7 +49,7 @@ def unknown(meaning: str, names: Sequence[str], path: Path, where: str, readings
     return CorpusError(
         f"{path}: no column of {where} is known to hold the {meaning}; there are {_listed(names)}{cause}. "
         f"Name it with --{meaning} COLUMN{readings}, or, if one cell holds a whole dialogue, name that with "
-        "--turns COLUMN."
+        f"--turns COLUMN.{NAMELESS_FILE if meaning == 'speaker' else ''}"
     )
 
 
