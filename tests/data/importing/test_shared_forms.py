@@ -155,3 +155,33 @@ def test_a_known_form_without_ids_is_one_dialogue_and_that_is_noted(tmp_path):
     export = read_export(tmp_path / "m.jsonl", Options())
     assert len(export.result.dialogues) == 1
     assert any("the whole file is one dialogue" in note for note in export.descriptions[tmp_path / "m.jsonl"].notes)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Oak.",
+        {"role": "assistant", "content": "Oak."},
+        {"choices": [{"message": {"role": "assistant", "content": "Oak."}}]},
+        [{"message": {"role": "assistant", "content": "Oak."}}],
+    ],
+)
+@pytest.mark.parametrize(
+    "asked", [[{"role": "user", "content": "A tree?"}], {"messages": [{"role": "user", "content": "A tree?"}]}]
+)
+def test_an_answer_outside_the_messages_of_a_log_is_the_last_turn(tmp_path, asked, answer):
+    record = {"id": "a", "op": "chat", "input": asked, "output": answer}
+    assert turns_of(imported(tmp_path, "m.jsonl", lines(record))) == {"a": ["user: A tree?", "assistant: Oak."]}
+
+
+@pytest.mark.parametrize(
+    "unsaid",
+    [
+        {"role": "assistant", "channel": "analysis", "content": "Let me see."},
+        {"role": "assistant", "content": '<tool_call>\n{"name": "w"}\n</tool_call>'},
+    ],
+)
+def test_what_a_model_writes_to_itself_is_not_said(tmp_path, unsaid):
+    messages = [{"role": "user", "content": "Sun?"}, unsaid, {"role": "assistant", "content": "Yes."}]
+    record = lines({"id": "a", "messages": messages})
+    assert turns_of(imported(tmp_path, "m.jsonl", record)) == {"a": ["user: Sun?", "assistant: Yes."]}

@@ -129,9 +129,9 @@ class FileReader:
     def _unwrapped(self, records: Iterator[Record]) -> Iterator[Record]:
         """Return the records without wrappers, unless a recipe or the named turns need them as they are."""
         first = list(islice(records, SHOWN))
-        known = self.options.turns or self.options.recipe not in (None, NO_RECIPE)
+        known = bool(self.options.turns) or self.options.recipe not in (None, NO_RECIPE)
         if self._looks_for_recipe():
-            known = recipe_of_records([record.values for record in first if not record.problem])
+            known = recipe_of_records([record.values for record in first if not record.problem]) is not None
         records = chain(first, records)
         return records if known else unwrapped(records)
 

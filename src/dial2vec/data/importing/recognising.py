@@ -8,6 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from dial2vec.data.importing.evidence import id_column
+from dial2vec.data.importing.exchanges import CLOSING
+from dial2vec.data.importing.names import plain
 from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
 from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in, siblings
@@ -59,8 +61,21 @@ def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) 
         rows = [row for items in lists for row in items if isinstance(row, dict)]
         if recipe := _best(rows[:SHOWN], rowwise):
             own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
-            return replace(recipe, turns=Finder(place), id=Finder(f"conversation_id || ticket_id || id{own}"))
+            turns = Finder(_with_answer(place, recipe, first))
+            return replace(recipe, turns=turns, id=Finder(f"conversation_id || ticket_id || id{own}"))
     return None
+
+
+def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) -> str:
+    """Return the expression for a list of messages and the answer outside the list, as tracing tools save it."""
+    names = (name for values in first for name in values if plain(name) in CLOSING)
+    if not (recipe.speaker and "role" in recipe.speaker.text and (name := next(names, None))):
+        return place
+    key = json.dumps(name)
+    forms = [f"{key}.choices[].message", f"{key}.messages", f"{key}[].message", f"{key}.role && [{key}]"]
+    forms.append(f"type({key}) == 'array' && {key}")
+    forms.append(f"type({key}) == 'string' && [{{role: 'assistant', content: {key}}}]")
+    return f"[{place}, {' || '.join(f'({form})' for form in forms)}][][]"
 
 
 def _inner_lists(values: dict[str, Any]) -> Iterator[str]:

@@ -87,8 +87,8 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
     inside = dict.fromkeys(
         name for values in sample[:SHOWN] for turn in as_turn_list(values.get(replies)) or () for name in turn
     )
-    pairs = [(by_name(meaning, list(inside)), name) for meaning, name in (("speaker", author), ("text", text))]
-    pairs.append((by_name("time", list(inside)), by_name("time", list(names))))
+    meanings = (("speaker", author), ("text", text), ("time", by_name("time", list(names)) or ""))
+    pairs = [(by_name(meaning, list(inside)), name) for meaning, name in meanings]
     # The names of the replies' own are read as the opening turn by themselves.
     if pairs[0][0] == author or any(not own for own, _ in pairs[:2]):
         return None
