@@ -105,6 +105,7 @@ TURNS = {key: [{"name": who, "text": text} for at, who, text in ROWS if at == ke
     "content",
     [
         {"version": 1, "chats": TURNS},
+        {"version": 1, "store": {at: [{"role": who, "content": x} for to, who, x in ROWS if to == at] for at in "ab"}},
         {"rooms": {key: {"title": "x", "messages": turns} for key, turns in TURNS.items()}, "users": {"u": {}}},
         {"data": {"conversations": {"edges": [{"node": {"id": key, "messages": TURNS[key]}} for key in "ab"]}}},
         {"rooms": {key: {"messages": {f"-{at:019}": turn for at, turn in enumerate(TURNS[key])}} for key in "ab"}},

@@ -14,7 +14,7 @@ from dial2vec.data.importing.names import NAMES, by_name, known_names, plain
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.recipe import Finder
 from dial2vec.data.importing.recognising import recipe_of_lines
-from dial2vec.data.importing.records import BY_ID, lists_in, siblings
+from dial2vec.data.importing.records import BY_ID, below_ids, lists_in, siblings
 from dial2vec.data.importing.tables import DELIMITERS
 from dial2vec.data.importing.turns import holds_texts, holds_turns, is_turn, names_speaker
 from dial2vec.errors import CorpusError
@@ -150,9 +150,9 @@ def _holder(outlined: Any, of_turns: list[tuple[str, ...]], lists: list[tuple[st
     """Return the keys that lead to the dialogues around lists of turns; () for the whole file."""
     keys = of_turns[0]
     if alike := siblings(keys, of_turns):
-        at = next(at for at, key in enumerate(keys) if key != alike[0][at])
-        if not any(_is_known(other[at]) for other in (keys, *alike)):
-            return (*keys[:at], *BY_ID)
+        place = below_ids(keys, alike)
+        if not any(_is_known(other[len(place) - 1]) for other in (keys, *alike)):
+            return place
     around = outlined
     for key in keys[:-1]:
         around = around[key]

@@ -12,7 +12,7 @@ from dial2vec.data.importing.exchanges import CLOSING
 from dial2vec.data.importing.names import plain
 from dial2vec.data.importing.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.recipe_lines import find_text_recipe
-from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, lists_in, siblings
+from dial2vec.data.importing.records import BY_ID, DEPTH, EACH, below_ids, lists_in, siblings
 from dial2vec.data.importing.unfolding import dialogue_object
 
 SHOWN = 30
@@ -104,8 +104,8 @@ def recipe_of_json(
     if best is None:
         inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
         return next(((recipe, keys) for recipe, keys in inside if recipe), None)
-    if best[1] and not best[0].turns and best[1][-1] != "*" and _has_siblings(outlined, best[1]):
-        return None
+    if best[1] and not best[0].turns and best[1][-1] != "*" and (alike := _alike(outlined, best[1])):
+        return best[0], below_ids(best[1], alike)
     if best[1] and best[1] != BY_ID and len(best[1]) == 1:
         if not best[0].turns:
             return None if _is_by_id(outlined, best[1]) else best
@@ -121,10 +121,10 @@ def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
     return sum(names == lists.get(keys) for names in lists.values()) > 1
 
 
-def _has_siblings(outlined: Any, keys: tuple[str, ...]) -> bool:
-    """Return whether lists of the same kind of turns stand in the same place below other keys, which are ids."""
+def _alike(outlined: Any, keys: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the lists of the same kind of turns in the same place below other keys, which are ids."""
     lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
-    return len(keys) > 1 and any(lists[place] == lists.get(keys) for place in siblings(keys, lists))
+    return [place for place in siblings(keys, lists) if lists[place] == lists.get(keys)] if len(keys) > 1 else []
 
 
 def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:

@@ -260,6 +260,12 @@ def siblings(keys: tuple[str, ...], places: Iterable[tuple[str, ...]]) -> list[t
     return [place for place in alike if sum(one != other for one, other in zip(place, keys, strict=True)) == 1]
 
 
+def below_ids(keys: tuple[str, ...], alike: list[tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the keys that lead to the objects whose keys are ids, for a place and its siblings."""
+    at = next(at for at, key in enumerate(keys) if key != alike[0][at])
+    return (*keys[:at], *BY_ID)
+
+
 def _lists_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
     if isinstance(value, list):
         if objects := [item for item in value if isinstance(item, dict)]:
