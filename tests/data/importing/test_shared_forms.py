@@ -186,3 +186,30 @@ def test_what_a_model_writes_to_itself_is_not_said(tmp_path, unsaid):
     messages = [{"role": "user", "content": "Sun?"}, unsaid, {"role": "assistant", "content": "Yes."}]
     record = lines({"id": "a", "messages": messages})
     assert turns_of(imported(tmp_path, "m.jsonl", record)) == {"a": ["user: Sun?", "assistant: Yes."]}
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_only_the_newest_version_of_an_edited_message_counts(tmp_path, order):
+    rows = [
+        {
+            "id": "m1",
+            "thread_id": "t",
+            "author": "ada",
+            "text": "At nine",
+            "created_at": "2024-03-05T10:00",
+            "version": 1,
+        },
+        {
+            "id": "m1",
+            "thread_id": "t",
+            "author": "ada",
+            "text": "At ten",
+            "created_at": "2024-03-05T10:00",
+            "version": 2,
+        },
+        {"id": "m2", "thread_id": "t", "author": "bo", "text": "Fine", "created_at": "2024-03-05T10:01", "version": 1},
+    ]
+    result = imported(tmp_path, "m.json", json.dumps(rows[::order]))
+    assert turns_of(result) == {"t": ["ada: At ten", "bo: Fine"]}
+    assert result.left_out == {"edited": 1}
+    assert len(imported(tmp_path, "m.json", json.dumps(rows), keep=("edited",)).dialogues[0].turns) == 3

@@ -57,6 +57,7 @@ class Columns(NamedColumns):
     :param speaker_key: Key of the speaker's name in an object; "" takes the best known one.
     :param receiver: Column of the receiver, if each pair of speaker and receiver is a dialogue.
     :param once: True if rows that are equal to the letter count once.
+    :param versions: Columns of a message's id and version, if only the newest version of an edited message counts.
     :param not_speech: Rules for what nobody said.
     :param metadata: Further columns, which say something about the whole dialogue.
     :param packed: Key of an object with the metadata; "" if `metadata` names columns.
@@ -76,6 +77,7 @@ class Columns(NamedColumns):
     speaker_key: str = ""
     receiver: str | None = None
     once: bool = False
+    versions: tuple[str, str] | None = None
     not_speech: NotSpeech = ALL_SAID
     metadata: tuple[str, ...] = ()
     packed: str = ""
@@ -355,6 +357,7 @@ def _finished(columns: Columns, sample: Values, names: list[str], left: list[str
         html=html,
         receiver=receiver,
         once=bool(columns.time and len(names) > 2),
+        versions=None if "edited" in options.keep else evidence.versions(sample, left),
         notes=(*notes, *_order_note(groups, columns.time), *html_notes),
     )
 

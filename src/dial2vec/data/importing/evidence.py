@@ -19,6 +19,9 @@ RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", 
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
+# Columns of a message's version and of its id.
+VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
+MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -178,6 +181,16 @@ def other_speakers(sample: Values, names: list[str], speaker: str, text: str) ->
         return ()
     known = [name for wanted in (*NAMES["speaker"], *BOTS) for name in names if plain(name) == wanted]
     return tuple(name for name in dict.fromkeys((*known, *side_columns([sample], names))) if filled(blank, name))
+
+
+def versions(sample: Values, names: Sequence[str]) -> tuple[str, str] | None:
+    """Return the columns of a message's id and of its version, if some message is there in two versions."""
+    version = next((name for name in names if plain(name) in VERSIONS), None)
+    message = next((name for name in names if plain(name) in MESSAGES and repeats(sample, name)), None)
+    if not version or not message or not all(text.isdecimal() for text in cells(sample, version)):
+        return None
+    pairs = [(as_name(values.get(message)), as_name(values.get(version))) for values in sample]
+    return (message, version) if len(set(pairs)) == len(pairs) else None
 
 
 def steady(groups: Sequence[Values], label: str) -> bool:

@@ -8,7 +8,7 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dial2vec.data.importing.cells import cell_text
+from dial2vec.data.importing.cells import as_name, cell_text
 from dial2vec.data.importing.columns import Columns
 from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.markup import without_html
@@ -43,6 +43,7 @@ class Group:
     :param parts: True if its id alone tells that rows of another file belong to it, as in Slack.
     :param join: Seconds within which consecutive turns of one speaker are one turn.
     :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
+    :param versions: Newest version and its line by message, if messages come in several versions.
     :param contents: Hash values of the rows, if equal ones count once.
     """
 
@@ -55,6 +56,7 @@ class Group:
     left_out: str = ""
     join: float | None = None
     contents: set[int] = field(default_factory=set)
+    versions: dict[str, tuple[str, int]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -88,6 +90,8 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
             result.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault or (columns.once and _came_before(group, record, columns, result)):
             continue
+        if columns.versions and not record.problem and _is_older(group, record, *columns.versions, result):
+            continue
         reason = record.problem or _add(group, record, columns, known, result)
         if reason:
             group.fault = (Origin(source, record.line), reason)
@@ -107,6 +111,20 @@ def _came_before(group: Group, record: Record, columns: Columns, result: ImportR
         return True
     group.contents.add(content)
     return False
+
+
+def _is_older(group: Group, record: Record, message: str, version: str, result: ImportResult) -> bool:
+    """Return whether a newer version of a message came before; a row with an older version is removed."""
+    name, number = as_name(record.values.get(message)), as_name(record.values.get(version)).zfill(9)
+    before, line = group.versions.get(name, ("", 0))
+    if not name or number > before:
+        group.versions[name] = number, record.line
+    if not name or not before:
+        return False
+    result.left_out["edited"] += 1
+    if number > before:
+        group.rows = [row for row in group.rows if row.line != line]
+    return number <= before
 
 
 def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:

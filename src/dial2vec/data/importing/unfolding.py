@@ -95,8 +95,8 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
 
     def opened(values: dict[str, Any]) -> dict[str, Any]:
         turns = as_turn_list(values.get(replies))
-        said = cell_text(values.get(text)).strip()
-        if turns is None or not said or any(cell_text(turn.get(pairs[1][0])).strip() == said for turn in turns):
+        message = cell_text(values.get(text)).strip()
+        if turns is None or not message or any(cell_text(turn.get(pairs[1][0])).strip() == message for turn in turns):
             return values
         return values | {replies: [{own: values.get(name) for own, name in pairs if own and name}, *turns]}
 
