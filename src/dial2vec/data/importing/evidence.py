@@ -19,6 +19,8 @@ RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", 
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
+# Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
+DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when"}
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -92,8 +94,7 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
 
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
     best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
-    # "Data" is a date in Italian, Polish and Portuguese.
-    dates = (name for name in names if plain(name) == "data" and all(map(DATE.match, cells(sample, name))))
+    dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     return best or next(dates, None)
 
 
