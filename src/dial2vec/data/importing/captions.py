@@ -29,6 +29,8 @@ BRACKETED = re.compile(rf"^\[([^\[\]:\n]{{1,60}})\]:\s*|^\[({SPEAKER})\]\s*", re
 # If nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
 ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
 NEARLY_ALL = 0.8
+# Sounds and music, in captions for people who do not hear them: "[DOOR CLOSES]", "(music)", "♪ la la ♪".
+SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫#*][^\n]*|[♪♫\s]+")
 
 
 def read_captions(path: Path, encoding: Encoding) -> Script:
@@ -40,11 +42,15 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     script = Script()
     named = False
     cues = _cues(path, encoding)
+    cues = _with_names_above(cues)
     any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
             script.problem, script.line = "the cue holds bytes that are not valid characters", line
         for name, text in _voices(cue, any_name=any_name):
+            if not name and SOUND.fullmatch(text):
+                script.unused += 1
+                continue
             named = named or bool(name)
             before = script.turns[-1][0] if script.turns else NOBODY
             script.turns.append((name or before, [text]))
@@ -53,6 +59,15 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     elif not named:
         script.problem = script.problem or "no cue names its speaker, by <v Name> or `Name: text`"
     return script
+
+
+def _with_names_above(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the cues with a voice if the first line of nearly each one is a name, as in documents of Teams."""
+    parts = [cue.partition("\n") for _, cue in cues]
+    names = [name for name, _, text in parts if text and ":" not in name and is_name(name) and "<" not in name]
+    if len(names) < max(3, NEARLY_ALL * len(cues)) or not 1 < len(set(names)) <= 2 * len(names) / 3:
+        return cues
+    return [(at, f"<v {name}>{text}" if text else cue) for (at, cue), (name, _, text) in zip(cues, parts, strict=True)]
 
 
 def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:

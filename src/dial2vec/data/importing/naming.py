@@ -13,6 +13,17 @@ Pair = tuple[str, str]
 # Up to three words before a colon, at the start of a sentence in a transcript on one line.
 INSIDE = re.compile(r"(?:^|(?<=[\s.?!…\"”)]))((?:[^\W_][\w'’-]*)(?: [^\W_][\w'’-]*){0,2})\s?[:：]\s")
 SMALL = re.compile(r"^([^\W\d_][\w.'’-]*(?: [\w.'’-]+){1,2})\s?[:：]\s+(.*)$", re.DOTALL)
+# Lines that begin with a name but have no colon: "[Anna] hello", "Anna> hello", "Anna - hello", "花子「こんにちは」".
+LABELLED = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"^\[([^\[\]\n]{1,40})\]\s+(\S.*)$",
+        r"^([^\s<>\[\]][^<>\[\]\n]{0,40}?)>\s+(\S.*)$",
+        r"^([^\s\-–—][^\n]{0,40}?)\s+[-–—]\s+(\S.*)$",
+        r"^([^\s「」]{1,20})「(.*)」$",
+    )
+)
+COVERED = 0.8
 # Words of small letters that names do not hold.
 SPEECH = {
     *("i", "you", "he", "she", "it", "we", "they", "the", "a", "an", "my", "your", "this", "that", "these", "those"),
@@ -76,3 +87,31 @@ def _small_names(lines: Sequence[str], pairs: Sequence[Pair | None]) -> list[Pai
     together = {before for before, after in pairwise(spoken) if before == after}
     names = {name for name in names if name not in together and len(set(spoken)) > 1}
     return [(match[1], match[2]) if match and match[1] in names else None for match in matches]
+
+
+def labelled_lines(lines: Sequence[str], is_name: Callable[[str], bool]) -> list[Pair | None] | None:
+    """Return speaker and text of lines that begin with a name but have no colon; None unless nearly all lines do."""
+    filled = sum(map(bool, lines))
+    for pattern in LABELLED:
+        matches = [pattern.match(line) for line in lines]
+        names = [match[1] for match in matches if match]
+        if len(names) >= max(3, COVERED * filled) and _come_back(names, is_name):
+            return [(match[1], match[2]) if match else None for match in matches]
+    return None
+
+
+def named_blocks(lines: Sequence[str], is_name: Callable[[str], bool]) -> list[Pair | None] | None:
+    """Return the first lines of blocks between blank lines as speakers; None unless nearly all blocks begin with one."""
+    first = [at for at, line in enumerate(lines) if line and not (at and lines[at - 1])]
+    heads = {at: lines[at].strip("*#: ") for at in first if at + 1 < len(lines) and lines[at + 1]}
+    if len(heads) < max(4, COVERED * len(first)) or not _come_back(list(heads.values()), is_name):
+        return None
+    return [(heads[at], "") if at in heads else None for at in range(len(lines))]
+
+
+def _come_back(names: Sequence[str], is_name: Callable[[str], bool]) -> bool:
+    """Return whether words are names of at least 2 people who nearly all speak again, such as roles."""
+    counts = Counter(names)
+    again = sum(count for name, count in counts.items() if count > 1 or is_role(name))
+    good = all(is_name(name) and re.search(r"[^\W\d_]", name) for name in counts)
+    return good and 1 < len(counts) <= max(2, len(names) / 2) and again >= COVERED * len(names)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.markup import is_html, without_html
-from dial2vec.data.importing.naming import repeated_names, split_line
+from dial2vec.data.importing.names import DIALOGUE_WORDS, plain
+from dial2vec.data.importing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.plausibility import doubt_of_script
 from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Turn
@@ -22,7 +23,13 @@ STAMP = rf"(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s
 PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
 # "Anna Smith  0:03", and her text on the lines below.
 HEADED = re.compile(rf"^(\S.{{0,60}}?)[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
-ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}[\])]?$")
+# "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
+CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
+ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
+IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
+# A clock in brackets before a text, "Anna: [00:03] Hello", or behind it, as f4 writes "#00:00:05-1#".
+CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
+CLOCK_BEHIND = re.compile(rf"\s*(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
 # After a date any text up to the first colon with a blank is a name.
 DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
 # A date, a bracket or seconds, which do not occur in speech.
@@ -41,6 +48,8 @@ SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
+# "=== Call 4712 ===": a line between dialogues that names one.
+TITLED = re.compile(r"^\s*([-=*_#])\1+\s*(\S.{0,80}?)\s*\1{2,}\s*$")
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -149,7 +158,10 @@ class Script:
         plain = repeated_names(lines, [split_speaker(without_time(line)) if line else None for line in lines])
         undated = sum(bool(bare) and not stamped for bare, stamped in zip(plain, dated, strict=True))
         with_date = sum(map(bool, dated))
-        if len(headings) >= max(2, undated + with_date):
+        labelled = labelled_lines([without_time(line) for line in lines], is_name) or named_blocks(lines, is_name)
+        if labelled and sum(map(bool, labelled)) > max(len(headings), undated, with_date):
+            self._add(lines, labelled, clocks=False)
+        elif len(headings) >= max(2, undated + with_date):
             self._add(lines, [headings.get(at) for at in range(len(lines))], clocks=False)
         elif with_date >= max(undated, 2 if undated else 1):
             self._add(lines, dated, clocks=True)
@@ -171,11 +183,14 @@ class Script:
     def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
         pairs = [(name, "\n".join(lines).strip()) for name, lines in self.turns]
+        for clock in (CLOCK_BEFORE, CLOCK_BEHIND):
+            if sum(bool(clock.search(text)) for _, text in pairs) > 0.8 * len(pairs):
+                pairs = [(name, clock.sub("", text)) for name, text in pairs]
         return tuple(Turn(name, text) for name, text in pairs if text)
 
 
 def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
-    """Return the lines that only name a speaker, by their index: with a clock time after the name or on the line below.
+    """Return the lines that only name a speaker, by their index: with a clock time beside the name, or on the line above or below.
 
     Without a blank line above it, a line over a clock time is just as likely the end of a turn.
     """
@@ -183,7 +198,9 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 else None
         stacked = not above and len(line) <= 60 and ONLY_CLOCK.match(below)
-        name = headed[1].strip() if headed else line if stacked else ""
+        first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
+        first = first or (IN_BRACKETS.match(line) if ONLY_CLOCK.match(above) else None)
+        name = headed[1].strip() if headed else first[1].strip() if first else line if stacked else ""
         if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
             headings[at] = (name, "")
     return headings
@@ -206,14 +223,26 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
         script, lines = Script(), list[str]()
         for number, line in enumerate(text, start=1):
             line = line.removeprefix("\ufeff")
-            heading = HEADING.match(line)
-            if heading or SEPARATOR.match(line):
+            name = _heading(line)
+            if name is not None:
                 yield from _whole(script, lines)
-                script = Script(heading[1].strip() if heading else "", number + (0 if heading else 1))
+                script = Script(name, number + (0 if name else 1))
                 lines = []
             else:
                 lines.append(line)
         yield from _whole(script, lines)
+
+
+def _heading(line: str) -> str | None:
+    """Return the name of the dialogue that a line begins, "" for a line of dashes; None for other lines."""
+    if SEPARATOR.match(line):
+        return ""
+    if heading := HEADING.match(line):
+        return heading[1].strip()
+    titled = TITLED.match(line)
+    # "--- 5 March 2024 ---" and "--- Log opened ---" stand inside dialogues.
+    words = plain(titled[2]).split("_") if titled else []
+    return titled[2] if titled and any(word in DIALOGUE_WORDS for word in words) and re.search(r"\d", titled[2]) else None
 
 
 def _whole(script: Script, lines: list[str]) -> list[Script]:

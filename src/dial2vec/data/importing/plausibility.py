@@ -21,9 +21,10 @@ STRONG = {
     *("speaker_id", "sender_type", "author_type", "participant_name", "participant_role", "speaker_role", "from_name"),
 }
 READINGS = 3
-
 # Words that name a part of a message, not a person.
 PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "episode_done", "conversation", "size"}
+# Levels of messages in the logs of programs.
+LOG_LEVEL = re.compile(r"(?:^|[/\W])(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
 # Numbers of turns and of lines from which on a transcript is weighed.
 TURNS, LINES = 6, 6
 REMEDY = "describe its lines in a recipe (docs/recipes.md), or save it with a line `Name: text` for each turn"
@@ -43,6 +44,7 @@ def _reason(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
     speakers = [speaker for speaker, _ in turns]
     names = list(dict.fromkeys(speakers))
     parts = [name for name in names if plain(name) in PARTS or (name[:1] in "%@" and len(name) > 1 and ":" not in name)]
+    parts += [name for name in names if LOG_LEVEL.search(name)]
     lengths = [sum(bool(line.strip()) for line in lines) for _, lines in turns]
     if 2 * sum(speaker in parts for speaker in speakers) >= len(turns) and (len(turns) > 1 or others):
         return f"its speakers would be called {', '.join(map(repr, names[:3]))}, which name no people"
