@@ -198,14 +198,27 @@ def _chosen(path: Path, names: list[str], table: str | None) -> list[str]:
 
 
 def _unpack_document(path: Path, folder: Path, _: str | None) -> None:
-    """Write the paragraphs of a Word document as lines."""
+    """Write the paragraphs of a Word document as lines, or its tables as CSV if these hold most of it."""
     try:
         with zipfile.ZipFile(path) as archive:
             root = ElementTree.fromstring(archive.read("word/document.xml"))
     except (zipfile.BadZipFile, ElementTree.ParseError, RuntimeError, OSError) as error:
         raise CorpusError(f"{path} is a damaged Word document ({error}). Save it as plain text.") from error
+    tables = [_table_rows(table) for table in root.iter(f"{WORD}tbl")]
+    tables = [rows for rows in tables if len(rows) > 2 and max(map(len, rows)) > 1]
     lines = ["".join(map(_run, paragraph.iter())) for paragraph in root.iter(f"{WORD}p")]
+    if 2 * sum(bool(cell) for rows in tables for row in rows for cell in row) > sum(map(bool, lines)):
+        for number, rows in enumerate(tables, start=1):
+            _write_csv(folder / f"{path.stem}{f'-{number}' if len(tables) > 1 else ''}.csv", rows)
+        return
     (folder / f"{path.stem}.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _table_rows(table: ElementTree.Element) -> list[list[str]]:
+    def text(cell: ElementTree.Element) -> str:
+        return "\n".join("".join(map(_run, paragraph.iter())) for paragraph in cell.iter(f"{WORD}p")).strip()
+
+    return [[text(cell) for cell in row.iter(f"{WORD}tc")] for row in table.iter(f"{WORD}tr")]
 
 
 def _run(element: ElementTree.Element) -> str:

@@ -19,6 +19,8 @@ RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", 
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
+# Ways of a message, seen from the owner of a phone.
+WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
 # Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
 DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when"}
 # Columns of a speaker that is no person.
@@ -116,6 +118,19 @@ def receiver_column(sample: Values, names: list[str], speaker: str | None) -> st
         ends = [(as_name(values.get(speaker)), as_name(values.get(name))) for values in sample]
         pairs = {frozenset(pair) for pair in ends if all(pair)}
         if len(pairs) > 1 and any(pair[::-1] in set(ends) for pair in ends):
+            return name
+    return None
+
+
+def partner_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
+    """Return the column that tells sent from received messages if `speaker` names the other side of both, as in SMS."""
+    for name in side_columns([sample], names):
+        sides: dict[str, set[str]] = {}
+        for values in sample:
+            sides.setdefault(as_name(values.get(speaker or "")), set()).add(as_name(values.get(name)))
+        ways = {plain(side).split("_")[0] for pair in sides.values() for side in pair}
+        both = sum(len(pair) > 1 for pair in sides.values())
+        if ways <= WAYS and mostly_filled(sample, name) and len(sides) > 1 and 2 * both > len(sides):
             return name
     return None
 

@@ -27,7 +27,7 @@ from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines,
 from dial2vec.data.importing.records import Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.refusals import require_one_meaning
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
-from dial2vec.data.importing.rows import Groups, group_rows
+from dial2vec.data.importing.rows import Groups, MergedCells, group_rows, merged_column
 from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.tables import (
     DELIMITERS,
@@ -236,14 +236,18 @@ class FileReader:
         names = list(dict.fromkeys(name for values in usable for name in values))
         for change in filter(None, (turns_of_columns(names), unfolding(usable), unquoting(usable))):
             usable, records = list(map(change, usable)), _changed(records, change)
+        notes: tuple[str, ...] = ()
+        if merged := merged_column(usable):
+            usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
+            notes = (f"{merged!r} names a dialogue in its first row only: the rows below belong to it",)
         known = fitting(self.kept, usable)
-        columns, notes = known or find_columns(usable, self.options, self.path), tuple[str, ...]()
+        columns = known or find_columns(usable, self.options, self.path)
         if branch := branching(usable, columns.turns, self.result.left_out):
             records = _changed(records, branch)
         if above := headings(usable, columns.meanings) if not columns.turns else 0:
             records, usable = islice(records, above, None), usable[above:]
             columns = known or find_columns(usable, self.options, self.path)
-            notes = (f"{HEADINGS}: {above}",)
+            notes += (f"{HEADINGS}: {above}",)
         if not known:
             columns = replace(columns, metadata=further_columns(usable, columns))
         self._keep(KeptReading(columns=columns), fits=known is not None)
