@@ -29,6 +29,9 @@ BRACKETED = re.compile(rf"^\[([^\[\]:\n]{{1,60}})\]:\s*|^\[({SPEAKER})\]\s*", re
 # If nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
 ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
 NEARLY_ALL = 0.8
+# "[Anna] hello" or "(Anna) hello", and "Anna" above her words.
+LABEL = re.compile(r"[\[(]([^\[\]()<>:\n]{1,60})[\])]:?\s+(\S[\s\S]*)")
+NAME_ABOVE = re.compile(r"([^<>:\n]{1,60})\n(\S[\s\S]*)")
 # Sounds and music, in captions for people who do not hear them: "[DOOR CLOSES]", "(music)", "♪ la la ♪".
 SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫#*][^\n]*|[♪♫\s]+")
 
@@ -42,7 +45,7 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     script = Script()
     named = False
     cues = _cues(path, encoding)
-    cues = _with_names_above(cues)
+    cues = _with_names(cues)
     any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
@@ -61,13 +64,14 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     return script
 
 
-def _with_names_above(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the cues with a voice if the first line of nearly each one is a name, as in documents of Teams."""
-    parts = [cue.partition("\n") for _, cue in cues]
-    names = [name for name, _, text in parts if text and ":" not in name and is_name(name) and "<" not in name]
-    if len(names) < max(3, NEARLY_ALL * len(cues)) or not 1 < len(set(names)) <= 2 * len(names) / 3:
-        return cues
-    return [(at, f"<v {name}>{text}" if text else cue) for (at, cue), (name, _, text) in zip(cues, parts, strict=True)]
+def _with_names(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the cues with voices if nearly each one begins with a name in brackets or on its own line (Teams)."""
+    for form in (LABEL, NAME_ABOVE):
+        matches = [form.match(cue) for _, cue in cues]
+        names = [match[1] for match in matches if match and is_name(match[1])]
+        if len(names) >= max(3, NEARLY_ALL * len(cues)) and 1 < len(set(names)) <= 2 * len(names) / 3:
+            return [(at, f"<v {m[1]}>{m[2]}" if m else cue) for (at, cue), m in zip(cues, matches, strict=True)]
+    return cues
 
 
 def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:

@@ -60,6 +60,7 @@ def _escaped_columns(sample: Sequence[dict[str, object]]) -> tuple[str, ...]:
     return tuple(
         name
         for name, cells in texts.items()
-        if 2 * sum(bool(ESCAPED.search(text)) for text in cells) > len(cells) and not any("\n" in t for t in cells)
+        if 2 * sum(bool(ESCAPED.search(text)) for text in cells) > len(cells)
+        and not any("\n" in t for t in cells)
         and not any(text.lstrip()[:1] in ("[", "{") and text.rstrip()[-1:] in ("]", "}") for text in cells)
     )

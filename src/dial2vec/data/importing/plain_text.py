@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
@@ -15,7 +16,7 @@ from dial2vec.data.importing.plausibility import doubt_of_script
 from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Turn
 
-CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
+CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,:;]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
 DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
 # "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) ", "( 1m 5s ) "
 SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
@@ -25,6 +26,9 @@ PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
 HEADED = re.compile(rf"^(\S.{{0,60}}?)[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
 # "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
 CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
+BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
+# Numbers of lines, in transcripts of linguists.
+NUMBERED = re.compile(r"^(\d{1,5})[.:)]?(?:\s+|$)")
 ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
 IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
 # A clock in brackets before a text, "Anna: [00:03] Hello", or behind it, as f4 writes "#00:00:05-1#".
@@ -150,7 +154,7 @@ class Script:
         """
         lines = [line.strip() for line in lines]
         filled = [line for line in lines if line]
-        lines = split_line(filled[0], is_role) if len(filled) == 1 else lines
+        lines = split_line(filled[0], is_role) if len(filled) == 1 else _without_numbers(lines)
         if any(map(is_damaged, lines)):
             self.problem = "it holds bytes that are not valid characters"
         headings = _headings(lines)
@@ -189,16 +193,28 @@ class Script:
         return tuple(Turn(name, text) for name, text in pairs if text)
 
 
+def _without_numbers(lines: list[str]) -> list[str]:
+    """Return the lines without their numbers, if nearly all are numbered."""
+    matches = [NUMBERED.match(line) for line in lines if line]
+    numbers = [int(match[1]) for match in matches if match]
+    if len(numbers) < max(3, 0.9 * len(matches)) or any(after <= before for before, after in pairwise(numbers)):
+        return lines
+    return [NUMBERED.sub("", line) for line in lines]
+
+
 def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
-    """Return the lines that only name a speaker, by their index: with a clock time beside the name, or on the line above or below.
+    """Return the lines that only name a speaker, by their index: with a clock time beside it, above or below.
 
     Without a blank line above it, a line over a clock time is just as likely the end of a turn.
     """
     headings = {}
+    over_clocks = [line for line, below in pairwise(lines) if line and ONLY_CLOCK.match(below)]
+    sure = len(set(over_clocks)) < len(over_clocks) > 2 and all(map(is_name, over_clocks))
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 else None
-        stacked = not above and len(line) <= 60 and ONLY_CLOCK.match(below)
+        stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
         first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
+        first = first or (BARE_CLOCK_FIRST.match(line) if below and not above else None)
         first = first or (IN_BRACKETS.match(line) if ONLY_CLOCK.match(above) else None)
         name = headed[1].strip() if headed else first[1].strip() if first else line if stacked else ""
         if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
@@ -220,17 +236,28 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
     Blank lines separate no dialogues: exports put them between turns.
     """
     with open_text(path, encoding) as text:
-        script, lines = Script(), list[str]()
-        for number, line in enumerate(text, start=1):
-            line = line.removeprefix("\ufeff")
-            name = _heading(line)
-            if name is not None:
-                yield from _whole(script, lines)
-                script = Script(name, number + (0 if name else 1))
-                lines = []
-            else:
-                lines.append(line)
-        yield from _whole(script, lines)
+        every = [line.removeprefix("\ufeff") for line in text]
+    titles = {line for line in every if _is_title(line)}
+    script, lines = Script(), list[str]()
+    for number, line in enumerate(every, start=1):
+        name = line.strip().strip("[]#*=:- ") if len(titles) > 1 and line in titles else _heading(line)
+        if name is not None:
+            yield from _whole(script, lines)
+            script = Script(name, number + (0 if name else 1))
+            lines = []
+        else:
+            lines.append(line)
+    yield from _whole(script, lines)
+
+
+def _is_title(line: str) -> bool:
+    """Return whether a line only numbers a dialogue, "Call ID: 4711" or "[Conversation 2]"; one alone may be speech."""
+    words = plain(line).split("_") if len(line) <= 60 and line[-2:-1] not in ("?", ".", "!") else []
+    numbers = {"id", "no", "nr", "number"}
+    first = {*DIALOGUE_WORDS, "transcript", "interview"}
+    if not 1 < len(words) <= 4 or not words[-1].isdecimal():
+        return False
+    return words[0] in first and numbers | first >= set(words[1:-1])
 
 
 def _heading(line: str) -> str | None:
@@ -241,8 +268,8 @@ def _heading(line: str) -> str | None:
         return heading[1].strip()
     titled = TITLED.match(line)
     # "--- 5 March 2024 ---" and "--- Log opened ---" stand inside dialogues.
-    words = plain(titled[2]).split("_") if titled else []
-    return titled[2] if titled and any(word in DIALOGUE_WORDS for word in words) and re.search(r"\d", titled[2]) else None
+    named = titled and set(plain(titled[2]).split("_")) & set(DIALOGUE_WORDS) and re.search(r"\d", titled[2])
+    return titled[2] if titled and named else None
 
 
 def _whole(script: Script, lines: list[str]) -> list[Script]:

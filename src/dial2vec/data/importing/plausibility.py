@@ -50,6 +50,9 @@ def _reason(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
         return f"its speakers would be called {', '.join(map(repr, names[:3]))}, which name no people"
     if len(turns) >= TURNS and len(names) > 0.8 * len(turns):
         return f"nearly everybody would speak once: {len(names)} speakers in {len(turns)} turns"
+    words = sum(any(character.isalpha() for character in "".join(lines)) for _, lines in turns)
+    if len(names) == len(turns) > 2 and 2 * words <= len(turns):
+        return f"nobody speaks twice, and most texts are numbers: {len(turns) - words} of {len(turns)}"
     stuck = sum(lengths) - len(turns) + others
     if len(names) == 1 and stuck >= 3 and stuck > len(turns):
         return f"one speaker, {names[0]!r}, would say everything, and {stuck} lines name nobody"

@@ -82,6 +82,10 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
 def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking) -> Export:
     inside = unpacking.open(source)
     pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
+    if inside != source and len(pieces) == 1 and ending(pieces[0]) in CONTAINERS:
+        # An archive in an archive, but no deeper.
+        inside = unpacking.open(pieces[0])
+        pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
     # A container with a single file inside is read as that file, under the container's name.
     if not inside.is_dir() or (inside != source and len(pieces) == 1):
         export = Export(source)

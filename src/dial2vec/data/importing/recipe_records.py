@@ -190,7 +190,9 @@ class RecordReader:
         """Return the id of a dialogue; the name if none before it had an id."""
         own = as_name(self.recipe.id(values)) if self.recipe.id else ""
         if not own and self.recipe.id and self.recipe.turns:
-            simple = [key for key, value in values.items() if isinstance(value, str | int) and len(str(value)) < LONG_ID]
+            simple = [
+                key for key, value in values.items() if isinstance(value, str | int) and len(str(value)) < LONG_ID
+            ]
             own = as_name(values.get(by_name("id", simple) or ""))
         self._named = self._named or bool(own)
         return own or ("" if self._named and not self.recipe.rest else name)

@@ -233,8 +233,9 @@ def merged_column(sample: Sequence[dict[str, Any]]) -> str | None:
     """Return the column whose ids stand only in the first row of each dialogue; None without one."""
     names = [name for name in (sample[0] if sample else ()) if cell_text(sample[0][name])]
     column = by_name("id", names, lambda name: not is_index(name))
-    ids = [text for values in sample if (text := cell_text(values.get(column or "")).strip())]
-    blank = len(sample) - len(ids)
-    below = [values for values in sample if column and not cell_text(values.get(column)).strip()]
+    if column is None or any(column not in values or len(values) < 3 for values in sample):
+        return None
+    ids = [text for values in sample if (text := cell_text(values[column]).strip())]
+    below = [values for values in sample if not cell_text(values[column]).strip()]
     full = all(sum(bool(cell_text(value).strip()) for value in values.values()) > 1 for values in below)
-    return column if full and len(set(ids)) == len(ids) and blank >= max(2, len(ids)) else None
+    return column if full and len(set(ids)) == len(ids) <= len(below) > 1 else None

@@ -13,8 +13,9 @@ from dial2vec.data.importing.names import TURN_WORDS, plain
 from dial2vec.data.importing.voices import is_side
 
 Values = Sequence[dict[str, Any]]
-TRUE = set("true 1 yes y t 1.0 ja sí si oui vrai wahr sim sì tak evet ano да истина はい 是 예 نعم כן".split())
-FALSE = set("false 0 no n f 0.0 nein non faux falsch não nao nie hayır ne nee nej нет ложь いいえ 否 아니오 لا לא".split())
+YES = "true 1 yes y t 1.0 ja sí si oui vrai wahr sim sì tak evet ano да истина はい 是 예 نعم כן"
+NO = "false 0 no n f 0.0 nein non faux falsch não nao nie hayır ne nee nej нет ложь いいえ 否 아니오 لا לא"
+TRUE, FALSE = set(YES.split()), set(NO.split())
 # Flags by name: the kind, and True if the flag marks what was said ("public").
 FLAGS: dict[str, tuple[str, bool]] = {
     **dict.fromkeys(("public", "is_public", "visible_to_customer", "customer_visible"), ("note", True)),

@@ -53,7 +53,7 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
 
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """Return a function that decodes texts written as JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
+    """Return a function that decodes texts that are JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
     names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
     quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
     wrapped = [name for name in names if by_name("text", [name]) and _mostly(sample, name, _is_wrapped)]
