@@ -36,6 +36,13 @@ def read(tmp_path, column, values, **options):
         ("deleted_at", ("", "2024-03-05", ""), "deleted"),
         ("is_draft", ("no", "yes", "no"), "draft"),
         ("Comment Is Public", ("TRUE", "FALSE", "TRUE"), "note"),
+        ("Intern", ("nein", "ja", "nein"), "note"),
+        ("Privado", ("No", "Sí", "No"), "note"),
+        ("Tipo", ("Mensagem", "Nota interna", "Mensagem"), "note"),
+        ("Visibilità", ("Pubblico", "Interno", "Pubblico"), "note"),
+        ("Тип", ("Сообщение", "Внутренняя заметка", "Сообщение"), "note"),
+        ("種別", ("返信", "社内メモ", "返信"), "note"),
+        ("消息类型", ("文本", "系统消息", "文本"), "notice"),
     ],
 )
 def test_what_nobody_said_is_left_out_by_kind_and_kept_if_asked_for(tmp_path, column, values, kind):

@@ -82,7 +82,7 @@ def _shortest(name: str, counts: Counter[str], known: Callable[[str], bool]) -> 
 
 
 def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair | None]:
-    """Return speaker and text of each line, once names are weighed by their repetition.
+    """Return speaker and text of each line, once names are weighed by their repetition; fields have the speaker "".
 
     Full names in small letters count if they come twice with another speaker between. In scripts without letter case
     any word before a colon looks like a name: there a name counts if it comes twice or is a role.
@@ -95,14 +95,21 @@ def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair 
     # A list in a message is no speech of its own: "- **Colour:** brown".
     kept = [pair if pair and not (at in listed and len(plainly) > 1) else None for at, pair in enumerate(pairs)]
     if len({pair[0] for pair in kept if pair} - fields) > 1:
-        pairs = [pair if pair and pair[0] not in fields else None for pair in kept]
-        counts = Counter(pair[0] for pair in pairs if pair)
+        pairs = _without_fields(kept, fields)
+        counts = Counter(pair[0] for pair in pairs if pair and pair[0])
     uncased = {name for name in counts if name.lower() == name.upper() and not is_role(name)}
     doubtful = {name for name in uncased if counts[name] == 1}
     # A short dialogue, in which each speaks once, is left as it is.
     if not doubtful or len(counts) - len(doubtful) < 2:
         return pairs
     return [pair if pair and pair[0] not in doubtful else None for pair in pairs]
+
+
+def _without_fields(pairs: list[Pair | None], fields: set[str]) -> list[Pair | None]:
+    """Return the pairs with the speaker "" for the fields above and below the turns; other fields are no names."""
+    spoken = [at for at, pair in enumerate(pairs) if pair and pair[0] not in fields]
+    around = [("", pair[1]) if pair and not spoken[0] < at < spoken[-1] else None for at, pair in enumerate(pairs)]
+    return [around[at] if pair and pair[0] in fields else pair for at, pair in enumerate(pairs)]
 
 
 def _is_field(name: str) -> bool:

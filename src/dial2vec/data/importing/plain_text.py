@@ -175,8 +175,12 @@ class Script:
 
     def _add(self, lines: list[str], named: list[tuple[str, str] | None], *, clocks: bool) -> None:
         """Join the lines to turns; a clock time on its own line is speech only if turns have dates."""
+        field = False
         for line, pair in zip(lines, named, strict=True):
-            if pair:
+            field = not pair[0] if pair else field
+            if field:
+                self.unused += bool(line)
+            elif pair:
                 self.turns.append((pair[0], [pair[1]]))
             elif self.turns and not NO_SPEECH.match(line) and (clocks or not ONLY_CLOCK.match(line)):
                 self.turns[-1][1].append(line)
