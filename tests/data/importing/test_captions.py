@@ -101,6 +101,11 @@ def test_a_damaged_cue_is_named_with_its_line(tmp_path):
     assert (script.problem, script.line) == ("the cue holds bytes that are not valid characters", 3)
 
 
+def test_a_text_may_stand_on_the_line_of_its_times(tmp_path):
+    script = read(tmp_path, "00:01.000 --> 00:02.000 Ana: Hello\n00:03.000 --> 00:04.000 Bo: Hi\n")
+    assert script.spoken() == (Turn("Ana", "Hello"), Turn("Bo", "Hi"))
+
+
 def test_sounds_are_no_speech_and_names_may_stand_in_brackets_or_above(tmp_path):
     cue = "00:00:0{0}.000 --> 00:00:0{0}.900\n{1}\n\n"
     sounds = [cue.format(at, text) for at, text in enumerate(["ANA: Hello", "[DOOR CLOSES]", "BO: Hi", "♪ ♪"])]

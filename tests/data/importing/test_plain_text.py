@@ -185,6 +185,13 @@ def test_lines_that_number_dialogues_part_them(tmp_path, line):
     assert [script.spoken() for script in scripts] == [(Turn("Ana", "Hello"), Turn("Bo", "Hi"))] * 2
 
 
+def test_a_number_that_is_said_parts_nothing(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("Ana: Which?\nCall 17\nBo: Or\nCall 18\n")
+    [script] = read_plain_text(path, find_encoding(path))
+    assert [turn.text for turn in script.spoken()] == ["Which?\nCall 17", "Or\nCall 18"]
+
+
 def test_items_of_a_list_are_no_speakers():
     text = "**User**: What is tea?\n\n**Assistant**: A drink.\n- **Colour:** brown\n\n**User**: Thanks"
     assert [turn.speaker for turn in script_of(text).spoken()] == ["User", "Assistant", "User"]

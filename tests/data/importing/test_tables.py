@@ -162,6 +162,12 @@ def test_merged_cells_and_written_line_breaks_are_mended_with_a_note(tmp_path, c
     assert any(note in text for text in export.descriptions[path].notes)
 
 
+def test_messages_outside_a_thread_belong_to_no_thread_above(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("thread_ts,ts,user,text\n1.1,1.1,ana,Hello you\n,2.1,bo,Other things\n,3.1,cy,A third one\n")
+    assert len(read_export(path, Options()).result.dialogues) == 3
+
+
 def test_a_text_inside_json_is_taken_out_and_an_id_is_found_by_name(tmp_path):
     path = tmp_path / "t.csv"
     row = '1,{},"{{""type"":""text"",""text"":""{}""}}"\n'

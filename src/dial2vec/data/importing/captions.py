@@ -17,6 +17,8 @@ from dial2vec.data.importing.plain_text import Script, is_name, split_speaker
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
 # Programs that write a segment per line put its times in brackets.
 ARROW = re.compile(r"^\s{0,9}[^\s>\[]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
+AFTER_ARROW = re.compile(r"^.{0,80}?--+>\s*\S+\s*")
+SETTING = re.compile(r"\w+:\S+")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
@@ -33,7 +35,7 @@ NEARLY_ALL = 0.8
 LABEL = re.compile(r"[\[(]([^\[\]()<>:\n]{1,60})[\])]:?\s+(\S[\s\S]*)")
 NAME_ABOVE = re.compile(r"([^<>:\n]{1,60})\n(\S[\s\S]*)")
 # Sounds and music, in captions for people who do not hear them: "[DOOR CLOSES]", "(music)", "♪ la la ♪".
-SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫#*][^\n]*|[♪♫\s]+")
+SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫][^\n]*|\*[^*\n]+\*")
 
 
 def read_captions(path: Path, encoding: Encoding) -> Script:
@@ -88,7 +90,10 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
             if ARROW.match(line):
                 block = ""
                 # The line above a time is the cue's number or name, if it follows a blank line.
-                cues.append((number, [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []))
+                first = [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []
+                # Some write the text on the line of the times, where WebVTT has settings such as "align:start".
+                rest = AFTER_ARROW.sub("", line)
+                cues.append((number, first if all(map(SETTING.fullmatch, rest.split())) else [*first, rest]))
             elif blank and line.startswith(BLOCKS):
                 block = line
             elif cues and not block:

@@ -23,7 +23,7 @@ SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
 STAMP = rf"(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))"
 PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
 # "Anna Smith  0:03", and her text on the lines below.
-HEADED = re.compile(rf"^(\S.{{0,60}}?)[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
+HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
 # "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
 CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
 BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
@@ -33,7 +33,7 @@ ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
 IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
 # A clock in brackets before a text, "Anna: [00:03] Hello", or behind it, as f4 writes "#00:00:05-1#".
 CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
-CLOCK_BEHIND = re.compile(rf"\s*(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
+CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
 # After a date any text up to the first colon with a blank is a name.
 DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
 # A date, a bracket or seconds, which do not occur in speech.
@@ -53,7 +53,7 @@ DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
 # "=== Call 4712 ===": a line between dialogues that names one.
-TITLED = re.compile(r"^\s*([-=*_#])\1+\s*(\S.{0,80}?)\s*\1{2,}\s*$")
+TITLED = re.compile(r"^\s*([-=*_#])\1{1,80}\s*(\S.{0,80}?)\s*\1{2,80}\s*$")
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -160,7 +160,8 @@ class Script:
         headings = _headings(lines)
         dated = [split_dated(line) for line in lines]
         plain = repeated_names(lines, [split_speaker(without_time(line)) if line else None for line in lines])
-        undated = sum(bool(bare) and not stamped for bare, stamped in zip(plain, dated, strict=True))
+        pairs = enumerate(zip(plain, dated, strict=True))
+        undated = sum(bool(bare) and not stamped and at not in headings for at, (bare, stamped) in pairs)
         with_date = sum(map(bool, dated))
         labelled = labelled_lines([without_time(line) for line in lines], is_name) or named_blocks(lines, is_name)
         if labelled and sum(map(bool, labelled)) > max(len(headings), undated, with_date):
@@ -206,6 +207,12 @@ def _without_numbers(lines: list[str]) -> list[str]:
     return [NUMBERED.sub("", line) for line in lines]
 
 
+def _behind_clock(line: str) -> str:
+    """Return the words after a clock, in a line without more; "" for a clock alone, such as "10:15 AM"."""
+    match = None if ONLY_CLOCK.match(line) else BARE_CLOCK_FIRST.match(line)
+    return match[1] if match else ""
+
+
 def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
     """Return the lines that only name a speaker, by their index: with a clock time beside it, above or below.
 
@@ -213,12 +220,17 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
     """
     headings = {}
     over_clocks = [line for line, below in pairwise(lines) if line and ONLY_CLOCK.match(below)]
-    sure = len(set(over_clocks)) < len(over_clocks) > 2 and all(map(is_name, over_clocks))
+    behind_clocks = [name for line in lines if (name := _behind_clock(line))]
+    sure, sure_behind = (
+        len(set(names)) < len(names) > 2 and all(map(is_name, names)) for names in (over_clocks, behind_clocks)
+    )
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 else None
         stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
         first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
-        first = first or (BARE_CLOCK_FIRST.match(line) if below and not above else None)
+        first = first or (
+            BARE_CLOCK_FIRST.match(line) if _behind_clock(line) and below and (not above or sure_behind) else None
+        )
         first = first or (IN_BRACKETS.match(line) if ONLY_CLOCK.match(above) else None)
         name = headed[1].strip() if headed else first[1].strip() if first else line if stacked else ""
         if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
@@ -241,7 +253,11 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
     """
     with open_text(path, encoding) as text:
         every = [line.removeprefix("\ufeff") for line in text]
-    titles = {line for line in every if _is_title(line)}
+    # The first one stands above all turns: "Call 17" may be said.
+    first = next(
+        (at for at, line in enumerate(every) if _is_title(line) or split_dated(line) or split_speaker(line)), 0
+    )
+    titles = {line for line in every[first:] if _is_title(line)} if every and _is_title(every[first]) else set()
     script, lines = Script(), list[str]()
     for number, line in enumerate(every, start=1):
         name = line.strip().strip("[]#*=:- ") if len(titles) > 1 and line in titles else _heading(line)

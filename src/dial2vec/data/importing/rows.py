@@ -12,7 +12,7 @@ from dial2vec.data.importing.cells import cell_text
 from dial2vec.data.importing.columns import Columns
 from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.markup import without_html
-from dial2vec.data.importing.names import by_name, is_index
+from dial2vec.data.importing.names import by_name, is_index, plain
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult
 from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, seconds, unread
@@ -233,7 +233,12 @@ def merged_column(sample: Sequence[dict[str, Any]]) -> str | None:
     """Return the column whose ids stand only in the first row of each dialogue; None without one."""
     names = [name for name in (sample[0] if sample else ()) if cell_text(sample[0][name])]
     column = by_name("id", names, lambda name: not is_index(name))
-    if column is None or any(column not in values or len(values) < 3 for values in sample):
+    # A message outside any thread has no "thread_ts" in Slack.
+    if (
+        column is None
+        or plain(column) == "thread_ts"
+        or any(column not in values or len(values) < 3 for values in sample)
+    ):
         return None
     ids = [text for values in sample if (text := cell_text(values[column]).strip())]
     below = [values for values in sample if not cell_text(values[column]).strip()]
