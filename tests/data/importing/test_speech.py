@@ -6,7 +6,9 @@ import pytest
 
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
+from dial2vec.data.importing.recipe_text import recipe_text
 from dial2vec.data.importing.speech import ALL_SAID, kind_of
+from dial2vec.errors import CorpusError
 
 ROWS = ("7,Ana,where is it", "7,Kim,she is a VIP", "7,Kim,on its way")
 
@@ -111,3 +113,28 @@ def test_kinds_are_known_by_the_words_of_a_value():
     assert kind_of("type", "chat message") == ""
     assert kind_of("status", "closed") == ""
     assert kind_of("deleted_at", "nan") == ""
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("Intern", ("nein", "ja", "nein")),
+        ("Öffentlich", ("ja", "nein", "ja")),
+        ("Message Type", ("public", "Nota interna", "public")),
+        ("deleted_at", ("", "2024-03-05", "")),
+    ],
+)
+def test_a_saved_recipe_leaves_out_the_same_turns(tmp_path, column, values):
+    read(tmp_path, column, values)
+    export = read_export(tmp_path / "e.csv", Options())
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(recipe_text(export), encoding="utf-8")
+    result = read_export(tmp_path / "e.csv", Options(recipe=str(recipe))).result
+    assert [turn.text for turn in result.dialogues[0].turns] == ["where is it", "on its way"]
+
+
+def test_a_reading_that_a_recipe_cannot_hold_is_not_saved(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n")
+    with pytest.raises(CorpusError, match="cannot hold: merged cells"):
+        recipe_text(read_export(path, Options()))

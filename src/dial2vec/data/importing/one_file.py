@@ -84,6 +84,7 @@ class FileReader:
     :param groups: Rows by dialogue, which may go on in other files.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
+    :param changes: How rows were changed before their columns were found, which a recipe cannot hold.
     :param kept_as: How the next file of the corpus is to be read.
     """
 
@@ -95,6 +96,7 @@ class FileReader:
     groups: Groups = field(default_factory=dict)
     recipe: Recipe | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     kept_as: KeptReading | None = None
 
     def read(self) -> Description:
@@ -234,11 +236,16 @@ class FileReader:
     ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
         """Return first and all records in the form in which they are read, their columns, and notes."""
         names = list(dict.fromkeys(name for values in usable for name in values))
-        for change in filter(None, (turns_of_columns(names), unfolding(usable), unquoting(usable))):
+        changes = {"a turn per column": turns_of_columns(names), "turns in objects": unfolding(usable)}
+        for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
+            if change is None:
+                continue
+            self.changes.append(how)
             usable, records = list(map(change, usable)), _changed(records, change)
         notes: tuple[str, ...] = ()
         if merged := merged_column(usable):
             usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
+            self.changes.append("merged cells")
             notes = (f"{merged!r} names a dialogue in its first row only: the rows below belong to it",)
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
