@@ -115,8 +115,11 @@ def import_(
 def options_of(reading: dict[str, Any]) -> Options:
     """Return how to read an export, from the options of the command."""
     from dial2vec.data.importing.options import Options
+    from dial2vec.data.importing.recipe import KINDS
 
-    keep = tuple(filter(None, reading["keep"].split(",")))
+    keep = tuple(filter(None, (kind.strip().lower() for kind in reading["keep"].split(","))))
+    if unknown := sorted(set(keep) - set(KINDS)):
+        raise Dial2vecError(f"{unknown[0]!r} (--keep) is no kind; expected {', '.join(KINDS)}. Correct --keep.")
     given = reading | {"format": reading["file_format"], "keep": keep}
     return Options(**{field.name: given[field.name] for field in fields(Options)})
 

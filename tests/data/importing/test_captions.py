@@ -99,3 +99,19 @@ def test_captions_without_any_name_or_text_are_no_dialogue(tmp_path):
 def test_a_damaged_cue_is_named_with_its_line(tmp_path):
     script = read(tmp_path, "WEBVTT\n\n00:00:01.000 --> 00:00:02.000\nAnna: a\0b\n")
     assert (script.problem, script.line) == ("the cue holds bytes that are not valid characters", 3)
+
+
+def test_a_text_may_stand_on_the_line_of_its_times(tmp_path):
+    script = read(tmp_path, "00:01.000 --> 00:02.000 Ana: Hello\n00:03.000 --> 00:04.000 Bo: Hi\n")
+    assert script.spoken() == (Turn("Ana", "Hello"), Turn("Bo", "Hi"))
+
+
+def test_sounds_are_no_speech_and_names_may_stand_in_brackets_or_above(tmp_path):
+    cue = "00:00:0{0}.000 --> 00:00:0{0}.900\n{1}\n\n"
+    sounds = [cue.format(at, text) for at, text in enumerate(["ANA: Hello", "[DOOR CLOSES]", "BO: Hi", "♪ ♪"])]
+    script = read(tmp_path, "WEBVTT\n\n" + "".join(sounds))
+    assert (script.spoken(), script.unused) == ((Turn("ANA", "Hello"), Turn("BO", "Hi")), 2)
+    said = (Turn("Ana Ruiz", "Hello: all"), Turn("Bo", "Hi"), Turn("Ana Ruiz", "Bye"))
+    for form in ("[{}] {}", "({}) {}", "{}\n{}"):
+        cues = [cue.format(at, form.format(turn.speaker, turn.text)) for at, turn in enumerate(said)]
+        assert read(tmp_path, "WEBVTT\n\n" + "".join(cues)).spoken() == said

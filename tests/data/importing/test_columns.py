@@ -227,3 +227,37 @@ def test_turns_without_a_speaker_are_asked_for():
 
 def test_names_are_compared_in_small_words():
     assert plain("conversationId") == plain("Conversation ID") == plain("conversation-id_") == "conversation_id"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("N° de ticket", "ticket_number"),
+        ("Talep No", "ticket_no"),
+        ("Номер обращения", "ticket_number"),
+        ("問い合わせ番号", "ticket_number"),
+        ("رقم المحادثة", "conversation_number"),
+        ("Người gửi", "sender"),
+        ("Äußerung", "text"),
+    ],
+)
+def test_names_of_columns_are_known_in_more_languages(name, expected):
+    assert plain(name) == expected
+
+
+def test_a_column_sent_is_the_time_if_all_its_values_are_dates():
+    names = "chat_id author message sent"
+    first, second = ("1", "Ana", "Bye now", "2024-03-05 10:16"), ("1", "Bo", "Hello you", "2024-03-05 10:15")
+    assert meanings(rows(names, first, second))["sent"] == "order of turns"
+    assert "sent" not in meanings(rows(names, (*first[:3], "yes"), (*second[:3], "yes")))
+
+
+def test_a_contact_who_sent_and_received_is_the_other_side_of_a_dialogue():
+    names = "type number name message"
+    cells = [
+        ("Received", "1", "Ana", "Hello you"),
+        ("Sent", "1", "Ana", "Hi there"),
+        ("Received", "2", "Bo", "Good day"),
+    ]
+    found = meanings(rows(names, *cells, ("Sent", "2", "Bo", "Well now")))
+    assert (found["name"], found["type"]) == ("dialogue id", "speaker")

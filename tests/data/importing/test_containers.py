@@ -156,3 +156,27 @@ def test_what_is_no_text_is_refused_with_a_way_out(tmp_path, content, message):
     (tmp_path / "a.txt").write_text(content)
     with pytest.raises(CorpusError, match=message):
         read_export(tmp_path / "a.txt", Options())
+
+
+def test_a_table_in_a_document_is_a_table_and_a_document_of_libreoffice_is_text(tmp_path):
+    space = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    rows = [["Speaker", "Text"], ["Anna", "Hello: you"], ["Bo", "Hi"]]
+    cells = ["".join(f"<w:tc><w:p><w:r><w:t>{cell}</w:t></w:r></w:p></w:tc>" for cell in row) for row in rows]
+    table = "".join(f"<w:tr>{row}</w:tr>" for row in cells)
+    document = f'<w:document xmlns:w="{space}"><w:body><w:tbl>{table}</w:tbl></w:body></w:document>'
+    path = write_zip(tmp_path / "meeting.docx", {"word/document.xml": document})
+    assert turns(read_export(path, Options())) == [[("Anna", "Hello: you"), ("Bo", "Hi")]]
+    space = "urn:oasis:names:tc:opendocument:xmlns:text:1.0"
+    text = f'<office xmlns:text="{space}"><text:p>Anna: Hello</text:p><text:p>Bo: Hi</text:p></office>'
+    path = write_zip(tmp_path / "meeting.odt", {"content.xml": text})
+    assert turns(read_export(path, Options())) == [[("Anna", "Hello"), ("Bo", "Hi")]]
+
+
+def test_a_readme_is_no_dialogue_and_an_archive_in_an_archive_is_read(tmp_path):
+    path = write_zip(tmp_path / "a.zip", {"README.txt": "Contact: me\nDate: now\n", "a.txt": CHAT, "b.txt": CHAT})
+    export = read_export(path, Options())
+    assert (len(export.result.dialogues), export.result.quarantine) == (2, [])
+    inner = write_zip(tmp_path / "inner.zip", {"_chat.txt": CHAT}).read_bytes()
+    assert turns(read_export(write_zip(tmp_path / "all.zip", {"chat.zip": inner}), Options())) == [
+        [("Anna", "Hello"), ("Bo", "Hi")]
+    ]

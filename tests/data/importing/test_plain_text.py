@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dial2vec.data.importing.encodings import find_encoding
-from dial2vec.data.importing.plain_text import is_script, read_plain_text, split_speaker, without_time
+from dial2vec.data.importing.plain_text import is_script, read_plain_text, script_of, split_speaker, without_time
 from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Turn
 
@@ -139,3 +139,59 @@ def test_a_script_has_two_speakers():
 def test_roles_are_no_names():
     assert all(map(is_role, ("Agent", "SPEAKER_00", "support bot", "User 2", "customer-service", "A")))
     assert not any(map(is_role, ("Anna", "Agent Anna", "17", "", "U02ABC")))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[Yesterday 10:15 AM] Ana Ruiz\nHello: all\n\n[10:16 AM] Bo\nHi\n\n[10:17 AM] Ana Ruiz\nBye\n",
+        "[00:00:03.120] - Ana Ruiz\nHello: all\n\n[00:00:09.040] - Bo\nHi\n\n[00:01:02.000] - Ana Ruiz\nBye\n",
+        "00:00:03 Ana Ruiz\nHello: all\n\n00:00:09 Bo\nHi\n\n00:01:02 Ana Ruiz\nBye\n",
+        "(0:00 - 0:05)\n[Ana Ruiz]\nHello: all\n\n(0:05 - 0:09)\n[Bo]\nHi\n\n(0:09 - 0:12)\n[Ana Ruiz]\nBye\n",
+        "Ana Ruiz\n10:15 AM\nHello: all\nBo\n10:16 AM\nHi\nAna Ruiz\n10:17 AM\nBye\n",
+        "Ana Ruiz: [00:03] Hello: all\nBo: [00:09] Hi\nAna Ruiz: [00:12] Bye\n",
+        "Ana Ruiz: Hello: all #00:00:03-1#\nBo: Hi #00:00:09-0#\nAna Ruiz: Bye #00:00:12-5#\n",
+        "00:00:03:12 Ana Ruiz: Hello: all\n00:00:09:02 Bo: Hi\n00:00:12:20 Ana Ruiz: Bye\n",
+        "1  Ana Ruiz:  Hello: all\n2  Bo:  Hi\n3  Ana Ruiz: Bye\n",
+        "Call ID: 4711\nDate: 2024-03-05\nAna Ruiz: Hello: all\nBo: Hi\nAna Ruiz: Bye\nSummary: a greeting\n",
+    ],
+)
+def test_names_beside_clocks_numbers_and_fields_are_told_from_them(tmp_path, content):
+    path = tmp_path / "t.txt"
+    path.write_text(content)
+    [script] = read_plain_text(path, find_encoding(path))
+    said = [("Ana Ruiz", "Hello: all"), ("Bo", "Hi"), ("Ana Ruiz", "Bye")]
+    assert not script.problem
+    assert [(turn.speaker, turn.text) for turn in script.spoken()] == said
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[{}] {}", "{}> {}", "<{}> {}", "{} - {}", "00:03 {} - {}", "{} 10:15:03 - {}", "{}「{}」", "{}\n{}\n"],
+)
+def test_names_without_a_colon_count_if_they_come_back(tmp_path, line):
+    path = tmp_path / "t.txt"
+    said = [("Agent", "Hello: you"), ("Customer", "Hi"), ("Agent", "Well"), ("Customer", "Bye")]
+    path.write_text("\n".join(line.format(*turn) for turn in said))
+    [script] = read_plain_text(path, find_encoding(path))
+    assert script.spoken() == tuple(Turn(*turn) for turn in said)
+
+
+@pytest.mark.parametrize("line", ["Call ID: {}", "Dialogue {}", "[Conversation {}]", "=== Call {} ===", "Chat no. {}"])
+def test_lines_that_number_dialogues_part_them(tmp_path, line):
+    path = tmp_path / "t.txt"
+    path.write_text("\n".join(f"{line.format(number)}\nAna: Hello\nBo: Hi\n" for number in (17, 18)))
+    scripts = list(read_plain_text(path, find_encoding(path)))
+    assert [script.spoken() for script in scripts] == [(Turn("Ana", "Hello"), Turn("Bo", "Hi"))] * 2
+
+
+def test_a_number_that_is_said_parts_nothing(tmp_path):
+    path = tmp_path / "t.txt"
+    path.write_text("Ana: Which?\nCall 17\nBo: Or\nCall 18\n")
+    [script] = read_plain_text(path, find_encoding(path))
+    assert [turn.text for turn in script.spoken()] == ["Which?\nCall 17", "Or\nCall 18"]
+
+
+def test_items_of_a_list_are_no_speakers():
+    text = "**User**: What is tea?\n\n**Assistant**: A drink.\n- **Colour:** brown\n\n**User**: Thanks"
+    assert [turn.speaker for turn in script_of(text).spoken()] == ["User", "Assistant", "User"]

@@ -210,3 +210,17 @@ def test_one_turn_per_column_is_read_if_the_columns_name_the_sides(tmp_path):
     )
     with pytest.raises(CorpusError):
         read(tmp_path, "e.csv", "call_id,score_1,rank_1,score_2\n7,one,two,three\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("2024-03-05 10:15:03 INFO: started\n2024-03-05 10:15:04 WARN: slow\n", "which name no people"),
+        ("Milk: 2\nBread: 1\nEggs: 12\n", "most texts are numbers"),
+    ],
+)
+def test_logs_of_programs_and_lists_are_no_transcripts(tmp_path, content, reason):
+    path = tmp_path / "t.txt"
+    path.write_text(content)
+    [record] = read_export(path, Options()).result.quarantine
+    assert reason in record.reason

@@ -6,7 +6,9 @@ import pytest
 
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
+from dial2vec.data.importing.recipe_text import recipe_text
 from dial2vec.data.importing.speech import ALL_SAID, kind_of
+from dial2vec.errors import CorpusError
 
 ROWS = ("7,Ana,where is it", "7,Kim,she is a VIP", "7,Kim,on its way")
 
@@ -36,6 +38,13 @@ def read(tmp_path, column, values, **options):
         ("deleted_at", ("", "2024-03-05", ""), "deleted"),
         ("is_draft", ("no", "yes", "no"), "draft"),
         ("Comment Is Public", ("TRUE", "FALSE", "TRUE"), "note"),
+        ("Intern", ("nein", "ja", "nein"), "note"),
+        ("Privado", ("No", "Sí", "No"), "note"),
+        ("Tipo", ("Mensagem", "Nota interna", "Mensagem"), "note"),
+        ("Visibilità", ("Pubblico", "Interno", "Pubblico"), "note"),
+        ("Тип", ("Сообщение", "Внутренняя заметка", "Сообщение"), "note"),
+        ("種別", ("返信", "社内メモ", "返信"), "note"),
+        ("消息类型", ("文本", "系统消息", "文本"), "notice"),
     ],
 )
 def test_what_nobody_said_is_left_out_by_kind_and_kept_if_asked_for(tmp_path, column, values, kind):
@@ -104,3 +113,28 @@ def test_kinds_are_known_by_the_words_of_a_value():
     assert kind_of("type", "chat message") == ""
     assert kind_of("status", "closed") == ""
     assert kind_of("deleted_at", "nan") == ""
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("Intern", ("nein", "ja", "nein")),
+        ("Öffentlich", ("ja", "nein", "ja")),
+        ("Message Type", ("public", "Nota interna", "public")),
+        ("deleted_at", ("", "2024-03-05", "")),
+    ],
+)
+def test_a_saved_recipe_leaves_out_the_same_turns(tmp_path, column, values):
+    read(tmp_path, column, values)
+    export = read_export(tmp_path / "e.csv", Options())
+    recipe = tmp_path / "mine.yaml"
+    recipe.write_text(recipe_text(export), encoding="utf-8")
+    result = read_export(tmp_path / "e.csv", Options(recipe=str(recipe))).result
+    assert [turn.text for turn in result.dialogues[0].turns] == ["where is it", "on its way"]
+
+
+def test_a_reading_that_a_recipe_cannot_hold_is_not_saved(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("call_id,speaker,text\n7,Ana,Hello you\n,Kim,Hi there\n,Ana,Bye now\n")
+    with pytest.raises(CorpusError, match="cannot hold: merged cells"):
+        recipe_text(read_export(path, Options()))

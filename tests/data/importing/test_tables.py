@@ -143,3 +143,36 @@ def test_a_text_called_nan_is_blank_and_a_speaker_called_so_is_said(tmp_path):
     ]
     assert result.blank == 1
     assert any("a speaker is called 'nan'" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("content", "note"),
+    [
+        ("Call ID,Speaker,Text\n17,A,Hello\n,B,Hi\n,A,Bye\n18,A,Hello\n,B,Hi\n,A,Bye\n", "in its first row only"),
+        ("call_id,transcript\n17,A: Hello\\nB: Hi\\nA: Bye\n18,A: Hello\\nB: Hi\\nA: Bye\n", "as \\n in 'transcript'"),
+    ],
+)
+def test_merged_cells_and_written_line_breaks_are_mended_with_a_note(tmp_path, content, note):
+    path = tmp_path / "t.csv"
+    path.write_text(content)
+    export = read_export(path, Options())
+    said = [("A", "Hello"), ("B", "Hi"), ("A", "Bye")]
+    turns = {d.dialogue_id: [(t.speaker, t.text) for t in d.turns] for d in export.result.dialogues}
+    assert turns == {"17": said, "18": said}
+    assert any(note in text for text in export.descriptions[path].notes)
+
+
+def test_messages_outside_a_thread_belong_to_no_thread_above(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("thread_ts,ts,user,text\n1.1,1.1,ana,Hello you\n,2.1,bo,Other things\n,3.1,cy,A third one\n")
+    assert len(read_export(path, Options()).result.dialogues) == 3
+
+
+def test_a_text_inside_json_is_taken_out_and_an_id_is_found_by_name(tmp_path):
+    path = tmp_path / "t.csv"
+    row = '1,{},"{{""type"":""text"",""text"":""{}""}}"\n'
+    path.write_text("contact_id,sender type,content\n" + row.format("contact", "Hello") + row.format("user", "Hi"))
+    [dialogue] = read_export(path, Options()).result.dialogues
+    assert [turn.text for turn in dialogue.turns] == ["Hello", "Hi"]
+    path.write_text("call_id,messages\n17,\"[{'role': 'user', 'content': 'Hi'}, {'role': 'bot', 'content': 'Yo'}]\"\n")
+    assert read_export(path, Options()).result.dialogues[0].dialogue_id == "17"

@@ -17,6 +17,8 @@ from dial2vec.data.importing.plain_text import Script, is_name, split_speaker
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
 # Programs that write a segment per line put its times in brackets.
 ARROW = re.compile(r"^\s{0,9}[^\s>\[]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
+AFTER_ARROW = re.compile(r"^.{0,80}?--+>\s*\S+\s*")
+SETTING = re.compile(r"\w+:\S+")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
 BLOCKS = ("NOTE", "STYLE", "REGION", "WEBVTT", "X-TIMESTAMP-MAP")
@@ -29,6 +31,11 @@ BRACKETED = re.compile(rf"^\[([^\[\]:\n]{{1,60}})\]:\s*|^\[({SPEAKER})\]\s*", re
 # If nearly every cue has a colon, any words with capitals before it are a name: "Fred, Acme Inc.: hello".
 ANY_NAME = re.compile(r"^([^:\n]{1,60}?):\s+(\S.*)$", re.DOTALL)
 NEARLY_ALL = 0.8
+# "[Anna] hello" or "(Anna) hello", and "Anna" above her words.
+LABEL = re.compile(r"[\[(]([^\[\]()<>:\n]{1,60})[\])]:?\s+(\S[\s\S]*)")
+NAME_ABOVE = re.compile(r"([^<>:\n]{1,60})\n(\S[\s\S]*)")
+# Sounds and music, in captions for people who do not hear them: "[DOOR CLOSES]", "(music)", "♪ la la ♪".
+SOUND = re.compile(r"[\[(（【][^\])）】]{1,80}[\])）】]|[♪♫][^\n]*|\*[^*\n]+\*")
 
 
 def read_captions(path: Path, encoding: Encoding) -> Script:
@@ -40,11 +47,15 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     script = Script()
     named = False
     cues = _cues(path, encoding)
+    cues = _with_names(cues)
     any_name = sum(bool(ANY_NAME.match(cue)) for _, cue in cues) > NEARLY_ALL * len(cues)
     for line, cue in cues:
         if is_damaged(cue) and not script.problem:
             script.problem, script.line = "the cue holds bytes that are not valid characters", line
         for name, text in _voices(cue, any_name=any_name):
+            if not name and SOUND.fullmatch(text):
+                script.unused += 1
+                continue
             named = named or bool(name)
             before = script.turns[-1][0] if script.turns else NOBODY
             script.turns.append((name or before, [text]))
@@ -53,6 +64,16 @@ def read_captions(path: Path, encoding: Encoding) -> Script:
     elif not named:
         script.problem = script.problem or "no cue names its speaker, by <v Name> or `Name: text`"
     return script
+
+
+def _with_names(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the cues with voices if nearly each one begins with a name in brackets or on its own line (Teams)."""
+    for form in (LABEL, NAME_ABOVE):
+        matches = [form.match(cue) for _, cue in cues]
+        names = [match[1] for match in matches if match and is_name(match[1])]
+        if len(names) >= max(3, NEARLY_ALL * len(cues)) and 1 < len(set(names)) <= 2 * len(names) / 3:
+            return [(at, f"<v {m[1]}>{m[2]}" if m else cue) for (at, cue), m in zip(cues, matches, strict=True)]
+    return cues
 
 
 def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
@@ -69,7 +90,10 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
             if ARROW.match(line):
                 block = ""
                 # The line above a time is the cue's number or name, if it follows a blank line.
-                cues.append((number, [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []))
+                first = [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []
+                # Some write the text on the line of the times, where WebVTT has settings such as "align:start".
+                rest = AFTER_ARROW.sub("", line)
+                cues.append((number, first if all(map(SETTING.fullmatch, rest.split())) else [*first, rest]))
             elif blank and line.startswith(BLOCKS):
                 block = line
             elif cues and not block:

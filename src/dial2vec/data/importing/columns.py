@@ -308,6 +308,9 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
     speaker = options.speaker
     if not speaker and not answer:
         speaker = take(speaker_column(groups, left, text=text))
+        if not dialogue_id and (partner := evidence.partner_column(sample, left, speaker)):
+            dialogue_id, speaker = speaker, take(partner)
+            groups = evidence.groups_of(sample, dialogue_id)
         require_plausible(groups, left, speaker, text, path)
     labels = options.labels or _as_tuple(take(_label(sample, left)))
     if not dialogue_id and not options.speaker and (parent := threads(sample)):

@@ -19,13 +19,14 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from dial2vec.data.importing.encodings import open_bytes
-from dial2vec.data.importing.formats import ENDINGS, ending
+from dial2vec.data.importing.formats import CONTAINERS, ENDINGS, ending
 from dial2vec.errors import CorpusError
 
 # Bounds of what is unpacked: archives that say they are larger were made to fill a disk.
 MOST_BYTES, MOST_RATIO = 4 << 30, 200
 SMALL = 100 << 20
 ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\0"
+ODF_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
 
@@ -88,7 +89,7 @@ def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
         raise CorpusError(
             f"{path} is a damaged zip archive, workbook or document ({error}); expected a whole one. Export it again."
         ) from error
-    if "word/document.xml" in names:
+    if "word/document.xml" in names or (path.suffix.lower() == ".odt" and "content.xml" in names):
         return _unpack_document
     is_workbook = any(name.startswith("xl/") for name in names) or "content.xml" in names
     return _unpack_workbook if is_workbook else _unpack_archive
@@ -124,7 +125,7 @@ def _unpack_archive(path: Path, folder: Path, _: str | None) -> None:
 
 def _is_wanted(name: PurePosixPath) -> bool:
     hidden = any(part.startswith((".", "__MACOSX")) for part in name.parts if part != "..")
-    return not hidden and ending(Path(name.name)) in ENDINGS
+    return not hidden and ending(Path(name.name)) in (*ENDINGS, *CONTAINERS)
 
 
 def _copy(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) -> None:
@@ -160,7 +161,7 @@ def _unpack_workbook(path: Path, folder: Path, table: str | None) -> None:
     except (CalamineError, OSError, ValueError) as error:
         raise CorpusError(
             f"{path} is no workbook that can be read ({error}); expected a whole one without a password. "
-            "Save the sheet as CSV."
+            "Save the sheet as CSV, or a document as plain text."
         ) from error
     if not filled:
         raise CorpusError(f"{path}: no sheet has a row below its headings; expected turns or dialogues. Fill it.")
@@ -198,14 +199,30 @@ def _chosen(path: Path, names: list[str], table: str | None) -> list[str]:
 
 
 def _unpack_document(path: Path, folder: Path, _: str | None) -> None:
-    """Write the paragraphs of a Word document as lines."""
+    """Write the paragraphs of a document as lines, or its tables as CSV if these hold most of it."""
     try:
         with zipfile.ZipFile(path) as archive:
-            root = ElementTree.fromstring(archive.read("word/document.xml"))
+            is_word = "word/document.xml" in archive.namelist()
+            root = ElementTree.fromstring(archive.read("word/document.xml" if is_word else "content.xml"))
     except (zipfile.BadZipFile, ElementTree.ParseError, RuntimeError, OSError) as error:
-        raise CorpusError(f"{path} is a damaged Word document ({error}). Save it as plain text.") from error
+        kind = "text" if path.suffix.lower() == ".odt" else "Word"
+        raise CorpusError(f"{path} is a damaged {kind} document ({error}). Save it as plain text.") from error
+    tables = [_table_rows(table) for table in root.iter(f"{WORD}tbl")]
+    tables = [rows for rows in tables if len(rows) > 2 and max(map(len, rows)) > 1]
     lines = ["".join(map(_run, paragraph.iter())) for paragraph in root.iter(f"{WORD}p")]
+    lines = lines or ["".join(paragraph.itertext()) for paragraph in root.iter(f"{ODF_TEXT}p")]
+    if 2 * sum(bool(cell) for rows in tables for row in rows for cell in row) > sum(map(bool, lines)):
+        for number, rows in enumerate(tables, start=1):
+            _write_csv(folder / f"{path.stem}{f'-{number}' if len(tables) > 1 else ''}.csv", rows)
+        return
     (folder / f"{path.stem}.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _table_rows(table: ElementTree.Element) -> list[list[str]]:
+    def text(cell: ElementTree.Element) -> str:
+        return "\n".join("".join(map(_run, paragraph.iter())) for paragraph in cell.iter(f"{WORD}p")).strip()
+
+    return [[text(cell) for cell in row.iter(f"{WORD}tc")] for row in table.iter(f"{WORD}tr")]
 
 
 def _run(element: ElementTree.Element) -> str:

@@ -22,6 +22,10 @@ DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
 # Columns of a message's version and of its id.
 VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
 MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
+# Ways of a message, seen from the owner of a phone.
+WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
+# Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
+DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when", "at", "opened"}
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -95,9 +99,7 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
 
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
     best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
-    # "Data" is a date in Italian, Polish and Portuguese.
-    bare = ("data", "sent", "received", "posted", "at", "when", "opened")
-    dates = (name for name in names if plain(name) in bare and all(map(DATE.match, cells(sample, name))))
+    dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
     return best or next(dates, None)
 
 
@@ -119,6 +121,19 @@ def receiver_column(sample: Values, names: list[str], speaker: str | None) -> st
         ends = [(as_name(values.get(speaker)), as_name(values.get(name))) for values in sample]
         pairs = {frozenset(pair) for pair in ends if all(pair)}
         if len(pairs) > 1 and any(pair[::-1] in set(ends) for pair in ends):
+            return name
+    return None
+
+
+def partner_column(sample: Values, names: list[str], speaker: str | None) -> str | None:
+    """Return the column that tells sent from received messages if `speaker` names the other side of both, as in SMS."""
+    for name in side_columns([sample], names):
+        sides: dict[str, set[str]] = {}
+        for values in sample:
+            sides.setdefault(as_name(values.get(speaker or "")), set()).add(as_name(values.get(name)))
+        ways = {plain(side).split("_")[0] for pair in sides.values() for side in pair}
+        both = sum(len(pair) > 1 for pair in sides.values())
+        if ways <= WAYS and mostly_filled(sample, name) and len(sides) > 1 and 2 * both > len(sides):
             return name
     return None
 

@@ -24,7 +24,7 @@ ENDINGS = {
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt"},
 }
-CONTAINERS = (".zip", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".docx", ".db", ".sqlite", ".sqlite3")
+CONTAINERS = (".zip", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
 # Words in the names of what an interface says about a page of its answer.
 PAGE = {"page", "pages", "next", "previous", "prev", "paging", "pagination", "cursor", "offset", "limit", "count"}
 PAGE |= {"total", "has", "links", "meta", "ok", "success", "first", "last", "took", "timed"}
@@ -38,6 +38,9 @@ UNREADABLE = (
     (b"<?xml", "XML", "Export CSV, JSON or text instead."),
     (b"%pdf", "a PDF", "Export text, or save the document as plain text."),
     (b"id3", "a sound", "Transcribe it first; the transcript can be imported."),
+    (b"{\\rtf", "a rich text document (RTF)", "Save it as plain text or as a Word document (.docx)."),
+    (b"7z\xbc\xaf", "an archive (7z)", "Unpack it, and import the folder."),
+    (b"rar!", "an archive (RAR)", "Unpack it, and import the folder."),
     (b"riff", "a sound or a film", "Transcribe it first; the transcript can be imported."),
     (b"\x89png", "a picture", "Export the conversation as text or JSON."),
 )

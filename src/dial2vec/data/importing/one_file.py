@@ -27,7 +27,7 @@ from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines,
 from dial2vec.data.importing.records import SHOWN, Record, outline, read_json_lines, read_json_records
 from dial2vec.data.importing.refusals import require_one_meaning
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
-from dial2vec.data.importing.rows import Groups, group_rows
+from dial2vec.data.importing.rows import Groups, MergedCells, group_rows, merged_column
 from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.tables import (
     DELIMITERS,
@@ -85,6 +85,7 @@ class FileReader:
     :param groups: Rows by dialogue, which may go on in other files.
     :param recipe: Recipe that was used; None if the columns were guessed.
     :param first: First records.
+    :param changes: Changes of rows before their columns were found, which a recipe cannot hold.
     :param kept_as: Reading for the next file of the corpus.
     """
 
@@ -96,6 +97,7 @@ class FileReader:
     groups: Groups = field(default_factory=dict)
     recipe: Recipe | None = None
     first: list[dict[str, Any]] = field(default_factory=list)
+    changes: list[str] = field(default_factory=list)
     kept_as: KeptReading | None = None
 
     def read(self) -> Description:
@@ -251,17 +253,26 @@ class FileReader:
     ) -> tuple[list[dict[str, Any]], Iterable[Record], Columns, tuple[str, ...]]:
         """Return first and all records in the form in which they are read, their columns, and notes."""
         names = list(dict.fromkeys(name for values in usable for name in values))
-        changes = (turns_of_columns(names), identifying(usable), opening(usable), unfolding(usable), unquoting(usable))
-        for change in filter(None, changes):
+        changes = {"a turn per column": turns_of_columns(names), "ids in objects": identifying(usable)}
+        changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}
+        for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
+            if change is None:
+                continue
+            self.changes.append(how)
             usable, records = list(map(change, usable)), _changed(records, change)
+        notes: tuple[str, ...] = ()
+        if merged := merged_column(usable):
+            usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
+            self.changes.append("merged cells")
+            notes = (f"{merged!r} names a dialogue in its first row only: the rows below belong to it",)
         known = fitting(self.kept, usable)
-        columns, notes = known or find_columns(usable, self.options, self.path), tuple[str, ...]()
+        columns = known or find_columns(usable, self.options, self.path)
         if branch := branching(usable, columns.turns, self.result.left_out):
             records = _changed(records, branch)
         if above := headings(usable, columns.meanings) if not columns.turns else 0:
             records, usable = islice(records, above, None), usable[above:]
             columns = known or find_columns(usable, self.options, self.path)
-            notes = (f"{HEADINGS}: {above}",)
+            notes += (f"{HEADINGS}: {above}",)
         if not known:
             columns = replace(columns, metadata=further_columns(usable, columns))
         self._keep(KeptReading(columns=columns), fits=known is not None)

@@ -5,24 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from dial2vec.data.importing.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.markup import is_html, without_html
-from dial2vec.data.importing.naming import repeated_names, split_line
+from dial2vec.data.importing.names import DIALOGUE_WORDS, plain
+from dial2vec.data.importing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.plausibility import doubt_of_script
 from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Turn
 
-CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
+CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,:;]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
 DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
 # "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) ", "( 1m 5s ) "
 SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
 STAMP = rf"(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))"
 PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
 # "Anna Smith  0:03", and her text on the lines below.
-HEADED = re.compile(rf"^(\S.{{0,60}}?)[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
-ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}[\])]?$")
+HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
+# "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
+CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
+BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
+# Numbers of lines, in transcripts of linguists.
+NUMBERED = re.compile(r"^(\d{1,5})[.:)]?(?:\s+|$)")
+ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
+IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
+# A clock in brackets before a text, "Anna: [00:03] Hello", or behind it, as f4 writes "#00:00:05-1#".
+CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
+CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
 # After a date any text up to the first colon with a blank is a name.
 DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
 # A date, a bracket or seconds, which do not occur in speech.
@@ -41,6 +52,8 @@ SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
+# "=== Call 4712 ===": a line between dialogues that names one.
+TITLED = re.compile(r"^\s*([-=*_#])\1{1,80}\s*(\S.{0,80}?)\s*\1{2,80}\s*$")
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -141,15 +154,19 @@ class Script:
         """
         lines = [line.strip() for line in lines]
         filled = [line for line in lines if line]
-        lines = split_line(filled[0], is_role) if len(filled) == 1 else lines
+        lines = split_line(filled[0], is_role) if len(filled) == 1 else _without_numbers(lines)
         if any(map(is_damaged, lines)):
             self.problem = "it holds bytes that are not valid characters"
         headings = _headings(lines)
         dated = [split_dated(line) for line in lines]
         plain = repeated_names(lines, [split_speaker(without_time(line)) if line else None for line in lines])
-        undated = sum(bool(bare) and not stamped for bare, stamped in zip(plain, dated, strict=True))
+        pairs = enumerate(zip(plain, dated, strict=True))
+        undated = sum(bool(bare) and not stamped and at not in headings for at, (bare, stamped) in pairs)
         with_date = sum(map(bool, dated))
-        if len(headings) >= max(2, undated + with_date):
+        labelled = labelled_lines([without_time(line) for line in lines], is_name) or named_blocks(lines, is_name)
+        if labelled and sum(map(bool, labelled)) > max(len(headings), undated, with_date):
+            self._add(lines, labelled, clocks=False)
+        elif len(headings) >= max(2, undated + with_date):
             self._add(lines, [headings.get(at) for at in range(len(lines))], clocks=False)
         elif with_date >= max(undated, 2 if undated else 1):
             self._add(lines, dated, clocks=True)
@@ -159,8 +176,12 @@ class Script:
 
     def _add(self, lines: list[str], named: list[tuple[str, str] | None], *, clocks: bool) -> None:
         """Join the lines to turns; a clock time on its own line is speech only if turns have dates."""
+        field = False
         for line, pair in zip(lines, named, strict=True):
-            if pair:
+            field = not pair[0] if pair else field
+            if field:
+                self.unused += bool(line)
+            elif pair:
                 self.turns.append((pair[0], [pair[1]]))
             elif self.turns and not NO_SPEECH.match(line) and (clocks or not ONLY_CLOCK.match(line)):
                 self.turns[-1][1].append(line)
@@ -171,19 +192,47 @@ class Script:
     def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
         pairs = [(name, "\n".join(lines).strip()) for name, lines in self.turns]
+        for clock in (CLOCK_BEFORE, CLOCK_BEHIND):
+            if sum(bool(clock.search(text)) for _, text in pairs) > 0.8 * len(pairs):
+                pairs = [(name, clock.sub("", text)) for name, text in pairs]
         return tuple(Turn(name, text) for name, text in pairs if text)
 
 
+def _without_numbers(lines: list[str]) -> list[str]:
+    """Return the lines without their numbers, if nearly all are numbered."""
+    matches = [NUMBERED.match(line) for line in lines if line]
+    numbers = [int(match[1]) for match in matches if match]
+    if len(numbers) < max(3, 0.9 * len(matches)) or any(after <= before for before, after in pairwise(numbers)):
+        return lines
+    return [NUMBERED.sub("", line) for line in lines]
+
+
+def _behind_clock(line: str) -> str:
+    """Return the words after a clock, in a line without more; "" for a clock alone, such as "10:15 AM"."""
+    match = None if ONLY_CLOCK.match(line) else BARE_CLOCK_FIRST.match(line)
+    return match[1] if match else ""
+
+
 def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
-    """Return the lines that only name a speaker, by their index: with a clock time after the name or on the line below.
+    """Return the lines that only name a speaker, by their index: with a clock time beside it, above or below.
 
     Without a blank line above it, a line over a clock time is just as likely the end of a turn.
     """
     headings = {}
+    over_clocks = [line for line, below in pairwise(lines) if line and ONLY_CLOCK.match(below)]
+    behind_clocks = [name for line in lines if (name := _behind_clock(line))]
+    sure, sure_behind = (
+        len(set(names)) < len(names) > 2 and all(map(is_name, names)) for names in (over_clocks, behind_clocks)
+    )
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 else None
-        stacked = not above and len(line) <= 60 and ONLY_CLOCK.match(below)
-        name = headed[1].strip() if headed else line if stacked else ""
+        stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
+        first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
+        first = first or (
+            BARE_CLOCK_FIRST.match(line) if _behind_clock(line) and below and (not above or sure_behind) else None
+        )
+        first = first or (IN_BRACKETS.match(line) if ONLY_CLOCK.match(above) else None)
+        name = headed[1].strip() if headed else first[1].strip() if first else line if stacked else ""
         if name and not re.search(r"[:：?!;\"<>{}=]|//", name) and name[-1] not in ".," and is_name(name):
             headings[at] = (name, "")
     return headings
@@ -203,17 +252,44 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
     Blank lines separate no dialogues: exports put them between turns.
     """
     with open_text(path, encoding) as text:
-        script, lines = Script(), list[str]()
-        for number, line in enumerate(text, start=1):
-            line = line.removeprefix("\ufeff")
-            heading = HEADING.match(line)
-            if heading or SEPARATOR.match(line):
-                yield from _whole(script, lines)
-                script = Script(heading[1].strip() if heading else "", number + (0 if heading else 1))
-                lines = []
-            else:
-                lines.append(line)
-        yield from _whole(script, lines)
+        every = [line.removeprefix("\ufeff") for line in text]
+    # The first one stands above all turns: "Call 17" may be said.
+    first = next(
+        (at for at, line in enumerate(every) if _is_title(line) or split_dated(line) or split_speaker(line)), 0
+    )
+    titles = {line for line in every[first:] if _is_title(line)} if every and _is_title(every[first]) else set()
+    script, lines = Script(), list[str]()
+    for number, line in enumerate(every, start=1):
+        name = line.strip().strip("[]#*=:- ") if len(titles) > 1 and line in titles else _heading(line)
+        if name is not None:
+            yield from _whole(script, lines)
+            script = Script(name, number + (0 if name else 1))
+            lines = []
+        else:
+            lines.append(line)
+    yield from _whole(script, lines)
+
+
+def _is_title(line: str) -> bool:
+    """Return whether a line only numbers a dialogue, "Call ID: 4711" or "[Conversation 2]"; one alone may be speech."""
+    words = plain(line).split("_") if len(line) <= 60 and line[-2:-1] not in ("?", ".", "!") else []
+    numbers = {"id", "no", "nr", "number"}
+    first = {*DIALOGUE_WORDS, "transcript", "interview"}
+    if not 1 < len(words) <= 4 or not words[-1].isdecimal():
+        return False
+    return words[0] in first and numbers | first >= set(words[1:-1])
+
+
+def _heading(line: str) -> str | None:
+    """Return the name of the dialogue that a line begins, "" for a line of dashes; None for other lines."""
+    if SEPARATOR.match(line):
+        return ""
+    if heading := HEADING.match(line):
+        return heading[1].strip()
+    titled = TITLED.match(line)
+    # "--- 5 March 2024 ---" and "--- Log opened ---" stand inside dialogues.
+    named = titled and set(plain(titled[2]).split("_")) & set(DIALOGUE_WORDS) and re.search(r"\d", titled[2])
+    return titled[2] if titled and named else None
 
 
 def _whole(script: Script, lines: list[str]) -> list[Script]:

@@ -21,9 +21,10 @@ STRONG = {
     *("speaker_id", "sender_type", "author_type", "participant_name", "participant_role", "speaker_role", "from_name"),
 }
 READINGS = 3
-
 # Words that name a part of a message, not a person.
 PARTS = FIELDS | set(NAMES["text"]) | set(NAMES["time"]) | {"label", "labels", "episode_done", "conversation", "size"}
+# Levels of messages in the logs of programs.
+LOG_LEVEL = re.compile(r"(?:^|[/\W])(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|CRITICAL)\b")
 # Numbers of turns and of lines from which on a transcript is weighed.
 TURNS, LINES = 6, 6
 REMEDY = "describe its lines in a recipe (docs/recipes.md), or save it with a line `Name: text` for each turn"
@@ -43,11 +44,15 @@ def _reason(turns: Sequence[tuple[str, list[str]]], others: int) -> str:
     speakers = [speaker for speaker, _ in turns]
     names = list(dict.fromkeys(speakers))
     parts = [name for name in names if plain(name) in PARTS or (name[:1] in "%@" and len(name) > 1 and ":" not in name)]
+    parts += [name for name in names if LOG_LEVEL.search(name)]
     lengths = [sum(bool(line.strip()) for line in lines) for _, lines in turns]
     if 2 * sum(speaker in parts for speaker in speakers) >= len(turns) and (len(turns) > 1 or others):
         return f"its speakers would be called {', '.join(map(repr, names[:3]))}, which name no people"
     if len(turns) >= TURNS and len(names) > 0.8 * len(turns):
         return f"nearly everybody would speak once: {len(names)} speakers in {len(turns)} turns"
+    words = sum(any(character.isalpha() for character in "".join(lines)) for _, lines in turns)
+    if len(names) == len(turns) > 2 and 2 * words <= len(turns):
+        return f"nobody speaks twice, and most texts are numbers: {len(turns) - words} of {len(turns)}"
     stuck = sum(lengths) - len(turns) + others
     if len(names) == 1 and stuck >= 3 and stuck > len(turns):
         return f"one speaker, {names[0]!r}, would say everything, and {stuck} lines name nobody"

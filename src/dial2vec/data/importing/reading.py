@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,9 @@ from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.rows import Groups, from_rows, merge
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
+
+# Names of files that describe the files beside them.
+READ_ME = re.compile(r"read[ _-]?me.*|licen[cs]e.*|liesmich.*|l[ie]e?me", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,10 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
 def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking) -> Export:
     inside = unpacking.open(source)
     pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
+    if inside != source and len(pieces) == 1 and ending(pieces[0]) in CONTAINERS:
+        # An archive in an archive, but no deeper.
+        inside = unpacking.open(pieces[0])
+        pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
     # A container with a single file inside is read as that file, under the container's name.
     if not inside.is_dir() or (inside != source and len(pieces) == 1):
         export = Export(source)
@@ -88,6 +96,8 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
     export = Export(inside)
     visible = sorted(path for path in pieces if not _is_hidden(path.relative_to(inside)))
     files = [path for path in visible if ending(path) in (*ENDINGS, *CONTAINERS)]
+    if len(files) > 1:
+        files = [path for path in files if not READ_ME.fullmatch(path.stem)]
     export.skipped = [path for path in visible if path not in set(files)]
     if not files:
         raise CorpusError(

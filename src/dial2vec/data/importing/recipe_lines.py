@@ -20,12 +20,14 @@ LINES = ("begin", "notice", "turn", "set")
 # with a mark, which stays until they are told from speech.
 OWN = "\u200e"
 MARKS = re.compile(f"(?<!: ){OWN}(?!<)|[\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
+# Colours and bold type in chats of IRC.
+COLOURS = re.compile("\x03(?:\\d{1,2}(?:,\\d{1,2})?)?|[\x02\x0f\x11\x16\x1d\x1e\x1f]")
 BLANKS = re.compile("[\u00a0\u2007\u202f]")
 
 
 def cleaned(text: str) -> str:
-    """Return a text with plain blanks and without marks of direction."""
-    return BLANKS.sub(" ", MARKS.sub("", text)).replace("\r\n", "\n").replace("\r", "\n")
+    """Return a text with plain blanks, without marks of direction and of colours."""
+    return BLANKS.sub(" ", MARKS.sub("", COLOURS.sub("", text))).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def find_text_recipe(head: str, recipes: Sequence[Recipe]) -> Recipe | None:

@@ -11,6 +11,7 @@ from typing import Any
 from dial2vec.data.importing.cells import as_labels, as_name, cell_text
 from dial2vec.data.importing.columns import Columns
 from dial2vec.data.importing.markup import without_html
+from dial2vec.data.importing.names import by_name
 from dial2vec.data.importing.plain_text import script_of
 from dial2vec.data.importing.recipe import Branch, Finder, Recipe
 from dial2vec.data.importing.recipe_lines import LineReader
@@ -21,6 +22,8 @@ ID, SPEAKER, TEXT, TIME, LABELS, TURNS, METADATA = "id", "speaker", "text", "tim
 # Keys of a recipe whose expressions use columns up: these are no metadata.
 USING = ("id", "turns", "speaker", "text", "time", "date", "labels", "skip", "people")
 PLAIN = (str, int, float, bool)
+# Length in characters from which on a value is a text, not an id.
+LONG_ID = 100
 
 
 def columns_of(recipe: Recipe) -> Columns:
@@ -186,6 +189,11 @@ class RecordReader:
     def _id(self, values: dict[str, Any], name: str) -> str:
         """Return the id of a dialogue; the name if none before it had an id."""
         own = as_name(self.recipe.id(values)) if self.recipe.id else ""
+        if not own and self.recipe.id and self.recipe.turns:
+            simple = [
+                key for key, value in values.items() if isinstance(value, str | int) and len(str(value)) < LONG_ID
+            ]
+            own = as_name(values.get(by_name("id", simple) or ""))
         self._named = self._named or bool(own)
         return own or ("" if self._named and not self.recipe.rest else name)
 

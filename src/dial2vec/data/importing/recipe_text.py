@@ -12,6 +12,7 @@ import yaml
 from dial2vec.data.importing.columns import ITSELF, Columns
 from dial2vec.data.importing.reading import Export
 from dial2vec.data.importing.recipe import known_recipes
+from dial2vec.data.importing.speech import is_moment
 from dial2vec.errors import CorpusError
 
 HEAD = """# How this export was read. Other exports of this kind are read with: dial2vec import FILE --recipe THIS_FILE
@@ -32,6 +33,12 @@ def recipe_text(export: Export) -> str:
         raise CorpusError(
             f"{path} is a transcript of `Speaker: text` lines or captions, which need no recipe. Leave --save-recipe "
             "out."
+        )
+    if file.reader.changes or columns.receiver:
+        how = ", ".join([*file.reader.changes, *(["pairs of people are dialogues"] if columns.receiver else [])])
+        raise CorpusError(
+            f"{path} was read in a way that a recipe cannot hold: {how}. Leave --save-recipe out; the next export of "
+            "this kind is read alike without it."
         )
     content = {"title": path.name, "source": "https://", **_keys(columns)}
     return HEAD + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
@@ -73,11 +80,19 @@ def _speaker(columns: Columns) -> str:
 
 def _rules(columns: Columns) -> dict[str, Any]:
     rules: dict[str, list[str]] = {}
+    for name in columns.not_speech.kinds:
+        for column, value, kind in columns.not_speech.seen:
+            if column == name and value and "'" not in value:
+                # Of a time, such as deleted_at, any value counts.
+                rules.setdefault(kind, []).append(_quoted(name) if is_moment(name) else f"{_quoted(name)} == '{value}'")
+    rules = {kind: list(dict.fromkeys(texts)) for kind, texts in rules.items()}
     for name, kind, marks_speech in columns.not_speech.flags:
         cell = _quoted(name)
         values = ["false", "False", "0", "no"] if marks_speech else ["true", "True", "1", "yes"]
+        values += [value for column, value, _ in columns.not_speech.seen if column == name and "'" not in value]
+        listed = ", ".join(f"'{value}'" for value in dict.fromkeys(values))
         flag = "false" if marks_speech else "true"
-        rules.setdefault(kind, []).append(f"{cell} == `{flag}` || contains(`{json.dumps(values)}`, {cell} || '')")
+        rules.setdefault(kind, []).append(f"{cell} == `{flag}` || contains([{listed}], {cell} || '')")
     for speaker, kind in columns.not_speech.speakers:
         rules.setdefault(kind, []).append(f"({_speaker(columns)}) == '{speaker}'")
     return {"not_speech": rules} if rules else {}

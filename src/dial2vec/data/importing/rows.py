@@ -12,7 +12,7 @@ from dial2vec.data.importing.cells import as_name, cell_text
 from dial2vec.data.importing.columns import Columns
 from dial2vec.data.importing.encodings import is_damaged
 from dial2vec.data.importing.markup import without_html
-from dial2vec.data.importing.names import is_index
+from dial2vec.data.importing.names import by_name, is_index, plain
 from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.times import ClockReading, first_date, has_date, order, reading_of, seconds, unread
@@ -243,3 +243,36 @@ def oldest_first(rows: list[Row], reading: ClockReading) -> list[Row]:
         return rows
     lines = [list(rows) for _, rows in groupby(rows, key=lambda row: row.line)]
     return list(chain.from_iterable(reversed(lines)))
+
+
+class MergedCells:
+    """Fills the cells below the id of a dialogue, which stands only in its first row, as merged cells are saved.
+
+    :param column: Column of the ids.
+    """
+
+    def __init__(self, column: str) -> None:
+        self._column = column
+        self._last: Any = ""
+
+    def __call__(self, values: dict[str, Any]) -> dict[str, Any]:
+        """Return a row with the id of its dialogue."""
+        self._last = values.get(self._column) or self._last
+        return values | {self._column: self._last}
+
+
+def merged_column(sample: Sequence[dict[str, Any]]) -> str | None:
+    """Return the column whose ids stand only in the first row of each dialogue; None without one."""
+    names = [name for name in (sample[0] if sample else ()) if cell_text(sample[0][name])]
+    column = by_name("id", names, lambda name: not is_index(name))
+    # A message outside any thread has no "thread_ts" in Slack.
+    if (
+        column is None
+        or plain(column) == "thread_ts"
+        or any(column not in values or len(values) < 3 for values in sample)
+    ):
+        return None
+    ids = [text for values in sample if (text := cell_text(values[column]).strip())]
+    below = [values for values in sample if not cell_text(values[column]).strip()]
+    full = all(sum(bool(cell_text(value).strip()) for value in values.values()) > 1 for values in below)
+    return column if full and len(set(ids)) == len(ids) <= len(below) > 1 else None

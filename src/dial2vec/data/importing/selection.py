@@ -17,6 +17,12 @@ from dial2vec.errors import CorpusError
 BARE = re.compile(
     r"(==|!=|<=|>=|<|>)\s*(true|false|null|-?\d+(?:\.\d+)?|\"[^\"]*\"|[A-Za-z][\w-]*)(?=\s*(?:$|[)&|\]]))"
 )
+# A comparison as people write it, whose column may have blanks or letters of any language: "Comment Is Public = no".
+SIMPLE = re.compile(
+    r"\s*(\"[^\"]+\"|[^\s\"'`()\[\]&|=!<>.][^\"'`()\[\]&|=!<>.]*?)\s*(==?|!=)\s*([^\s\"'`()\[\]&|=!<>][^\"'`()\[\]&|=!<>]*?|'[^']*'|\"[^\"]*\")\s*"
+)
+# A column in double quotes, or a bare one.
+COLUMN = re.compile(r'"([^"]+)"|([A-Za-z_]\w*)')
 PATH = re.compile(r"[\w$-]+(?:\[[^\]]*\]|\.[\w$-]+)+")
 
 
@@ -33,6 +39,12 @@ def condition(text: str, *, option: str) -> Finder:
             return f"{match[1]} `{value}`"
         return f"{match[1]} '{value.strip(chr(34))}'"
 
+    if simple := SIMPLE.fullmatch(text):
+        column, sign, value = simple[1].strip('"'), "!=" if simple[2] == "!=" else "==", simple[3].strip("'\"")
+        literal = value in ("true", "false", "null") or re.fullmatch(r"-?\d+(?:\.\d+)?", value)
+        return _finder(
+            f'"{column}" {sign} ' + (f"`{value}`" if literal and simple[3] == value else f"'{value}'"), text, option
+        )
     return _finder(BARE.sub(written, text), text, option)
 
 
@@ -110,7 +122,8 @@ class Selection:
 
 def _is_about(finder: Finder, values: dict[str, Any]) -> bool:
     """Return whether an expression names a key of these values."""
-    return any(name in values for name in re.findall(r"[A-Za-z_]\w*", re.sub(r"'[^']*'|`[^`]*`", "", finder.text)))
+    names = COLUMN.findall(re.sub(r"'[^']*'|`[^`]*`", "", finder.text))
+    return any((quoted or bare) in values for quoted, bare in names)
 
 
 def _holds(finder: Finder, values: dict[str, Any]) -> bool:
@@ -123,7 +136,7 @@ def _holds(finder: Finder, values: dict[str, Any]) -> bool:
 
 def _as_text(finder: Finder, values: dict[str, Any]) -> bool:
     """Return whether a comparison with a bare value holds for the cell's text: "True" == true."""
-    match = re.fullmatch(r"\s*(\w+)\s*(==|!=)\s*`([^`]+)`\s*", finder.text)
+    match = re.fullmatch(r"\s*\"?([^\"`=!]+?)\"?\s*(==|!=)\s*`([^`]+)`\s*", finder.text)
     if not match or not isinstance(cell := values.get(match[1]), str):
         return False
     return (cell.strip().lower() == match[3].lower()) == (match[2] == "==")

@@ -13,7 +13,9 @@ from dial2vec.data.importing.names import TURN_WORDS, plain
 from dial2vec.data.importing.voices import is_side
 
 Values = Sequence[dict[str, Any]]
-TRUE, FALSE = {"true", "1", "yes", "y", "t", "1.0"}, {"false", "0", "no", "n", "f", "0.0"}
+YES = "true 1 yes y t 1.0 ja sí si oui vrai wahr sim sì tak evet ano да истина はい 是 예 نعم כן"
+NO = "false 0 no n f 0.0 nein non faux falsch não nao nie hayır ne nee nej нет ложь いいえ 否 아니오 لا לא"
+TRUE, FALSE = set(YES.split()), set(NO.split())
 # Flags by name: the kind, and True if the flag marks what was said ("public").
 FLAGS: dict[str, tuple[str, bool]] = {
     **dict.fromkeys(("public", "is_public", "visible_to_customer", "customer_visible"), ("note", True)),
@@ -92,6 +94,7 @@ class NotSpeech:
     :param speakers: Speakers that are programs, with their kinds.
     :param inner: Column of texts that are objects with a type of their own; "" without such.
     :param keep: Kinds that count as speech.
+    :param seen: Column, value and kind of the values in the sample that mark what nobody said.
     """
 
     flags: tuple[tuple[str, str, bool], ...] = ()
@@ -99,6 +102,7 @@ class NotSpeech:
     speakers: tuple[tuple[str, str], ...] = ()
     inner: str = ""
     keep: tuple[str, ...] = ()
+    seen: tuple[tuple[str, str, str], ...] = ()
 
     def kind(self, values: dict[str, Any], speaker: str, text: str) -> str:
         """Return the kind of a turn that nobody said; "" if somebody said it."""
@@ -135,6 +139,11 @@ def _words(value: str) -> frozenset[str]:
     return frozenset(plain(value).split("_"))
 
 
+def is_moment(name: str) -> bool:
+    """Return whether a column tells when a message was deleted or replaced."""
+    return _bare(name) in MOMENTS
+
+
 @lru_cache(maxsize=4096)
 def kind_of(name: str, value: str) -> str:
     """Return the kind that the value of a column names; "" if it names none, or speech."""
@@ -160,13 +169,27 @@ def find_not_speech(
     moments = [name for name in names if _bare(name) in MOMENTS]
     kinds = [name for name in names if name != text and _may_be_kind(plain(name))] + moments
     kinds = [name for name in kinds if name != speaker and not _tells_sides(spoken, name)]
+    flags = [rule for rule in flags if _counts(spoken, NotSpeech(flags=(rule,)), rule[1])]
+    kinds = [name for name in kinds if _counts(spoken, NotSpeech(kinds=(name,)), "")]
     return NotSpeech(
-        flags=tuple(rule for rule in flags if _counts(spoken, NotSpeech(flags=(rule,)), rule[1])),
-        kinds=tuple(name for name in kinds if _counts(spoken, NotSpeech(kinds=(name,)), "")),
+        flags=tuple(flags),
+        kinds=tuple(kinds),
+        seen=_seen(spoken, [*(NotSpeech(flags=(rule,)) for rule in flags), *(NotSpeech(kinds=(n,)) for n in kinds)]),
         speakers=_programs(spoken, speaker),
         inner=text if any(isinstance(turn.get(text), dict) for group in groups for turn in group) else "",
         keep=tuple(keep),
     )
+
+
+def _seen(groups: Sequence[Values], rules: Sequence[NotSpeech]) -> tuple[tuple[str, str, str], ...]:
+    """Return column, value and kind of all values by which some rule leaves a turn out."""
+    turns = [turn for group in groups for turn in group]
+    seen = (
+        (rule.columns[0], as_name(turn.get(rule.columns[0])), rule.kind(turn, "", ""))
+        for rule in rules
+        for turn in turns
+    )
+    return tuple(dict.fromkeys(triple for triple in seen if triple[2]))
 
 
 def _bare(name: str) -> str:

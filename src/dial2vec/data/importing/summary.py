@@ -10,6 +10,7 @@ from dial2vec.data.importing.one_file import Description
 from dial2vec.data.importing.reading import Export
 from dial2vec.data.importing.recipe import known_recipes
 from dial2vec.data.importing.redaction import Redactor
+from dial2vec.data.importing.result import NAMELESS
 from dial2vec.data.words import printable
 from dial2vec.dialogue import Dialogue, Quarantined
 
@@ -95,7 +96,9 @@ def _counts(export: Export) -> Iterator[str]:
         yield f"repeated     {result.repeated} rows that are equal to another one, left out"
     if result.left_out:
         kinds = ", ".join(f"{kind} ({times})" for kind, times in result.left_out.most_common())
-        yield f"left out     {result.left_out.total()} turns, by kind: {kinds}; --keep KIND takes a kind in"
+        ways = ["--keep KIND takes a kind in"] if result.left_out.keys() - {NAMELESS, "dropped"} else []
+        ways += ["--speaker-of-blank NAME takes in those without a speaker"] if NAMELESS in result.left_out else []
+        yield "; ".join([f"left out     {result.left_out.total()} turns, by kind: {kinds}", *ways])
     yield from (f"note: {note}" for note in result.notes)
     if result.unread:
         example = printable(next(iter(result.unread)), 40)

@@ -104,16 +104,26 @@ def opening(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict
 
 
 def unquoting(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
-    """Return a function that decodes texts written as JSON, such as `"Hi"` in quotes; None if no column holds them."""
+    """Return a function that decodes texts that are JSON, `"Hi"` or `{"text": "Hi"}`; None if no column holds them."""
     names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
     quoted = [name for name in names if all(map(_is_quoted, filled := _filled(sample, name))) and len(filled) > 1]
-    if not quoted:
+    wrapped = [name for name in names if by_name("text", [name]) and _mostly(sample, name, _is_wrapped)]
+    if not quoted and not wrapped:
         return None
-    return lambda values: values | {n: unpacked(text) for n in quoted if _is_quoted(text := values.get(n, ""))}
+    return lambda values: (
+        values
+        | {n: unpacked(text) for n in quoted if _is_quoted(text := values.get(n, ""))}
+        | {n: inside for n in wrapped if (inside := _object(values.get(n))) is not None}
+    )
 
 
 def _is_quoted(value: Any) -> bool:
     return isinstance(value, str) and value[:1] == value[-1:] == '"' and isinstance(unpacked(value), str)
+
+
+def _is_wrapped(value: Any) -> bool:
+    """Return whether a value is the JSON of an object with a text."""
+    return isinstance(value, str) and isinstance((_object(value) or {}).get("text"), str)
 
 
 def _filled(sample: Sequence[dict[str, Any]], name: str) -> list[Any]:
