@@ -92,7 +92,7 @@ def import_(
 ) -> None:
     """Import your exports as a corpus of the project, or into a file.
 
-    Give --name or --output. SOURCE is a file or a folder: exports of some 280 kinds (--known), tables, JSON, Parquet,
+    Give --name or --output. SOURCE is a file or a folder: exports of some 300 kinds (--known), tables, JSON, Parquet,
     chats, transcripts, captions, workbooks, Word documents, zip archives, databases. What is not known is guessed; the
     summary shows how it was read (docs/import.md).
     """
