@@ -9,8 +9,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, InclusionLevel
 
-from dial2vec.data.importing.catalogue import as_page
-from dial2vec.data.importing.recipe import known_recipes
+from dial2vec.data.importing.by_recipe.catalogue import as_page
+from dial2vec.data.importing.by_recipe.recipe import known_recipes
 from dial2vec.research.tables.drawing import render_curves
 
 ROOT = Path(__file__).parents[1]

@@ -114,8 +114,8 @@ def import_(
 
 def options_of(reading: dict[str, Any]) -> Options:
     """Return how to read an export, from the options of the command."""
+    from dial2vec.data.importing.by_recipe.recipe import KINDS
     from dial2vec.data.importing.options import Options
-    from dial2vec.data.importing.recipe import KINDS
 
     keep = tuple(filter(None, (kind.strip().lower() for kind in reading["keep"].split(","))))
     if unknown := sorted(set(keep) - set(KINDS)):

@@ -17,7 +17,7 @@ from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.collection import MANIFEST, Collection
-from dial2vec.data.importing.formats import stem
+from dial2vec.data.importing.files.formats import stem
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.summary import import_summary

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dial2vec.data.importing.by_recipe.recipe import known_recipes
 from dial2vec.data.importing.explaining import explanation, known_exports
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.recipe import known_recipes
 
 
 def explained(path):

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from dial2vec.data.importing.by_recipe.recipe import known_recipes
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.recipe import known_recipes
 from dial2vec.data.importing.recipe_text import recipe_text
 from dial2vec.errors import CorpusError
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
-from dial2vec.data.importing.records import Record
 from dial2vec.data.importing.selection import Selection, condition
 from dial2vec.errors import CorpusError
 

@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import Any
 
-from dial2vec.data.importing.cells import as_name, as_turn_list, cell_text
-from dial2vec.data.importing.columns import Columns
-from dial2vec.data.importing.encodings import is_damaged
-from dial2vec.data.importing.plain_text import Script, script_of
-from dial2vec.data.importing.plausibility import REMEDY
-from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.files.encodings import is_damaged
+from dial2vec.data.importing.files.plain_text import Script, script_of
+from dial2vec.data.importing.files.records import Record
+from dial2vec.data.importing.guessing.columns import Columns
+from dial2vec.data.importing.guessing.plausibility import REMEDY
+from dial2vec.data.importing.guessing.speech import ALL_SAID
+from dial2vec.data.importing.guessing.turns import closing_turns
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.rows import Row, oldest_first, text_of, turns_of
-from dial2vec.data.importing.speech import ALL_SAID
-from dial2vec.data.importing.times import ClockReading, first_date, order, reading_of, unread
-from dial2vec.data.importing.turns import closing_turns
+from dial2vec.data.importing.values.cells import as_name, as_turn_list, cell_text
+from dial2vec.data.importing.values.times import ClockReading, first_date, order, reading_of, unread
 from dial2vec.dialogue import Turn
 
 # Number of first dialogues by which the order of day and month is found.

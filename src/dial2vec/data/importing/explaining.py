@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from dial2vec.data.importing.columns import Columns
+from dial2vec.data.importing.by_recipe.recipe import Recipe, known_recipes
+from dial2vec.data.importing.by_recipe.recipe_records import RecordReader
+from dial2vec.data.importing.files.records import Record
+from dial2vec.data.importing.guessing.columns import Columns
 from dial2vec.data.importing.reading import Export
-from dial2vec.data.importing.recipe import Recipe, known_recipes
-from dial2vec.data.importing.recipe_records import RecordReader
-from dial2vec.data.importing.records import Record
 from dial2vec.data.words import printable
 
 DEPTH = 6

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec.data.importing.columns import Columns
-from dial2vec.data.importing.speech import NotSpeech
+from dial2vec.data.importing.guessing.columns import Columns
+from dial2vec.data.importing.guessing.speech import NotSpeech
 from dial2vec.files import read_json, write_json
 
 

@@ -9,27 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing.assembling import from_records, from_scripts
-from dial2vec.data.importing.branches import branching
-from dial2vec.data.importing.captions import read_captions
-from dial2vec.data.importing.columns import ONE_DIALOGUE, Columns, find_columns
-from dial2vec.data.importing.encodings import Encoding, find_encoding, open_text
-from dial2vec.data.importing.evidence import headings
-from dial2vec.data.importing.formats import HEAD_LINES, find_format, find_list, is_parquet
-from dial2vec.data.importing.further import further_columns
-from dial2vec.data.importing.kept import KeptReading, fitting
-from dial2vec.data.importing.mending import Mending
-from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.plain_text import read_plain_text
-from dial2vec.data.importing.recipe import Recipe, load_recipe
-from dial2vec.data.importing.recipe_lines import LineReader
-from dial2vec.data.importing.recipe_records import RecordReader, columns_of
-from dial2vec.data.importing.recognising import recipe_of_json, recipe_of_lines, recipe_of_records, with_id
-from dial2vec.data.importing.records import SHOWN, Record, outline, read_json_lines, read_json_records
-from dial2vec.data.importing.refusals import require_one_meaning
-from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
-from dial2vec.data.importing.rows import Groups, MergedCells, group_rows, merged_column
-from dial2vec.data.importing.selection import Selection
-from dial2vec.data.importing.tables import (
+from dial2vec.data.importing.by_recipe.recipe import Recipe, load_recipe
+from dial2vec.data.importing.by_recipe.recipe_lines import LineReader
+from dial2vec.data.importing.by_recipe.recipe_records import RecordReader, columns_of
+from dial2vec.data.importing.by_recipe.recognising import recipe_of_json, recipe_of_lines, recipe_of_records, with_id
+from dial2vec.data.importing.files.captions import read_captions
+from dial2vec.data.importing.files.encodings import Encoding, find_encoding, open_text
+from dial2vec.data.importing.files.formats import HEAD_LINES, find_format, find_list, is_parquet
+from dial2vec.data.importing.files.mending import Mending
+from dial2vec.data.importing.files.plain_text import read_plain_text
+from dial2vec.data.importing.files.records import SHOWN, Record, outline, read_json_lines, read_json_records
+from dial2vec.data.importing.files.tables import (
     DELIMITERS,
     find_delimiter,
     find_header,
@@ -38,8 +28,18 @@ from dial2vec.data.importing.tables import (
     read_parquet,
     read_table,
 )
-from dial2vec.data.importing.unfolding import identifying, opening, turns_of_columns, unfolding, unquoting
-from dial2vec.data.importing.wrappers import unwrapped, without_wrappers
+from dial2vec.data.importing.files.wrappers import unwrapped, without_wrappers
+from dial2vec.data.importing.guessing.branches import branching
+from dial2vec.data.importing.guessing.columns import ONE_DIALOGUE, Columns, find_columns
+from dial2vec.data.importing.guessing.evidence import headings
+from dial2vec.data.importing.guessing.further import further_columns
+from dial2vec.data.importing.guessing.refusals import require_one_meaning
+from dial2vec.data.importing.guessing.unfolding import identifying, opening, turns_of_columns, unfolding, unquoting
+from dial2vec.data.importing.kept import KeptReading, fitting
+from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
+from dial2vec.data.importing.rows import Groups, MergedCells, group_rows, merged_column
+from dial2vec.data.importing.selection import Selection
 from dial2vec.data.progress import counted
 from dial2vec.errors import CorpusError
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dial2vec.data.importing.containers import Unpacking
-from dial2vec.data.importing.formats import CONTAINERS, ENDINGS, ending, stem
+from dial2vec.data.importing.by_recipe.recipe import known_recipes
+from dial2vec.data.importing.files.containers import Unpacking
+from dial2vec.data.importing.files.formats import CONTAINERS, ENDINGS, ending, stem
 from dial2vec.data.importing.kept import KeptReading
 from dial2vec.data.importing.one_file import Description, FileReader
 from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.recipe import known_recipes
 from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.rows import Groups, from_rows, merge
 from dial2vec.dialogue import Origin, Quarantined

@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from dial2vec.data.importing.columns import ITSELF, Columns
+from dial2vec.data.importing.by_recipe.recipe import known_recipes
+from dial2vec.data.importing.guessing.columns import ITSELF, Columns
+from dial2vec.data.importing.guessing.speech import is_moment
 from dial2vec.data.importing.reading import Export
-from dial2vec.data.importing.recipe import known_recipes
-from dial2vec.data.importing.speech import is_moment
 from dial2vec.errors import CorpusError
 
 HEAD = """# How this export was read. Other exports of this kind are read with: dial2vec import FILE --recipe THIS_FILE

@@ -15,9 +15,9 @@ from dataclasses import replace
 from itertools import count, pairwise
 from typing import NamedTuple
 
-from dial2vec.data.importing.names import plain
+from dial2vec.data.importing.guessing.names import plain
+from dial2vec.data.importing.guessing.roles import is_role
 from dial2vec.data.importing.result import ImportResult
-from dial2vec.data.importing.roles import is_role
 from dial2vec.dialogue import Dialogue, Quarantined, Turn, Value
 from dial2vec.errors import CorpusError, did_you_mean
 

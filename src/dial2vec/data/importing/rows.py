@@ -8,14 +8,14 @@ from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dial2vec.data.importing.cells import as_name, cell_text
-from dial2vec.data.importing.columns import Columns
-from dial2vec.data.importing.encodings import is_damaged
-from dial2vec.data.importing.markup import without_html
-from dial2vec.data.importing.names import by_name, is_index, plain
-from dial2vec.data.importing.records import Record
+from dial2vec.data.importing.files.encodings import is_damaged
+from dial2vec.data.importing.files.markup import without_html
+from dial2vec.data.importing.files.records import Record
+from dial2vec.data.importing.guessing.columns import Columns
+from dial2vec.data.importing.guessing.names import by_name, is_index, plain
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
-from dial2vec.data.importing.times import ClockReading, first_date, has_date, order, reading_of, seconds, unread
+from dial2vec.data.importing.values.cells import as_name, cell_text
+from dial2vec.data.importing.values.times import ClockReading, first_date, has_date, order, reading_of, seconds, unread
 from dial2vec.dialogue import Origin, Turn
 
 # Speakers of a row that holds a question and its answer.

@@ -8,9 +8,9 @@ from typing import Any
 
 from jmespath.exceptions import JMESPathError
 
+from dial2vec.data.importing.by_recipe.recipe import Finder
+from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.options import Options
-from dial2vec.data.importing.recipe import Finder
-from dial2vec.data.importing.records import Record
 from dial2vec.errors import CorpusError
 
 # A value on the right of a comparison, as people write it: JMESPath wants `true` and 'text'.

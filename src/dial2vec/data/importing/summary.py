@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from dial2vec.data.importing.by_recipe.recipe import known_recipes
 from dial2vec.data.importing.one_file import Description
 from dial2vec.data.importing.reading import Export
-from dial2vec.data.importing.recipe import known_recipes
 from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.importing.result import NAMELESS
 from dial2vec.data.words import printable

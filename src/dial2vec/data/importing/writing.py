@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dial2vec.data.corpora import CORPORA, require_name
 from dial2vec.data.corpora.transcripts import transcript_files
-from dial2vec.data.importing.formats import stem
+from dial2vec.data.importing.files.formats import stem
 from dial2vec.data.importing.result import ImportResult
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues, write_dialogues, write_quarantine
 from dial2vec.errors import CorpusError

@@ -1,0 +1,1 @@
+"""Reading by a recipe: the recipe, its expressions and patterns, and which recipe fits."""

@@ -1,0 +1,156 @@
+"""Recognise the recipe of an export by its first records or lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dial2vec.data.importing.by_recipe.recipe import Finder, Recipe, known_recipes
+from dial2vec.data.importing.by_recipe.recipe_lines import find_text_recipe
+from dial2vec.data.importing.files.records import BY_ID, DEPTH, EACH, below_ids, lists_in, siblings
+from dial2vec.data.importing.guessing.evidence import id_column
+from dial2vec.data.importing.guessing.exchanges import CLOSING
+from dial2vec.data.importing.guessing.names import plain
+from dial2vec.data.importing.guessing.unfolding import dialogue_object
+
+SHOWN = 30
+
+
+def record_recipes() -> list[Recipe]:
+    """Return the recipes for records that come with the package."""
+    return [recipe for recipe in known_recipes().values() if recipe.has]
+
+
+def recipe_of_lines(head: str) -> Recipe | None:
+    """Return the recipe that explains the first lines of a text; None if there is none."""
+    return find_text_recipe(head, [recipe for recipe in known_recipes().values() if not recipe.has])
+
+
+def recipe_of_records(sample: Sequence[dict[str, Any]], recipes: Iterable[Recipe] | None = None) -> Recipe | None:
+    """Return the recipe that asks for most and that at least half of the first records fit; None if there is none."""
+    known = list(record_recipes() if recipes is None else recipes)
+    first = sample[:SHOWN]
+    return _best(first, known) or (_of_rows_inside(first, known) if recipes is None else None)
+
+
+def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of a form that many tools share with the id by its column's name, if its own finds nothing."""
+    rows = not recipe.turns
+    if recipe.branch or recipe.lines or (rows and not recipe.id) or any(recipe.id(v) for v in sample if recipe.id):
+        return recipe
+    names = list(dict.fromkeys(name for values in sample for name in values))
+    name = id_column("id", sample, names, repeating=rows)
+    name = name or (None if rows else id_column("own id", sample, names, repeating=False))
+    if not name and (around := dialogue_object(sample)):
+        return replace(recipe, id=Finder(f"{json.dumps(around)}.id"))
+    return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
+
+
+def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    fitting = [recipe for recipe in recipes if first and 2 * sum(map(recipe.fits, first)) >= len(first)]
+    return max(fitting, key=lambda recipe: len(recipe.has), default=None)
+
+
+def _of_rows_inside(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:
+    """Return the recipe of rows that stand in a list of each record, as scripts save the messages of each ticket."""
+    rowwise = [recipe for recipe in recipes if not recipe.turns and not recipe.lines and not recipe.branch]
+    for place in dict.fromkeys(place for values in first for place in _inner_lists(values)):
+        lists = (items for values in first if isinstance(items := Finder(place)(values), list))
+        rows = [row for items in lists for row in items if isinstance(row, dict)]
+        if recipe := _best(rows[:SHOWN], rowwise):
+            own = f" || ({place}[0] | {recipe.id.text})" if recipe.id else ""
+            turns = Finder(_with_answer(place, recipe, first))
+            return replace(recipe, turns=turns, id=Finder(f"conversation_id || ticket_id || id{own}"))
+    return None
+
+
+def _with_answer(place: str, recipe: Recipe, first: Sequence[dict[str, Any]]) -> str:
+    """Return the expression for a list of messages and the answer outside the list, as tracing tools save it."""
+    names = (name for values in first for name in values if plain(name) in CLOSING)
+    if not (recipe.speaker and "role" in recipe.speaker.text and (name := next(names, None))):
+        return place
+    key = json.dumps(name)
+    forms = [f"{key}.choices[].message", f"{key}.messages", f"{key}[].message", f"{key}.role && [{key}]"]
+    forms.append(f"type({key}) == 'array' && {key}")
+    forms.append(f"type({key}) == 'string' && [{{role: 'assistant', content: {key}}}]")
+    return f"[{place}, {' || '.join(f'({form})' for form in forms)}][][]"
+
+
+def _inner_lists(values: dict[str, Any]) -> Iterator[str]:
+    """Yield the expressions that lead to lists in a record, also `messages.data`."""
+    for key, value in values.items():
+        inner = value if isinstance(value, dict) else {}
+        if isinstance(value, list):
+            yield json.dumps(key)
+        yield from (f"{json.dumps(key)}.{json.dumps(name)}" for name, items in inner.items() if isinstance(items, list))
+
+
+def recipe_of_json(
+    outlined: Any, recipes: Iterable[Recipe] | None = None
+) -> tuple[Recipe, tuple[str, ...] | None] | None:
+    """Return the recipe of a JSON file, and the keys that lead to its records, for `read_json_records`.
+
+    Of several places the one whose recipe asks for most counts, and of equal ones the outermost.
+    """
+    recipes = list(record_recipes() if recipes is None else recipes)
+    best: tuple[Recipe, tuple[str, ...] | None] | None = None
+    places = _places(outlined)
+    for keys, sample in [*places, *_only_objects(outlined, recipes)]:
+        recipe = recipe_of_records(sample, recipes)
+        if recipe and (best is None or len(recipe.has) > len(best[0].has)):
+            best = recipe, keys
+    if best is None:
+        inside = ((_of_rows_inside(sample[:SHOWN], recipes), keys) for keys, sample in places)
+        return next(((recipe, keys) for recipe, keys in inside if recipe), None)
+    if best[1] and not best[0].turns and best[1][-1] != "*" and (alike := _alike(outlined, best[1])):
+        return best[0], below_ids(best[1], alike)
+    if best[1] and best[1] != BY_ID and len(best[1]) == 1:
+        if not best[0].turns:
+            return None if _is_by_id(outlined, best[1]) else best
+        if sum(bool(recipe_of_records(items, [best[0]])) for items in lists_in(outlined).values()) > 1:
+            # Such as the lists "train" and "test".
+            return best[0], EACH
+    return best
+
+
+def _is_by_id(outlined: dict[str, Any], keys: tuple[str, ...]) -> bool:
+    """Return whether another list of an object holds the same kind of turns: its keys are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return sum(names == lists.get(keys) for names in lists.values()) > 1
+
+
+def _alike(outlined: Any, keys: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Return the lists of the same kind of turns in the same place below other keys, which are ids."""
+    lists = {place: items[0].keys() for place, items in lists_in(outlined).items() if items}
+    return [place for place in siblings(keys, lists) if lists[place] == lists.get(keys)] if len(keys) > 1 else []
+
+
+def _only_objects(outlined: Any, recipes: list[Recipe]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    """Yield the objects inside others, as in {"data": {"call": {...}}}, that are the only ones of their recipes."""
+    by_recipe: dict[Recipe, list[tuple[tuple[str, ...], dict[str, Any]]]] = {}
+    for keys, value in _objects_in(outlined, ()):
+        if recipe := recipe_of_records([value], recipes):
+            by_recipe.setdefault(recipe, []).append((keys, value))
+    yield from ((keys, [value]) for places in by_recipe.values() if len(places) == 1 for keys, value in places)
+
+
+def _objects_in(value: Any, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    for key, inner in value.items() if isinstance(value, dict) and len(keys) < DEPTH else ():
+        if isinstance(inner, dict):
+            yield (*keys, key), inner
+            yield from _objects_in(inner, (*keys, key))
+
+
+def _places(outlined: Any) -> list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]]:
+    """Return where records may be, from the outside in, with the first of them."""
+    places: list[tuple[tuple[str, ...] | None, list[dict[str, Any]]]] = []
+    if isinstance(outlined, dict):
+        places.append((None, [outlined]))
+        if outlined and all(isinstance(value, dict) for value in outlined.values()):
+            places.append((BY_ID, [{"dialogue_id": key} | value for key, value in outlined.items()]))
+    places += sorted(lists_in(outlined).items(), key=lambda place: len(place[0] or ()))
+    if isinstance(outlined, list) and (whole := [{"turns": item} for item in outlined if isinstance(item, list)]):
+        places.append(((), whole))
+    return places

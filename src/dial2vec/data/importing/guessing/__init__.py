@@ -1,0 +1,1 @@
+"""Guessing what no recipe fits: evidence on columns and speakers, and whether a reading is plausible."""

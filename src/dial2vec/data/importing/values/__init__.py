@@ -1,0 +1,1 @@
+"""Values of cells: texts, names and times."""
