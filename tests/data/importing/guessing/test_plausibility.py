@@ -6,12 +6,11 @@ import json
 
 import pytest
 
+from data.importing.test_reading import read
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Turn
 from dial2vec.errors import CorpusError
-
-from .test_reading import read
 
 
 @pytest.mark.parametrize(

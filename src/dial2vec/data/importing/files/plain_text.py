@@ -31,7 +31,7 @@ BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
 NUMBERED = re.compile(r"^(\d{1,5})[.:)]?(?:\s+|$)")
 ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
 IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
-# A clock in brackets before a text, "Anna: [00:03] Hello", or behind it, as f4 writes "#00:00:05-1#".
+# A clock in brackets before a text, "Anna: [00:03] Hello", or after it, as f4 writes "#00:00:05-1#".
 CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
 CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
 # After a date any text up to the first colon with a blank is a name.
@@ -207,7 +207,7 @@ def _without_numbers(lines: list[str]) -> list[str]:
     return [NUMBERED.sub("", line) for line in lines]
 
 
-def _behind_clock(line: str) -> str:
+def _after_clock(line: str) -> str:
     """Return the words after a clock, in a line without more; "" for a clock alone, such as "10:15 AM"."""
     match = None if ONLY_CLOCK.match(line) else BARE_CLOCK_FIRST.match(line)
     return match[1] if match else ""
@@ -220,16 +220,16 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
     """
     headings = {}
     over_clocks = [line for line, below in pairwise(lines) if line and ONLY_CLOCK.match(below)]
-    behind_clocks = [name for line in lines if (name := _behind_clock(line))]
-    sure, sure_behind = (
-        len(set(names)) < len(names) > 2 and all(map(is_name, names)) for names in (over_clocks, behind_clocks)
+    after_clocks = [name for line in lines if (name := _after_clock(line))]
+    sure, sure_after = (
+        len(set(names)) < len(names) > 2 and all(map(is_name, names)) for names in (over_clocks, after_clocks)
     )
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
         headed = HEADED.match(line) if len(line) <= 100 else None
         stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
         first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
         first = first or (
-            BARE_CLOCK_FIRST.match(line) if _behind_clock(line) and below and (not above or sure_behind) else None
+            BARE_CLOCK_FIRST.match(line) if _after_clock(line) and below and (not above or sure_after) else None
         )
         first = first or (IN_BRACKETS.match(line) if ONLY_CLOCK.match(above) else None)
         name = headed[1].strip() if headed else first[1].strip() if first else line if stacked else ""

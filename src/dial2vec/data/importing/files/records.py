@@ -257,7 +257,7 @@ def lists_in(outlined: Any) -> dict[tuple[str, ...], list[dict[str, Any]]]:
 def siblings(keys: tuple[str, ...], places: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return the places that differ from one in a single key."""
     alike = (place for place in places if len(place) == len(keys))
-    return [place for place in alike if sum(one != other for one, other in zip(place, keys, strict=True)) == 1]
+    return [place for place in alike if sum(key != other for key, other in zip(place, keys, strict=True)) == 1]
 
 
 def below_ids(keys: tuple[str, ...], alike: list[tuple[str, ...]]) -> tuple[str, ...]:
