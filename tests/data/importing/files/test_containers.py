@@ -7,7 +7,7 @@ import zipfile
 
 import pytest
 
-from dial2vec.data.importing.files import containers
+from dial2vec.data.importing.files import bounds
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.errors import CorpusError
@@ -87,11 +87,11 @@ def test_a_member_cannot_leave_the_folder(tmp_path):
     ("members", "message"),
     [
         ({"a.jpg": "x"}, "holds no file to import"),
-        ({"a.txt": "0" * 3_000_000}, "unpacks to 0.0 GB from"),
+        ({"a.txt": "0" * 3_000_000}, "unpacks to over 0.0 GB from"),
     ],
 )
 def test_an_archive_without_transcripts_or_out_of_bounds_is_refused(tmp_path, monkeypatch, members, message):
-    monkeypatch.setattr(containers, "SMALL", 1 << 20)
+    monkeypatch.setattr(bounds, "SMALL", 1 << 20)
     with pytest.raises(CorpusError, match=message):
         read_export(write_zip(tmp_path / "a.zip", members), Options())
 
@@ -180,3 +180,15 @@ def test_a_readme_is_no_dialogue_and_an_archive_in_an_archive_is_read(tmp_path):
     assert turns(read_export(write_zip(tmp_path / "all.zip", {"chat.zip": inner}), Options())) == [
         [("Anna", "Hello"), ("Bo", "Hi")]
     ]
+
+
+def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path):
+    import pyarrow
+    from pyarrow import parquet
+
+    texts = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 400_000), pyarrow.array(["word " * 200]))
+    path = tmp_path / "turns.parquet"
+    parquet.write_table(pyarrow.table({"id": texts, "speaker": texts, "text": texts}), path)
+    assert path.stat().st_size < 200_000
+    with pytest.raises(CorpusError, match=r"unpacks to over 0\.1 GB"):
+        read_export(path, Options())

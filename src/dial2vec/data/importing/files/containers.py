@@ -18,13 +18,11 @@ from typing import Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+from dial2vec.data.importing.files.bounds import require_bounds
 from dial2vec.data.importing.files.encodings import open_bytes
 from dial2vec.data.importing.files.formats import CONTAINERS, ENDINGS, ending
 from dial2vec.errors import CorpusError
 
-# Bounds of what is unpacked: archives that say they are larger were made to fill a disk.
-MOST_BYTES, MOST_RATIO = 4 << 30, 200
-SMALL = 100 << 20
 ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\0"
 ODF_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -83,7 +81,7 @@ def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
         return None
     try:
         with zipfile.ZipFile(path) as archive:
-            _require_bounds(path, archive)
+            require_bounds(path, sum(member.file_size for member in archive.infolist()))
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError) as error:
         raise CorpusError(
@@ -93,17 +91,6 @@ def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
         return _unpack_document
     is_workbook = any(name.startswith("xl/") for name in names) or "content.xml" in names
     return _unpack_workbook if is_workbook else _unpack_archive
-
-
-def _require_bounds(path: Path, archive: zipfile.ZipFile) -> None:
-    size = sum(member.file_size for member in archive.infolist())
-    packed = max(path.stat().st_size, 1)
-    if size > MOST_BYTES or (size > SMALL and size > MOST_RATIO * packed):
-        raise CorpusError(
-            f"{path} unpacks to {size / 1e9:.1f} GB from {packed / 1e6:.1f} MB; expected at most "
-            f"{MOST_BYTES >> 30} GiB and {MOST_RATIO} times its size. Unpack it yourself if you trust it, and import "
-            "the folder."
-        )
 
 
 def _unpack_archive(path: Path, folder: Path, _: str | None) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
+from dial2vec.data.importing.files.bounds import require_bounds
 from dial2vec.data.importing.files.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.guessing.names import known_names
@@ -20,6 +21,8 @@ from dial2vec.errors import CorpusError
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe"}
 # Largest number of lines in a cell: without it a quote that is never closed would swallow the rest of the file.
 MOST_LINES = 20_000
+# Rows of Parquet that are unpacked at once.
+ROWS = 256
 SAMPLED_LINES = 200
 # Number of first rows among which the header is sought.
 MOST_TITLES = 15
@@ -262,15 +265,18 @@ def _names(cells: list[str]) -> list[str]:
 def read_parquet(path: Path) -> Iterator[Record]:
     """Yield the rows of a Parquet file, numbered from 1.
 
-    :raises CorpusError: if it is no complete Parquet file.
+    :raises CorpusError: if it is no complete Parquet file, or unpacks to more than `require_bounds` allows.
     """
     import pyarrow
     from pyarrow import parquet
 
-    number = 0
+    number, unpacked = 0, 0
     try:
         with parquet.ParquetFile(path) as table:
-            for batch in table.iter_batches(batch_size=4096):
+            for batch in table.iter_batches(batch_size=ROWS):
+                # A repeated text costs nothing in the file: only what is read tells its size.
+                unpacked += batch.nbytes
+                require_bounds(path, unpacked)
                 for values in batch.to_pylist():
                     number += 1
                     yield Record(number, values)
