@@ -275,7 +275,8 @@ def read_parquet(path: Path) -> Iterator[Record]:
         with parquet.ParquetFile(path) as table:
             for batch in table.iter_batches(batch_size=ROWS):
                 # A repeated text costs nothing in the file: only what is read tells its size.
-                unpacked += batch.nbytes
+                dense = (c.dictionary_decode() if hasattr(c, "dictionary_decode") else c for c in batch.columns)
+                unpacked += sum(column.nbytes for column in dense)
                 require_bounds(path, unpacked)
                 for values in batch.to_pylist():
                     number += 1
