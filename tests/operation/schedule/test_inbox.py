@@ -375,11 +375,13 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(project, monkeypatch)
     folder = project / "inbox" / "calls"
     put(folder, "well.jsonl", lines(range(2), "jsonl"))
     put(folder, "broken.parquet", "PAR1 and no more")
-    text = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 4000, pyarrow.int32()), ["x" * 1_000_000])
-    ids = [f"d{number}" for number in range(4000)]
+    # Within the bounds of importing, because the other column does not pack.
+    text = pyarrow.DictionaryArray.from_arrays(pyarrow.array([0] * 3900, pyarrow.int32()), ["x" * 1_000_000])
+    ids, noise = [f"d{number}" for number in range(3900)], [os.urandom(3400).hex() for _ in range(3900)]
     path = folder / "bomb.parquet"
-    parquet.write_table(pyarrow.table({"dialogue_id": ids, "speaker": ["a"] * 4000, "text": text}), path)
-    assert path.stat().st_size < 500_000
+    columns = {"dialogue_id": ids, "speaker": ["a"] * 3900, "noise": noise, "text": text}
+    parquet.write_table(pyarrow.table(columns), path)
+    assert path.stat().st_size < 40_000_000
     os.utime(path, (OLD, OLD))
     bomb, broken, well = take(project)
     assert "within 2 GB of memory" in bomb.refused
