@@ -263,6 +263,21 @@ def test_an_import_that_cannot_be_is_one_sentence_and_leaves_no_trace(run, tmp_p
     assert not (tmp_path / "data").exists()
 
 
+def test_a_corpus_is_read_as_before_unless_another_reading_is_allowed(run, tmp_path, versioned):
+    (tmp_path / "may.csv").write_text(CALLS)
+    (tmp_path / "june.csv").write_text(CALLS.replace("c1,", "c7,"))
+    (tmp_path / "call.txt").write_text("Agent: Hello\nCustomer: Hi\n")
+    for name in ("may.csv", "june.csv"):
+        assert run("import", name, "--name", "calls").exit_code == 0
+    refused = run("import", "call.txt", "--name", "calls")
+    assert refused.exit_code == 1
+    assert "does not fit the way in which this corpus was read so far: columns conversation_id" in refused.output
+    assert not (tmp_path / "data" / "calls" / "call.jsonl").exists()
+    assert run("import", "call.txt", "--name", "calls", "--new-reading").exit_code == 0
+    (tmp_path / "more.txt").write_text("Agent: Good day\nCustomer: Bye\n")
+    assert run("import", "more.txt", "--name", "calls").exit_code == 0
+
+
 def test_turns_in_a_row_by_one_speaker_are_kept_unless_they_are_to_be_merged(run, tmp_path, versioned):
     (tmp_path / "may.csv").write_text("call_id,speaker,text\nc,a,one\nc,a,two\nc,b,three\n")
     assert "turns        3" in run("import", "may.csv", "--name", "calls", "--dry-run").output

@@ -98,7 +98,7 @@ class Columns(NamedColumns):
         pairs += [(inside + name, "sign of what nobody said") for name in self.not_speech.columns]
         pairs += [(self.receiver, "receiver: with the speaker the dialogue id")]
         named = {name: meaning for name, meaning in pairs if name} | dict.fromkeys(self.labels, "label")
-        return dict.fromkeys(self.metadata, "metadata of the dialogue") | named
+        return named | dict.fromkeys(self.metadata, "metadata of the dialogue")
 
     def _of_turns(self) -> list[tuple[str | None, str]]:
         text = "text" if self.answer is None else "text of the user"
