@@ -58,7 +58,9 @@ def test_every_target_of_its_makefile_calls_the_installed_package(new):
     assert "$(BIN)" not in text
     assert ".venv" not in text
     for target in ("run", "retrain", "schedule", "mlflow", "prefect"):
-        done = subprocess.run(["make", "-n", target], cwd=new, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            ["make", "--no-print-directory", "-n", target], cwd=new, capture_output=True, text=True, check=True
+        )
         assert re.match(r"python (-m dial2vec\.cli |flows/retrain\.py)", done.stdout), target
     listed = subprocess.run(["make"], cwd=new, capture_output=True, text=True, check=True).stdout
     assert "make schedule" in listed

@@ -230,6 +230,9 @@ class FileReader:
             # Rows that nobody said were read, too.
             self.result.rows = before + next(read)
             self.result.left_out.update(reader.left_out)
+            self.result.repeated += reader.repeated
+            if reader.skipped:
+                notes += (f"records without a dialogue are left out: {reader.skipped}",)
             return replace(description, recipe=reader.recipe.name, notes=notes + mending.notes())
         names = dict.fromkeys(name for values in usable for name in values)
         unused = tuple(name for name in names if name not in columns.meanings)

@@ -93,7 +93,7 @@ def _counts(export: Export) -> Iterator[str]:
     yield f"dialogues    {len(result.dialogues)} can be used, {len(result.quarantine)} quarantined"
     yield f"turns        {turns.total()}{blank}"
     if result.repeated:
-        yield f"repeated     {result.repeated} rows that are equal to another one, left out"
+        yield f"repeated     {result.repeated} rows or turns that are equal to earlier ones, left out"
     if result.left_out:
         kinds = ", ".join(f"{kind} ({times})" for kind, times in result.left_out.most_common())
         ways = ["--keep KIND takes a kind in"] if result.left_out.keys() - {NAMELESS, "dropped"} else []

@@ -52,7 +52,7 @@ def _words(expression: str) -> set[str]:
 
 
 class RecordReader:
-    """Reads records by a recipe, and counts what was not said.
+    """Reads records by a recipe, and counts what was not said, repeated turns, and records without a dialogue.
 
     :param name: Prefix of the ids of dialogues without an id.
     :param keep: Kinds of `KINDS` that count as speech.
@@ -61,6 +61,8 @@ class RecordReader:
     def __init__(self, recipe: Recipe, *, name: str, keep: Sequence[str] = ()) -> None:
         self.recipe = recipe
         self.left_out: Counter[str] = Counter()
+        self.repeated = 0
+        self.skipped = 0
         self._name = name
         self._keep = keep
         expressions = [recipe.speaker, recipe.text, recipe.time, *(finder for _, finder in recipe.not_speech)]
@@ -90,10 +92,13 @@ class RecordReader:
                 continue
             values = self.recipe.decoded(record.values)
             if self.recipe.skip and _is_true(self.recipe.skip(values)):
+                self.skipped += 1
                 continue
             plain = self._plain(values, f"{self._name}-{number}" if len(first) > 1 else self._name)
             if self.recipe.parts:
+                filled = sum(bool(turn[TEXT]) for turn in plain[TURNS])
                 plain[TURNS] = self._new(plain)
+                self.repeated += filled - len(plain[TURNS])
                 shared = {key: value for key, value in plain.items() if key != TURNS}
                 times = {TIME: plain["date"]}
                 yield from (
