@@ -77,5 +77,21 @@ def test_the_imported_file_itself_is_not_overwritten(run, tmp_path):
 
 
 def test_a_dry_run_writes_nothing(run, tmp_path):
-    assert "Dry run" in run("may.csv", "june.csv", "--output", "calls.jsonl", "--dry-run").output
+    arguments = ("june.csv", "--output", "calls.jsonl", "--save-recipe", "mine.yaml", "--dry-run")
+    assert "Dry run" in run("may.csv", *arguments).output
     assert {path.name for path in tmp_path.iterdir()} == {"may.csv", "june.csv"}
+
+
+def test_a_saved_recipe_replaces_no_other_file(run, tmp_path):
+    before = (tmp_path / "may.csv").read_text()
+    done = run("may.csv", "--output", "calls.jsonl", "--save-recipe", "may.csv")
+    assert "may.csv (--save-recipe) exists already and holds something else; expected a new file" in done.output
+    assert (tmp_path / "may.csv").read_text() == before
+    for _ in range(2):
+        assert run("may.csv", "--output", "calls.jsonl", "--save-recipe", "mine.yaml").exit_code == 0
+
+
+def test_an_unknown_kind_is_refused_with_the_closest(run):
+    done = run("may.csv", "--output", "calls.jsonl", "--keep", "note, notces")
+    assert done.exit_code == 1
+    assert "'notces' (--keep) is no kind of what nobody said. Did you mean 'notice'?" in done.output

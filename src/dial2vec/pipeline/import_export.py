@@ -15,6 +15,7 @@ from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
 from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
+from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, checkout_lock
 
 
@@ -82,7 +83,7 @@ def import_export(
     redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
     if dry_run:
         quarantine_known_ids(export.result, places)
-        present(export, redactor, show, say)
+        present(export, redactor, show, say, dry_run=True)
         say("Dry run: nothing is written.")
         return export.result
     with checkout_lock(root, f"import into {corpus}"):
@@ -103,15 +104,31 @@ def import_export(
     return export.result
 
 
-def present(export: Export, redactor: Redactor | None, show: Show, say: Callable[[str], object]) -> None:
-    """Show how an export was read, and write its recipe if asked to."""
+def present(
+    export: Export, redactor: Redactor | None, show: Show, say: Callable[[str], object], *, dry_run: bool = False
+) -> None:
+    """Show how an export was read, and write its recipe if asked to.
+
+    :raises CorpusError: if the recipe would replace another file.
+    """
     if show.explain:
         say(f"{explanation(export)}\n")
     say(f"{import_summary(export, redactor)}\n")
     if show.recipe:
-        with atomic_path(show.recipe) as temporary:
-            temporary.write_text(recipe_text(export), encoding="utf-8")
-        say(f"Wrote the recipe {show.recipe}; it is read with --recipe {show.recipe}")
+        _save_recipe(recipe_text(export), show.recipe, say, dry_run=dry_run)
+
+
+def _save_recipe(text: str, path: Path, say: Callable[[str], object], *, dry_run: bool) -> None:
+    same = path.is_file() and path.read_bytes() == text.encode()
+    if path.exists() and not same:
+        raise CorpusError(
+            f"{path} (--save-recipe) exists already and holds something else; expected a new file. Name one, such as "
+            f"{path.with_name(f'{path.stem}-2.yaml')}."
+        )
+    if not dry_run:
+        with atomic_path(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        say(f"Wrote the recipe {path}; it is read with --recipe {path}")
 
 
 def join_and_mask(export: Export, places: Places, masks: Masks | None, *, merge_turns: bool) -> Redactor | None:

@@ -49,7 +49,7 @@ def import_files(
     places = Places(Path.cwd(), "", export.source, redacted=masks is not None, file=output)
     redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
     quarantine_known_ids(export.result, places)
-    present(export, redactor, show, say)
+    present(export, redactor, show, say, dry_run=dry_run)
     if dry_run:
         say("Dry run: nothing is written.")
         return export.result

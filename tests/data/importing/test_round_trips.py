@@ -11,9 +11,8 @@ import pandas as pd
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dial2vec.data.importing.by_recipe.recipe import KINDS
 from dial2vec.data.importing.files.markup import is_twice_encoded
-from dial2vec.data.importing.options import Options
+from dial2vec.data.importing.options import KINDS, Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dial2vec.errors import CorpusError, did_you_mean
+
+# Kinds of what nobody said to anybody; `--keep` takes them in.
+KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedColumns:
@@ -36,11 +41,12 @@ class Options(NamedColumns):
     :param where: Conditions that a row or a turn must meet.
     :param drop: Conditions by which a row or a turn is left out.
     :param table: Sheet of a workbook, or table of a database.
-    :param keep: Kinds of what nobody said that count as speech (`recipe.KINDS`).
+    :param keep: Kinds of what nobody said that count as speech (`KINDS`).
     :param blank_speaker: Speaker of the turns that name none.
     :param join: Seconds within which consecutive turns of one speaker are one turn.
     :param parts: True if dialogues go on in other files.
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
+    :raises CorpusError: if a kind is unknown.
     """
 
     format: str | None = None
@@ -55,6 +61,14 @@ class Options(NamedColumns):
     join: float | None = None
     parts: bool = False
     header: bool = True
+
+    def __post_init__(self) -> None:
+        for kind in self.keep:
+            if kind not in KINDS:
+                raise CorpusError(
+                    f"{kind!r} (--keep) is no kind of what nobody said.{did_you_mean(kind, KINDS)} Expected kinds out "
+                    f"of {', '.join(KINDS)}, with commas between them. Correct --keep."
+                )
 
     @property
     def named(self) -> dict[str, tuple[str, ...]]:

@@ -18,12 +18,10 @@ import yaml
 from jmespath.exceptions import JMESPathError
 
 from dial2vec.data.importing.by_recipe.expressions import compiled
-from dial2vec.data.importing.options import NamedColumns
+from dial2vec.data.importing.options import KINDS, NamedColumns
 from dial2vec.data.importing.values.cells import unpacked
 from dial2vec.errors import CorpusError, did_you_mean
 
-# Kinds of what nobody said to anybody; `--keep` takes them in.
-KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media")
 ORDERS = ("time", "as is")
 
 
