@@ -29,6 +29,13 @@ from dial2vec.errors import CorpusError
         ("n > 3 && type == x", {"n": 4, "type": "y"}, False),
         ("contains(tags, 'vip')", {"tags": ["vip"]}, True),
         ("other == 1", {"type": "note"}, True),
+        ("csat >= 4", {"csat": "4"}, True),
+        ("csat >= 4", {"csat": "3.5"}, False),
+        ("csat != 3", {"csat": "3"}, False),
+        ("Customer Rating >= 4", {"Customer Rating": "5"}, True),
+        ("agent = Ann Lee", {"agent": "Ann Lee"}, True),
+        ("csat >= 4 && public == true", {"csat": "5", "public": "TRUE"}, True),
+        ("csat >= 4", {"csat": ""}, False),
     ],
 )
 def test_a_condition_chooses_rows_that_it_is_about(text, values, holds):
@@ -79,3 +86,34 @@ def test_a_path_may_flatten_lists(tmp_path):
     path.write_text(json.dumps({"results": parts}))
     [dialogue] = read_export(path, Options(turns="results[].lines[]", speaker="who")).result.dialogues
     assert [turn.text for turn in dialogue.turns] == ["one", "two"]
+
+
+def test_conditions_on_records_and_on_turns_hold_together(tmp_path):
+    turns = [{"speaker": "a", "text": "one", "public": True}, {"speaker": "b", "text": "two", "public": False}]
+    tags = [{"tag": "x"}]
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps([{"id": at, "state": at, "turns": turns, "tags": tags} for at in ("open", "closed")]))
+    result = read_export(path, Options(where=("state == closed", "public == true"))).result
+    assert [[turn.text for turn in dialogue.turns] for dialogue in result.dialogues] == [["one"]]
+    assert result.left_out == {"dropped": 2}
+
+
+@pytest.mark.parametrize("option", ["where", "drop"])
+def test_a_condition_on_a_column_that_is_missing_is_refused(tmp_path, option):
+    path = tmp_path / "e.csv"
+    path.write_text("id,speaker,text,csat\n1,a,one,4\n1,b,two,4\n")
+    with pytest.raises(CorpusError, match=rf"'cast >= 4' \(--{option}\) names no column of .*'csat'"):
+        read_export(path, Options(**{option: ("cast >= 4",)}))
+
+
+def test_a_condition_that_no_row_meets_is_refused(tmp_path):
+    path = tmp_path / "e.csv"
+    path.write_text("id,speaker,text,csat\n1,a,one,4\n1,b,two,4\n")
+    with pytest.raises(CorpusError, match="no row or record that --where and --drop leave: 2 rows"):
+        read_export(path, Options(where=("csat > 4",)))
+
+
+def test_a_condition_may_be_about_some_files_of_a_folder(tmp_path):
+    (tmp_path / "a.csv").write_text("id,speaker,text,csat\n1,a,one,4\n1,b,two,4\n")
+    (tmp_path / "b.csv").write_text("id,speaker,text\n2,a,one\n2,b,two\n")
+    assert len(read_export(tmp_path, Options(where=("csat == 4",))).result.dialogues) == 2

@@ -49,6 +49,8 @@ SAMPLE = 2000
 EXPLAINED = 3
 HEADINGS = "rows below the names of the columns that hold further headings are left out"
 NO_RECIPE = "none"
+# Kind of the rows and turns that the user does not choose, among those left out.
+DROPPED = "dropped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,9 @@ class FileReader:
     first: list[dict[str, Any]] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     kept_as: KeptReading | None = None
+
+    def __post_init__(self) -> None:
+        self.selection = Selection(self.options)
 
     def read(self) -> Description:
         """Read the file, and describe how.
@@ -195,9 +200,14 @@ class FileReader:
         return Description(form, str(encoding), notes=notes if unused else ())
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
-        mending, selection = Mending(), Selection(self.options)
+        mending, selection = Mending(), self.selection
         sample, rest = mending.all(selection.apply(records), first=SAMPLE)
         usable = [record.values for record in sample if not record.problem]
+        if not usable and selection.dropped:
+            raise CorpusError(
+                f"{self.path} has no row or record that --where and --drop leave: {selection.dropped} rows or turns "
+                "miss the conditions. Correct the conditions; texts are compared to the letter."
+            )
         if not usable:
             first = f"; the first problem is on line {sample[0].line}: {sample[0].problem}" if sample else ""
             raise CorpusError(
@@ -225,7 +235,7 @@ class FileReader:
         else:
             self.groups.update(group_rows(every, columns, source=str(self.path), name=self.name, result=self.result))
         if selection.dropped:
-            self.result.left_out["dropped"] += selection.dropped
+            self.result.left_out[DROPPED] += selection.dropped
         if reader:
             # Rows that nobody said were read, too.
             self.result.rows = before + next(read)

@@ -15,6 +15,7 @@ from dial2vec.data.importing.one_file import Description, FileReader
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.rows import Groups, from_rows, merge
+from dial2vec.data.importing.selection import require_used
 from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
 
@@ -76,6 +77,9 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
         export.files = {Path(unpacking.shown(str(path))): file for path, file in export.files.items()}
         export.skipped = [Path(unpacking.shown(str(path))) for path in export.skipped]
         export.result.relocate(unpacking.shown)
+        readers = [file.reader for file in export.files.values()]
+        columns = dict.fromkeys(name for reader in readers for values in reader.first for name in values)
+        require_used([reader.selection for reader in readers], source, list(columns))
         return export
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from jmespath.exceptions import JMESPathError
@@ -19,7 +21,7 @@ BARE = re.compile(
 )
 # A comparison as people write it, whose column may have blanks or letters of any language: "Comment Is Public = no".
 SIMPLE = re.compile(
-    r"\s*(\"[^\"]+\"|[^\s\"'`()\[\]&|=!<>.][^\"'`()\[\]&|=!<>.]*?)\s*(==?|!=)\s*([^\s\"'`()\[\]&|=!<>][^\"'`()\[\]&|=!<>]*?|'[^']*'|\"[^\"]*\")\s*"
+    r"\s*(\"[^\"]+\"|[^\s\"'`()\[\]&|=!<>.][^\"'`()\[\]&|=!<>.]*?)\s*(==?|!=|<=|>=|<|>)\s*([^\s\"'`()\[\]&|=!<>][^\"'`()\[\]&|=!<>]*?|'[^']*'|\"[^\"]*\")\s*"
 )
 # A column in double quotes, or a bare one.
 COLUMN = re.compile(r'"([^"]+)"|([A-Za-z_]\w*)')
@@ -40,7 +42,7 @@ def condition(text: str, *, option: str) -> Finder:
         return f"{match[1]} '{value.strip(chr(34))}'"
 
     if simple := SIMPLE.fullmatch(text):
-        column, sign, value = simple[1].strip('"'), "!=" if simple[2] == "!=" else "==", simple[3].strip("'\"")
+        column, sign, value = simple[1].strip('"'), "==" if simple[2] == "=" else simple[2], simple[3].strip("'\"")
         literal = value in ("true", "false", "null") or re.fullmatch(r"-?\d+(?:\.\d+)?", value)
         return _finder(
             f'"{column}" {sign} ' + (f"`{value}`" if literal and simple[3] == value else f"'{value}'"), text, option
@@ -54,8 +56,8 @@ def _finder(expression: str, text: str, option: str) -> Finder:
     except JMESPathError as error:
         reason = " ".join(str(error).split())
         raise CorpusError(
-            f"{text!r} ({option}) is no expression ({reason[:120]}); expected one such as 'public == true' or "
-            f"from.user.name. Correct {option}."
+            f"{text!r} ({option}) is no expression ({reason[:120]}); expected one such as 'public == true', "
+            f"agent == 'Ann Lee' (texts with blanks in quotes) or from.user.name. Correct {option}."
         ) from error
 
 
@@ -73,6 +75,9 @@ class Selection:
         names = [options.dialogue_id, options.speaker, options.text, options.time, options.turns, *options.labels]
         self._paths = {name: _finder(name, name, name) for name in names if name and PATH.fullmatch(name)}
         self.dropped = 0
+        # Conditions that named no key so far, as the user wrote them.
+        texts = [f"{text!r} (--where)" for text in options.where] + [f"{text!r} (--drop)" for text in options.drop]
+        self.unused = dict(zip((*self._wanted, *self._unwanted), texts, strict=True))
 
     def apply(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the chosen records, with a column for each path."""
@@ -83,27 +88,35 @@ class Selection:
             values = record.values
             if record.problem or not isinstance(values, dict):
                 yield record
-            elif self._is_chosen(values, rows=True):
-                yield record._replace(values=self._with_paths(self._chosen_turns(values)))
+            elif self._is_chosen(values, about := {finder for finder in self._all if _is_about(finder, values)}):
+                chosen = self._chosen_turns(values, set(self._all) - about)
+                yield record._replace(values=self._with_paths(chosen))
             else:
                 self.dropped += 1
 
-    def _is_chosen(self, values: dict[str, Any], *, rows: bool) -> bool:
-        """Return whether a row or a turn meets the conditions that are about it."""
-        wanted = [finder for finder in self._wanted if _is_about(finder, values) or not rows]
-        unwanted = [finder for finder in self._unwanted if _is_about(finder, values) or not rows]
-        return all(_holds(finder, values) for finder in wanted) and not any(_holds(f, values) for f in unwanted)
+    @property
+    def _all(self) -> list[Finder]:
+        return [*self._wanted, *self._unwanted]
 
-    def _chosen_turns(self, values: dict[str, Any]) -> dict[str, Any]:
-        conditions = [finder for finder in (*self._wanted, *self._unwanted) if not _is_about(finder, values)]
+    def _is_chosen(self, values: dict[str, Any], conditions: set[Finder]) -> bool:
+        """Return whether a row or a turn meets these conditions."""
+        for finder in conditions:
+            self.unused.pop(finder, None)
+        return all(_holds(finder, values) != (finder in self._unwanted) for finder in conditions)
+
+    def _chosen_turns(self, values: dict[str, Any], conditions: set[Finder]) -> dict[str, Any]:
+        """Return a record without the turns that miss a condition; lists in which no item has its key stay."""
         if not conditions:
             return values
-        chosen = {}
+        chosen: dict[str, Any] = {}
         for name, value in values.items():
-            if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-                kept = [item for item in value if self._is_chosen(item, rows=False)]
+            if isinstance(value, dict):
+                chosen[name] = self._chosen_turns(value, conditions)
+            elif isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+                about = {finder for finder in conditions if any(_is_about(finder, item) for item in value)}
+                kept = [item for item in value if self._is_chosen(item, about)]
                 self.dropped += len(value) - len(kept)
-                chosen[name] = kept
+                chosen[name] = [self._chosen_turns(item, conditions - about) for item in kept]
         return values | chosen
 
     def _with_paths(self, values: dict[str, Any]) -> dict[str, Any]:
@@ -120,23 +133,50 @@ class Selection:
         return turn | columns if columns else turn
 
 
+@lru_cache(maxsize=256)
+def _names(expression: str) -> frozenset[str]:
+    """Return the words of an expression that may be keys."""
+    names = COLUMN.findall(re.sub(r"'[^']*'|`[^`]*`", "", expression))
+    return frozenset(quoted or bare for quoted, bare in names)
+
+
+@lru_cache(maxsize=256)
+def _compared(expression: str) -> tuple[str, ...]:
+    """Return the keys that an expression compares with a number or a truth value."""
+    names = re.findall(COLUMN.pattern + r"\s*(?:==|!=|<=|>=|<|>)\s*`", expression)
+    return tuple(quoted or bare for quoted, bare in names)
+
+
 def _is_about(finder: Finder, values: dict[str, Any]) -> bool:
     """Return whether an expression names a key of these values."""
-    names = COLUMN.findall(re.sub(r"'[^']*'|`[^`]*`", "", finder.text))
-    return any((quoted or bare) in values for quoted, bare in names)
+    return not _names(finder.text).isdisjoint(values)
 
 
 def _holds(finder: Finder, values: dict[str, Any]) -> bool:
-    value = finder(values)
-    # Cells of tables are texts: "true" is true.
-    if value is None or value is False:
-        return _as_text(finder, values)
-    return bool(value)
+    # Cells of tables are texts: "True" is true, and "4" is 4.
+    plain = {name: _plain(text) for name in _compared(finder.text) if isinstance(text := values.get(name), str)}
+    return bool(finder(values | plain if plain else values))
 
 
-def _as_text(finder: Finder, values: dict[str, Any]) -> bool:
-    """Return whether a comparison with a bare value holds for the cell's text: "True" == true."""
-    match = re.fullmatch(r"\s*\"?([^\"`=!]+?)\"?\s*(==|!=)\s*`([^`]+)`\s*", finder.text)
-    if not match or not isinstance(cell := values.get(match[1]), str):
-        return False
-    return (cell.strip().lower() == match[3].lower()) == (match[2] == "==")
+def _plain(text: str) -> Any:
+    """Return the number or truth value that a text spells; other texts unchanged."""
+    bare = text.strip().lower()
+    if bare in ("true", "false"):
+        return bare == "true"
+    return float(bare) if re.fullmatch(r"-?\d+(?:\.\d+)?", bare) else text
+
+
+def require_used(selections: Sequence[Selection], source: Path, columns: Sequence[str]) -> None:
+    """Raise if a condition is about no row and no turn of all files: it may be misspelt, and would choose nothing.
+
+    :param selections: Selections of the files that were read.
+    :param columns: Names of the columns that are there, for the error.
+    :raises CorpusError: if there is such a condition.
+    """
+    unused = [set(selection.unused.values()) for selection in selections]
+    if unused and (idle := set.intersection(*unused)):
+        known = f"it has {', '.join(map(repr, columns[:12]))}" if columns else "it has no columns"
+        raise CorpusError(
+            f"{min(idle)} names no column of {source}; expected a condition on one, and {known}. Correct the "
+            "condition, or leave it out."
+        )

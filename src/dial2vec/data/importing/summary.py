@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dial2vec.data.importing.by_recipe.recipe import known_recipes
-from dial2vec.data.importing.one_file import Description
+from dial2vec.data.importing.one_file import DROPPED, Description
+from dial2vec.data.importing.options import KINDS
 from dial2vec.data.importing.reading import Export
 from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.importing.result import NAMELESS
@@ -95,10 +96,7 @@ def _counts(export: Export) -> Iterator[str]:
     if result.repeated:
         yield f"repeated     {result.repeated} rows or turns that are equal to earlier ones, left out"
     if result.left_out:
-        kinds = ", ".join(f"{kind} ({times})" for kind, times in result.left_out.most_common())
-        ways = ["--keep KIND takes a kind in"] if result.left_out.keys() - {NAMELESS, "dropped"} else []
-        ways += ["--speaker-of-blank NAME takes in those without a speaker"] if NAMELESS in result.left_out else []
-        yield "; ".join([f"left out     {result.left_out.total()} turns, by kind: {kinds}", *ways])
+        yield from _left_out(result.left_out)
     yield from (f"note: {note}" for note in result.notes)
     if result.unread:
         example = printable(next(iter(result.unread)), 40)
@@ -107,6 +105,17 @@ def _counts(export: Export) -> Iterator[str]:
         yield "note: every dialogue has one turn; if that is not so, name another column with --id or --turns"
     yield f"speakers     {len(turns)}: {_most_common(turns)}"
     yield f"labels       {len(labels)}{': ' if labels else ''}{_most_common(labels)}"
+
+
+def _left_out(kinds: Counter[str]) -> Iterator[str]:
+    chosen = kinds[DROPPED]
+    if others := Counter({kind: times for kind, times in kinds.items() if kind != DROPPED}):
+        shown = ", ".join(f"{kind} ({times})" for kind, times in others.most_common())
+        ways = ["--keep KIND takes a kind in"] if not others.keys().isdisjoint(KINDS) else []
+        ways += ["--speaker-of-blank NAME takes in those without a speaker"] if NAMELESS in others else []
+        yield f"left out     {'; '.join([f'{others.total()} turns, by kind: {shown}', *ways])}"
+    if chosen:
+        yield f"not chosen   {chosen} rows or turns, by --where or --drop"
 
 
 def _most_common(names: Counter[str]) -> str:
