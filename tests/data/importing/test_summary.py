@@ -46,14 +46,6 @@ def test_what_the_user_left_out_is_told_apart_from_what_nobody_said(tmp_path):
     path = tmp_path / "c.csv"
     path.write_text("call_id,speaker,text,room\n1,a,hello,x\n1,b,hi,x\n1,,hm,x\n1,b,bye,y\n")
     lines = import_summary(read_export(path, Options(drop=("room == y",))), None).splitlines()
-    assert (
-        "left out     1 turns, by kind: no speaker (1); --speaker-of-blank NAME takes in those without a speaker"
-        in lines
-    )
+    way = "--speaker-of-blank NAME takes in those without a speaker"
+    assert f"left out     1 turns, by kind: no speaker (1); {way}" in lines
     assert "not chosen   1 rows or turns, by --where or --drop" in lines
-
-
-def test_metadata_come_after_the_other_columns(tmp_path):
-    path = tmp_path / "c.csv"
-    path.write_text("room,call_id,speaker,text\nx,1,a,hello\nx,1,b,hi\n")
-    assert shown(path).splitlines()[1:5][-1] == "  room     is the metadata of the dialogue"

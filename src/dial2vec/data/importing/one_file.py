@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,9 @@ from dial2vec.data.importing.guessing.unfolding import identifying, opening, tur
 from dial2vec.data.importing.kept import KeptReading, fitting
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
-from dial2vec.data.importing.rows import Groups, MergedCells, group_rows, merged_column
+from dial2vec.data.importing.rows import Groups, MergedCells, Row, group_rows, merged_column, turns_of
 from dial2vec.data.importing.selection import Selection
+from dial2vec.data.importing.values.times import ClockReading
 from dial2vec.data.progress import counted
 from dial2vec.errors import CorpusError
 
@@ -178,9 +179,10 @@ class FileReader:
                 f"or --recipe {NO_RECIPE} to guess."
             )
         self.recipe = recipe
-        from_records(
-            records, self._with_options(columns_of(recipe)), source=str(self.path), name=self.name, result=self.result
-        )
+        columns = self._with_options(columns_of(recipe))
+        if self.options.join is not None and columns.time is None:
+            records = [_joined(record, self.options.join) for record in records]
+        from_records(records, columns, source=str(self.path), name=self.name, result=self.result)
         self.result.left_out.update(reader.left_out)
         if reader.ambiguous:
             self.result.notes[AMBIGUOUS] = None
@@ -197,7 +199,10 @@ class FileReader:
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
         unused = from_scripts(scripts, source=str(self.path), name=self.name, result=self.result)
         notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",)
-        return Description(form, str(encoding), notes=notes if unused else ())
+        notes = notes if unused else ()
+        if self.options.join is not None:
+            notes += ("--join joins no turns: this form keeps no times; --merge-turns joins all of one speaker",)
+        return Description(form, str(encoding), notes=notes)
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
         mending, selection = Mending(), self.selection
@@ -317,6 +322,13 @@ class FileReader:
 
 def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
     return (record._replace(values=change(record.values)) for record in records)
+
+
+def _joined(record: Record, seconds: float) -> Record:
+    """Return a dialogue of lines, which keep their order, with the fragments of a turn joined."""
+    rows = [Row(at, turn["speaker"], turn["text"], turn["time"]) for at, turn in enumerate(record.values["turns"])]
+    turns = [asdict(turn) for turn in turns_of(rows, seconds, ClockReading())]
+    return record._replace(values=record.values | {"turns": turns})
 
 
 def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:

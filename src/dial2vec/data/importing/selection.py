@@ -56,8 +56,8 @@ def _finder(expression: str, text: str, option: str) -> Finder:
     except JMESPathError as error:
         reason = " ".join(str(error).split())
         raise CorpusError(
-            f"{text!r} ({option}) is no expression ({reason[:120]}); expected one such as 'public == true', "
-            f"agent == 'Ann Lee' (texts with blanks in quotes) or from.user.name. Correct {option}."
+            f"{text!r} ({option}) is no expression ({reason[:120]}); expected one such as 'public == true' or "
+            f"from.user.name. Correct {option}."
         ) from error
 
 

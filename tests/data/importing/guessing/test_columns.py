@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -261,3 +262,10 @@ def test_a_contact_who_sent_and_received_is_the_other_side_of_a_dialogue():
     ]
     found = meanings(rows(names, *cells, ("Sent", "2", "Bo", "Well now")))
     assert (found["name"], found["type"]) == ("dialogue id", "speaker")
+
+
+def test_a_table_of_thousands_of_columns_is_refused_in_time():
+    started = time.process_time()
+    with pytest.raises(CorpusError, match="none of its 3000 columns has a known name"):
+        meanings([{f"w{at}x": str(at) for at in range(3000)}] * 20)
+    assert time.process_time() - started < 15

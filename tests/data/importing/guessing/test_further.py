@@ -51,3 +51,15 @@ def test_conversations_in_several_files_are_joined_if_the_user_says_so(tmp_path)
     assert (len(apart.dialogues), len(apart.quarantine)) == (1, 1)
     [dialogue] = read_export(folder, Options(parts=True)).result.dialogues
     assert [turn.text for turn in dialogue.turns] == ["Hello there", "Hi you", "And now?", "Bye then"]
+
+
+def test_fragments_of_a_chat_in_lines_are_joined_too(tmp_path):
+    lines = [
+        "5/3/24, 9:01 - Ann: hello",
+        "5/3/24, 9:01 - Bo: hi",
+        "5/3/24, 9:02 - Bo: there",
+        "5/3/24, 9:09 - Bo: well",
+    ]
+    assert len(read(tmp_path / "chat.txt", "\n".join(lines)).dialogues[0].turns) == 4
+    joined = read(tmp_path / "chat.txt", "\n".join(lines), join=60.0).dialogues[0]
+    assert [turn.text for turn in joined.turns] == ["hello", "hi there", "well"]

@@ -197,7 +197,8 @@ def _turns_column(sample: Values, names: Sequence[str], options: Options) -> str
     if options.speaker:
         return None
     # If there is a speaker column, only a column named like turns: a message may be a form of `Name: Anna` lines.
-    whole = [name for name in names if not by_name("speaker", names) or by_name("turns", [name])]
+    named = by_name("speaker", names)
+    whole = [name for name in names if not named or by_name("turns", [name])]
     scripts = [name for name in whole if options.text in (None, name)]
     return next((name for name in scripts if mostly(name, lambda value: is_script(cell_text(value)))), None)
 
