@@ -244,6 +244,14 @@ def test_an_import_writes_a_corpus_versions_it_and_says_what_is_next(run, tmp_pa
     assert versioned == [tmp_path]
 
 
+def test_a_file_without_masks_beside_masked_ones_is_told(run, tmp_path, versioned):
+    (tmp_path / "may.csv").write_text(CALLS)
+    (tmp_path / "june.csv").write_text(CALLS.replace("c1", "d1"))
+    assert "Nothing is masked" not in run("import", "may.csv", "--name", "calls", "--redact").output
+    told = "Nothing is masked in it, unlike in may.jsonl of this corpus; import again with --redact"
+    assert told in run("import", "june.csv", "--name", "calls").output
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

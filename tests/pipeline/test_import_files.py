@@ -95,3 +95,9 @@ def test_an_unknown_kind_is_refused_with_the_closest(run):
     done = run("may.csv", "--output", "calls.jsonl", "--keep", "note, notces")
     assert done.exit_code == 1
     assert "'notces' (--keep) is no kind of what nobody said. Did you mean 'notice'?" in done.output
+
+
+def test_the_next_steps_quote_names_with_blanks(run):
+    done = run("may.csv", "--output", "my calls.jsonl")
+    assert "Next: dial2vec look 'my calls.jsonl'" in done.output
+    assert "dial2vec index 'my calls.jsonl' --output 'my calls' " in done.output

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import textwrap
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -62,7 +62,7 @@ def cluster(
         tried = ", ".join(f"{number}: {agreement:.2f}" for number, agreement in clusters.considered)
         click.echo(f"Agreement of the clusters of random halves, by the number of clusters: {tried}")
     click.echo(f"Cluster of each dialogue: {folder / 'clusters' / 'assignment.csv'}")
-    click.echo(f"Next: dial2vec search {folder} --like {json.dumps(clusters.clusters[0].typical[0])}")
+    click.echo(f"Next: dial2vec search {quote(str(folder))} --like {quote(clusters.clusters[0].typical[0])}")
 
 
 def _table(clusters: Clusters, collection: Collection) -> str:

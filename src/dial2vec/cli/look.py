@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -64,7 +65,7 @@ look.params += [parameter for parameter in import_.params if parameter.name not 
 
 
 def _next_steps(folder: Path) -> str:
-    search = f'  dial2vec search {folder} "what somebody said"    search by meaning'
+    search = f'  dial2vec search {quote(str(folder))} "what somebody said"    search by meaning'
     try:
         find_root()
     except Dial2vecError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -23,4 +24,4 @@ def new(folder: Path) -> None:
     written = make_project(folder)
     [corpus] = load_settings(folder / "params.yaml").corpora
     click.echo(f"{folder}: {', '.join(str(path.relative_to(folder)) for path in written)}, data/")
-    click.echo(f"Next: cd {folder}\n      dial2vec import ../calls.csv --name {corpus}\n      dial2vec run")
+    click.echo(f"Next: cd {quote(str(folder))}\n      dial2vec import ../calls.csv --name {corpus}\n      dial2vec run")

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -53,7 +54,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     if done.quarantine:
         click.echo(f"{done.quarantine} records could not be used; the reasons are in {done.quarantine_file}", err=True)
     _update(collection, approximate)
-    click.echo(f'Next: dial2vec search {output} "what somebody said"')
+    click.echo(f'Next: dial2vec search {quote(str(output))} "what somebody said"')
 
 
 def _update(collection: Collection, approximate: bool) -> None:

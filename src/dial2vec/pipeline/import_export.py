@@ -14,9 +14,17 @@ from dial2vec.data.importing.recipe_text import recipe_text
 from dial2vec.data.importing.redaction import COUNTRIES, Redactor, redact
 from dial2vec.data.importing.result import ImportResult
 from dial2vec.data.importing.summary import import_summary
-from dial2vec.data.importing.writing import Places, quarantine_known_ids, require_corpus, require_own, write_import
+from dial2vec.data.importing.writing import (
+    Places,
+    masked_files,
+    quarantine_known_ids,
+    require_corpus,
+    require_own,
+    write_import,
+)
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, checkout_lock
+from dial2vec.params import load_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +107,13 @@ def import_export(
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(root)}")
     say(f"Wrote {places.output.relative_to(root)}")
-    say(f"Next: put `corpora: [{corpus}]` into params.yaml, then `make run`; or look at it without training:")
+    if not places.redacted and (masked := masked_files(places)):
+        say(
+            f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; to mask, import again with --redact"
+        )
+    trained = corpus in load_settings(root / "params.yaml").corpora
+    step = "dial2vec run" if trained else f"put `corpora: [{corpus}]` into params.yaml, then `make run`"
+    say(f"Next: {step}; or look at it without training:")
     say(f"      dial2vec index data/{corpus} --output first")
     return export.result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
@@ -61,8 +62,9 @@ def import_files(
     if export.result.quarantine:
         say(f"Reasons of the quarantined dialogues: {places.quarantine}")
     say(f"Wrote {output}")
-    say(f"Next: dial2vec look {output}")
-    say(f"      dial2vec index {output} --output {places.name}    then search, cluster and explore it")
+    shown = quote(str(output))
+    say(f"Next: dial2vec look {shown}")
+    say(f"      dial2vec index {shown} --output {quote(places.name)}    then search, cluster and explore it")
     return export.result
 
 

@@ -175,8 +175,5 @@ def require_used(selections: Sequence[Selection], source: Path, columns: Sequenc
     """
     unused = [set(selection.unused.values()) for selection in selections]
     if unused and (idle := set.intersection(*unused)):
-        known = f"it has {', '.join(map(repr, columns[:12]))}" if columns else "it has no columns"
-        raise CorpusError(
-            f"{min(idle)} names no column of {source}; expected a condition on one, and {known}. Correct the "
-            "condition, or leave it out."
-        )
+        known = f"one of {', '.join(map(repr, columns[:12]))}" if columns else "none, as the file has no columns"
+        raise CorpusError(f"{min(idle)} names no column of {source}; expected {known}. Correct it, or leave it out.")

@@ -119,6 +119,12 @@ def require_own(places: Places, *, replace: bool) -> None:
         )
 
 
+def masked_files(places: Places) -> list[str]:
+    """Return the names of the other files of a corpus that were imported with masks."""
+    records = (path for path in sorted(places.folder.glob("*.json")) if path not in (places.record, places.readings))
+    return [f"{path.stem}.jsonl" for path in records if read_json(path).get("redacted")]
+
+
 def quarantine_known_ids(result: ImportResult, places: Places) -> None:
     """Quarantine dialogues whose id occurs earlier in this export or in another file of the corpus.
 
