@@ -108,9 +108,7 @@ def import_export(
         say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(root)}")
     say(f"Wrote {places.output.relative_to(root)}")
     if not places.redacted and (masked := masked_files(places)):
-        say(
-            f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; to mask, import again with --redact"
-        )
+        say(f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; import again with --redact")
     trained = corpus in load_settings(root / "params.yaml").corpora
     step = "dial2vec run" if trained else f"put `corpora: [{corpus}]` into params.yaml, then `make run`"
     say(f"Next: {step}; or look at it without training:")

@@ -198,8 +198,11 @@ class FileReader:
         self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
         unused = from_scripts(scripts, source=str(self.path), name=self.name, result=self.result)
-        notes = (f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",)
-        notes = notes if unused else ()
+        notes: tuple[str, ...] = ()
+        if unused:
+            notes += (
+                f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",
+            )
         if self.options.join is not None:
             notes += ("--join joins no turns: this form keeps no times; --merge-turns joins all of one speaker",)
         return Description(form, str(encoding), notes=notes)
