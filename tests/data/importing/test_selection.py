@@ -117,3 +117,10 @@ def test_a_condition_may_be_about_some_files_of_a_folder(tmp_path):
     (tmp_path / "a.csv").write_text("id,speaker,text,csat\n1,a,one,4\n1,b,two,4\n")
     (tmp_path / "b.csv").write_text("id,speaker,text\n2,a,one\n2,b,two\n")
     assert len(read_export(tmp_path, Options(where=("csat == 4",))).result.dialogues) == 2
+
+
+def test_a_condition_on_a_chat_in_lines_is_refused(tmp_path):
+    path = tmp_path / "chat.txt"
+    path.write_text("Ann: hello\nBo: hi\n")
+    with pytest.raises(CorpusError, match=r"names no column of .*chat.txt; it has none. So leave it out."):
+        read_export(path, Options(where=("speaker == Ann",)))

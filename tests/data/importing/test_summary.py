@@ -49,3 +49,9 @@ def test_what_the_user_left_out_is_told_apart_from_what_nobody_said(tmp_path):
     way = "--speaker-of-blank NAME takes in those without a speaker"
     assert f"left out     1 turns, by kind: no speaker (1); {way}" in lines
     assert "not chosen   1 rows or turns, by --where or --drop" in lines
+
+
+def test_a_wide_table_is_described_in_few_lines(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_text("call_id,speaker,text," + ",".join(f"f{at}" for at in range(60)) + ("\n1,a,hi" + ",1" * 60) * 2)
+    assert "  and 23 more columns" in shown(path).splitlines()

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
+from dial2vec.dialogue import MAX_KEY, MAX_KEYS, Dialogue, Origin, Quarantined, RecordError, Turn, dialogue_from_record
 
 DAMAGED = "it holds bytes that are not valid characters"
 UNORDERED = "some of its times cannot be read, and its turns are not in order"
 AMBIGUOUS = "dates such as 03/04/2024 may begin with the day or the month: dialogues have no date"
+NOT_HELD = (
+    f"metadata that a dialogue cannot hold are left out: keys beyond the first {MAX_KEYS}, names over {MAX_KEY} "
+    "characters, integers over 64 bits"
+)
 # Kind of a turn whose speaker is blank.
 NAMELESS = "no speaker"
 
@@ -102,7 +107,7 @@ class ImportResult:
             "turns": [{"speaker": turn.speaker, "text": turn.text} for turn in turns],
             "labels": list(labels),
             "date": date,
-            "metadata": dict(metadata or {}),
+            "metadata": self._held(metadata or {}),
         }
         self.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
         try:
@@ -112,3 +117,13 @@ class ImportResult:
         else:
             self.blank += len(turns) - len(dialogue.turns)
             self.dialogues.append(dialogue)
+
+    def _held(self, metadata: Mapping[str, object]) -> dict[str, object]:
+        """Return the metadata that a dialogue can hold: no column costs the dialogue."""
+        filled = {key: value for key, value in metadata.items() if value is not None and value != ""}
+        held = {key: value for key, value in filled.items() if len(key.strip()) > 0 and len(key) <= MAX_KEY}
+        held = {key: value for key, value in held.items() if not isinstance(value, int) or -(2**63) <= value < 2**63}
+        held = dict(islice(held.items(), MAX_KEYS))
+        if len(held) < len(filled):
+            self.notes[NOT_HELD] = None
+        return held

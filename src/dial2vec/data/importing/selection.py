@@ -175,5 +175,7 @@ def require_used(selections: Sequence[Selection], source: Path, columns: Sequenc
     """
     unused = [set(selection.unused.values()) for selection in selections]
     if unused and (idle := set.intersection(*unused)):
-        known = f"one of {', '.join(map(repr, columns[:12]))}" if columns else "none, as the file has no columns"
-        raise CorpusError(f"{min(idle)} names no column of {source}; expected {known}. Correct it, or leave it out.")
+        known = (
+            f"expected one of {', '.join(map(repr, columns[:12]))}. Correct it, or" if columns else "it has none. So"
+        )
+        raise CorpusError(f"{min(idle)} names no column of {source}; {known} leave it out.")

@@ -17,6 +17,7 @@ from dial2vec.dialogue import Dialogue, Quarantined
 
 SHOWN_FORMATS = 5
 SHOWN_NAMES = 6
+SHOWN_COLUMNS = 40
 SHOWN_REASONS = 8
 SHOWN_DIALOGUES = 3
 SHOWN_TURNS = 4
@@ -70,7 +71,9 @@ def _columns(description: Description) -> Iterator[str]:
     if description.columns:
         meanings = {printable(name, 40): meaning for name, meaning in description.columns.meanings.items()}
         width = max(map(len, meanings))
-        yield from (f"  {name:<{width}}  is the {meaning}" for name, meaning in meanings.items())
+        yield from (f"  {name:<{width}}  is the {meaning}" for name, meaning in list(meanings.items())[:SHOWN_COLUMNS])
+        if len(meanings) > SHOWN_COLUMNS:
+            yield f"  and {len(meanings) - SHOWN_COLUMNS} more columns"
         if description.columns.turns and not description.columns.text:
             yield "  its turns are written as `Speaker: text` lines"
         if not description.columns.labels:

@@ -63,3 +63,12 @@ def test_fragments_of_a_chat_in_lines_are_joined_too(tmp_path):
     assert len(read(tmp_path / "chat.txt", "\n".join(lines)).dialogues[0].turns) == 4
     joined = read(tmp_path / "chat.txt", "\n".join(lines), join=60.0).dialogues[0]
     assert [turn.text for turn in joined.turns] == ["hello", "hi there", "well"]
+
+
+def test_metadata_that_a_dialogue_cannot_hold_cost_no_dialogue(tmp_path):
+    names = [*(f"field_{at}" for at in range(130)), "x" * 150]
+    rows = [f"7,{speaker},word {speaker}," + ",".join("1" for _ in names) for speaker in "ab"]
+    result = read(tmp_path / "e.csv", "\n".join(["call_id,speaker,text," + ",".join(names), *rows]))
+    assert (len(result.dialogues), len(result.quarantine)) == (1, 0)
+    assert len(result.dialogues[0].metadata) == 100
+    assert any("keys beyond the first 100" in note for note in result.notes)
