@@ -8,18 +8,20 @@ import click
 
 from dial2vec.cli.group import examples
 
-
-@click.command(
-    epilog=examples("dial2vec explore calls", "dial2vec explore calls --start all-MiniLM-L6-v2 --static map.html")
-)
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
+PORT = click.option(
     "--port",
     default=8050,
     show_default=True,
     type=click.IntRange(0, 65535),
     help="Port of the page; 0 takes any free one.",
 )
+
+
+@click.command(
+    epilog=examples("dial2vec explore calls", "dial2vec explore calls --start all-MiniLM-L6-v2 --static map.html")
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@PORT
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page to this file instead.")
 @click.option("--start", metavar="NAME", help="Encoder to compare with, such as the starting encoder.")
 @click.option("--anew", "from_scratch", is_flag=True, help="Make a new map; dialogues may then change place.")

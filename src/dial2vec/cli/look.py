@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from dial2vec.cli.explorer import show
+from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
 from dial2vec.cli.search import UNTRAINED
@@ -26,13 +26,7 @@ WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain"
 )
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the map to this file instead.")
 @click.option("--model", default=UNTRAINED, show_default=True, help="Folder, registry address or Hugging Face name.")
-@click.option(
-    "--port",
-    default=8050,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="Port of the page; 0 takes any free one.",
-)
+@PORT
 def look(
     source: Path,
     output: Path | None,

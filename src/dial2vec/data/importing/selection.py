@@ -20,9 +20,9 @@ BARE = re.compile(
     r"(==|!=|<=|>=|<|>)\s*(true|false|null|-?\d+(?:\.\d+)?|\"[^\"]*\"|[A-Za-z][\w-]*)(?=\s*(?:$|[)&|\]]))"
 )
 # A comparison as people write it, whose column may have blanks or letters of any language: "Comment Is Public = no".
-SIMPLE = re.compile(
-    r"\s*(\"[^\"]+\"|[^\s\"'`()\[\]&|=!<>.][^\"'`()\[\]&|=!<>.]*?)\s*(==?|!=|<=|>=|<|>)\s*([^\s\"'`()\[\]&|=!<>][^\"'`()\[\]&|=!<>]*?|'[^']*'|\"[^\"]*\")\s*"
-)
+BARE_COLUMN = r"[^\s\"'`()\[\]&|=!<>.][^\"'`()\[\]&|=!<>.]*?"
+BARE_VALUE = r"[^\s\"'`()\[\]&|=!<>][^\"'`()\[\]&|=!<>]*?"
+SIMPLE = re.compile(rf"\s*(\"[^\"]+\"|{BARE_COLUMN})\s*(==?|!=|<=|>=|<|>)\s*({BARE_VALUE}|'[^']*'|\"[^\"]*\")\s*")
 # A column in double quotes, or a bare one.
 COLUMN = re.compile(r'"([^"]+)"|([A-Za-z_]\w*)')
 PATH = re.compile(r"[\w$-]+(?:\[[^\]]*\]|\.[\w$-]+)+")
@@ -34,20 +34,17 @@ def condition(text: str, *, option: str) -> Finder:
     :param option: Name of the option, for the error.
     :raises CorpusError: if the text is no condition.
     """
-
-    def written(match: re.Match[str]) -> str:
-        value = match[2]
-        if value in ("true", "false", "null") or re.fullmatch(r"-?\d+(?:\.\d+)?", value):
-            return f"{match[1]} `{value}`"
-        return f"{match[1]} '{value.strip(chr(34))}'"
-
     if simple := SIMPLE.fullmatch(text):
-        column, sign, value = simple[1].strip('"'), "==" if simple[2] == "=" else simple[2], simple[3].strip("'\"")
-        literal = value in ("true", "false", "null") or re.fullmatch(r"-?\d+(?:\.\d+)?", value)
-        return _finder(
-            f'"{column}" {sign} ' + (f"`{value}`" if literal and simple[3] == value else f"'{value}'"), text, option
-        )
-    return _finder(BARE.sub(written, text), text, option)
+        column, sign = simple[1].strip('"'), "==" if simple[2] == "=" else simple[2]
+        return _finder(f'"{column}" {sign} {_value(simple[3])}', text, option)
+    return _finder(BARE.sub(lambda match: f"{match[1]} {_value(match[2])}", text), text, option)
+
+
+def _value(text: str) -> str:
+    """Return a value as JMESPath writes it: a number or truth value in backticks, a text in single quotes."""
+    if text in ("true", "false", "null") or re.fullmatch(r"-?\d+(?:\.\d+)?", text):
+        return f"`{text}`"
+    return "'{}'".format(text.strip("'\""))
 
 
 def _finder(expression: str, text: str, option: str) -> Finder:
