@@ -286,6 +286,19 @@ def test_a_corpus_is_read_as_before_unless_another_reading_is_allowed(run, tmp_p
     assert run("import", "more.txt", "--name", "calls").exit_code == 0
 
 
+def test_the_next_file_of_a_corpus_is_read_with_the_options_of_the_first(run, tmp_path, versioned):
+    table = "call_id,speaker,text,kind\nc1,agent,Hello there,msg\nc1,agent,She is angry,aside\nc1,caller,Hi you,msg\n"
+    (tmp_path / "may.csv").write_text(table)
+    (tmp_path / "june.csv").write_text(table.replace("c1,", "c2,"))
+    assert run("import", "may.csv", "--name", "calls", "--drop", "kind == aside", "--merge-turns").exit_code == 0
+    done = run("import", "june.csv", "--name", "calls")
+    assert "Read with the options of earlier files of this corpus: drop=('kind == aside',)" in done.output
+    [june] = map(json.loads, (tmp_path / "data" / "calls" / "june.jsonl").read_text().splitlines())
+    assert [turn["text"] for turn in june["turns"]] == ["Hello there", "Hi you"]
+    afresh = run("import", "june.csv", "--name", "calls", "--new-reading", "--dry-run")
+    assert "turns        3" in afresh.output
+
+
 def test_turns_in_a_row_by_one_speaker_are_kept_unless_they_are_to_be_merged(run, tmp_path, versioned):
     (tmp_path / "may.csv").write_text("call_id,speaker,text\nc,a,one\nc,a,two\nc,b,three\n")
     assert "turns        3" in run("import", "may.csv", "--name", "calls", "--dry-run").output

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dial2vec.data.importing.explaining import explanation
-from dial2vec.data.importing.kept import load_readings, save_readings
+from dial2vec.data.importing.kept import KeptReading, load_readings, save_readings
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import Export, read_export
 from dial2vec.data.importing.recipe_text import recipe_text
@@ -85,9 +86,14 @@ def import_export(
 
     require_corpus(corpus)
     places = Places(root, corpus, source, redacted=masks is not None)
-    guessing = options.recipe is None and not options.named
     kept = load_readings(places.readings)
-    export = read_export(source, options, () if new_reading or not guessing else kept)
+    if kept and options == Options() and not new_reading:
+        export, merged = _read_as_before(source, kept)
+        merge_turns = merge_turns or merged
+        for given in dict.fromkeys(str(reading.options) for reading in export.readings if str(reading.options)):
+            say(f"Read with the options of earlier files of this corpus: {given}")
+    else:
+        export = read_export(source, options)
     redactor = join_and_mask(export, places, masks, merge_turns=merge_turns)
     if dry_run:
         quarantine_known_ids(export.result, places)
@@ -100,20 +106,40 @@ def import_export(
         quarantine_known_ids(export.result, places)
         present(export, redactor, show, say)
         replaced = write_import(export.result, places)
-        save_readings(places.readings, list(dict.fromkeys([*kept, *export.readings])))
+        now = [dataclasses.replace(reading, merge_turns=merge_turns) for reading in export.readings]
+        save_readings(places.readings, list(dict.fromkeys([*kept, *now])))
         add_data(root)
     if replaced:
         say(f"The replaced file is kept in {replaced.relative_to(root)}")
-    if export.result.quarantine:
-        say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(root)}")
-    say(f"Wrote {places.output.relative_to(root)}")
+    _say_what_is_next(export.result, places, say)
+    return export.result
+
+
+def _say_what_is_next(result: ImportResult, places: Places, say: Callable[[str], None]) -> None:
+    if result.quarantine:
+        say(f"Reasons of the quarantined dialogues: {places.quarantine.relative_to(places.root)}")
+    say(f"Wrote {places.output.relative_to(places.root)}")
     if not places.redacted and (masked := masked_files(places)):
         say(f"Nothing is masked in it, unlike in {', '.join(masked)} of this corpus; import again with --redact")
-    trained = corpus in load_settings(root / "params.yaml").corpora
-    step = "dial2vec run" if trained else f"put `corpora: [{corpus}]` into params.yaml, then `make run`"
+    trained = places.corpus in load_settings(places.root / "params.yaml").corpora
+    step = "dial2vec run" if trained else f"put `corpora: [{places.corpus}]` into params.yaml, then `make run`"
     say(f"Next: {step}; or look at it without training:")
-    say(f"      dial2vec index data/{corpus} --output first")
-    return export.result
+    say(f"      dial2vec index data/{places.corpus} --output first")
+
+
+def _read_as_before(source: Path, kept: Sequence[KeptReading]) -> tuple[Export, bool]:
+    """Read an export with the options and the reading of an earlier file of its corpus, the latest one that fits.
+
+    :return: the export, and True if consecutive turns of one speaker were joined.
+    :raises CorpusError: if none fits.
+    """
+    errors: list[CorpusError] = []
+    for options, merge_turns in dict.fromkeys((reading.options, reading.merge_turns) for reading in reversed(kept)):
+        try:
+            return read_export(source, options, [item for item in kept if item.options == options]), merge_turns
+        except CorpusError as error:
+            errors.append(error)
+    raise errors[0]
 
 
 def present(

@@ -36,7 +36,7 @@ def test_the_next_file_is_read_with_the_columns_of_the_first(tmp_path, kept):
     assert turns(guessed)[0] == [("Ana", "Hello there"), ("Bo", "Hi you")]
     export = read_export(tmp_path / "june.csv", Options(), kept)
     assert turns(export)[0] == [("Bo", "Hello there"), ("Ana", "Hi you")]
-    assert export.readings == kept
+    assert [reading.columns for reading in export.readings] == [reading.columns for reading in kept]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,22 @@ def test_a_recipe_and_transcripts_are_kept_too(tmp_path):
         assert again.result.dialogues == export.result.dialogues
     with pytest.raises(CorpusError, match="text transcripts"):
         read_export(tmp_path / "chat.txt", Options(), load_readings(tmp_path / "readings.json"))
+
+
+def test_options_and_a_recipe_of_the_user_come_back_from_disk(tmp_path):
+    mine = write(
+        tmp_path / "mine.yaml", "title: x\nsource: https://x\nhas: [who]\nid: call_id\nspeaker: said_to\ntext: text"
+    )
+    options = Options(recipe=str(mine), where=("call_id == 7",), keep=("note",))
+    export = read_export(write(tmp_path / "may.csv", ROWS), options)
+    save_readings(tmp_path / "kept" / "readings.json", export.readings)
+    mine.unlink()
+    [reading] = load_readings(tmp_path / "kept" / "readings.json")
+    assert (reading.options.where, reading.options.keep) == (options.where, options.keep)
+    again = read_export(tmp_path / "may.csv", reading.options, [reading])
+    assert turns(again) == turns(export) == [[("Bo", "Hello there"), ("Ana", "Hi you")]]
+    save_readings(tmp_path / "kept" / "readings.json", again.readings)
+    assert load_readings(tmp_path / "kept" / "readings.json") == [reading]
 
 
 def test_readings_of_another_version_are_no_readings(tmp_path):

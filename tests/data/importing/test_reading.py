@@ -71,6 +71,16 @@ DEFECTS = [
 ]
 
 
+def test_a_collection_in_a_folder_is_no_export(tmp_path):
+    (tmp_path / "call.txt").write_text("Agent: Hello\nCustomer: Hi\n")
+    (tmp_path / "calls.look" / "encoder").mkdir(parents=True)
+    (tmp_path / "calls.look" / "collection.json").write_text("{}")
+    (tmp_path / "calls.look" / "encoder" / "tokenizer.json").write_text("{}")
+    export = read_export(tmp_path, Options())
+    assert list(export.files) == [tmp_path / "call.txt"]
+    assert export.result.quarantine == []
+
+
 def test_sixteen_kinds_of_defect_and_every_dialogue_is_accounted_for(tmp_path):
     dialogues, quarantine = read(tmp_path, "calls.csv", b"".join(line for line, _ in DEFECTS))
     assert [dialogue.dialogue_id for dialogue in dialogues] == ["good", "lines", "alone", "huge", "utf8"]

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from dial2vec.data.importing.guessing.columns import Columns
 from dial2vec.data.importing.guessing.speech import NotSpeech
-from dial2vec.files import read_json, write_json
+from dial2vec.data.importing.options import Options
+from dial2vec.files import atomic_path, read_json, write_json
+
+# Folder of the copies of recipes, beside the readings.
+RECIPES = "recipes"
 
 
 @dataclass(frozen=True, slots=True)
 class KeptReading:
-    """A way of reading files: one of the three is given.
+    """A way of reading files: a recipe, columns or a form, with the options of the user.
 
     :param recipe: Name of a recipe.
     :param columns: Meanings of the columns.
     :param form: Format of transcripts: text, vtt or srt.
+    :param options: Options with which the file was read.
+    :param merge_turns: True if consecutive turns of one speaker became one turn.
     """
 
     recipe: str = ""
     columns: Columns | None = None
     form: str = ""
+    options: Options = field(default_factory=Options)
+    merge_turns: bool = False
 
     def __str__(self) -> str:
         if self.columns:
@@ -47,21 +55,36 @@ def _needed(columns: Columns) -> set[str]:
 
 
 def save_readings(path: Path, readings: Sequence[KeptReading]) -> None:
-    """Write readings as JSON, atomically."""
-    write_json(path, [asdict(reading) for reading in readings])
+    """Write readings as JSON, atomically; a recipe of the user is copied beside them."""
+    write_json(path, [asdict(_with_copy(reading, path.parent)) for reading in readings])
+
+
+def _with_copy(reading: KeptReading, folder: Path) -> KeptReading:
+    """Return a reading whose recipe, if it is a file of the user, is a copy in `folder`, named from there."""
+    recipe = Path(reading.options.recipe or "")
+    if not recipe.is_file():
+        return reading
+    copy = folder / RECIPES / recipe.name
+    if not (copy.exists() and copy.samefile(recipe)):
+        with atomic_path(copy) as temporary:
+            temporary.write_bytes(recipe.read_bytes())
+    return replace(reading, options=replace(reading.options, recipe=f"{RECIPES}/{recipe.name}"))
 
 
 def load_readings(path: Path) -> list[KeptReading]:
     """Return the readings in a file; [] without one, or from a file of another version."""
     try:
-        return [_from_record(record) for record in read_json(path)] if path.is_file() else []
+        return [_from_record(record, path.parent) for record in read_json(path)] if path.is_file() else []
     except (TypeError, KeyError, AttributeError):
         return []
 
 
-def _from_record(record: dict[str, Any]) -> KeptReading:
-    columns = record["columns"]
-    return KeptReading(record["recipe"], _columns(columns) if columns else None, record["form"])
+def _from_record(record: dict[str, Any], folder: Path) -> KeptReading:
+    columns, options = record["columns"], Options(**{name: _tuples(value) for name, value in record["options"].items()})
+    if options.recipe and options.recipe.startswith(f"{RECIPES}/"):
+        options = replace(options, recipe=str(folder / options.recipe))
+    known = _columns(columns) if columns else None
+    return KeptReading(record["recipe"], known, record["form"], options, record["merge_turns"])
 
 
 def _columns(record: dict[str, Any]) -> Columns:

@@ -320,7 +320,7 @@ class FileReader:
                 f"{self.path} does not fit the way in which this corpus was read so far: {known}. Export it as before, "
                 "or import it by hand with --new-reading."
             )
-        self.kept_as = reading
+        self.kept_as = replace(reading, options=self.options)
 
 
 def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:

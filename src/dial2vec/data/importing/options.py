@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from dial2vec.errors import CorpusError, did_you_mean
 
@@ -69,6 +69,11 @@ class Options(NamedColumns):
                     f"{kind!r} (--keep) is no kind of what nobody said.{did_you_mean(kind, KINDS)} Expected kinds out "
                     f"of {', '.join(KINDS)}, with commas between them. Correct --keep."
                 )
+
+    def __str__(self) -> str:
+        """Return the options that differ from the defaults, such as `where=('public == true',)`."""
+        values = ((item.name, getattr(self, item.name), item.default) for item in fields(self))
+        return ", ".join(f"{name}={value!r}" for name, value, default in values if value != default)
 
     @property
     def named(self) -> dict[str, tuple[str, ...]]:

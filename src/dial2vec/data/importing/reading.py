@@ -20,6 +20,8 @@ from dial2vec.dialogue import Origin, Quarantined
 from dial2vec.errors import CorpusError
 
 # Names of files that describe the files beside them.
+# File by which a folder is a collection (`dial2vec.collection`).
+COLLECTION = "collection.json"
 READ_ME = re.compile(r"read[ _-]?me.*|licen[cs]e.*|liesmich.*|l[ie]e?me", re.IGNORECASE)
 
 
@@ -85,11 +87,11 @@ def read_export(source: Path, options: Options, kept: Sequence[KeptReading] = ()
 
 def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking: Unpacking) -> Export:
     inside = unpacking.open(source)
-    pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
+    pieces = _files_in(inside)
     if inside != source and len(pieces) == 1 and ending(pieces[0]) in CONTAINERS:
         # An archive in an archive, but no deeper.
         inside = unpacking.open(pieces[0])
-        pieces = [path for path in inside.rglob("*") if path.is_file()] if inside.is_dir() else [inside]
+        pieces = _files_in(inside)
     # A container with a single file inside is read as that file, under the container's name.
     if not inside.is_dir() or (inside != source and len(pieces) == 1):
         export = Export(source)
@@ -118,6 +120,15 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
         export.result.join_parts()
     export.source = source
     return export
+
+
+def _files_in(path: Path) -> list[Path]:
+    """Return the files of a folder, or the file itself; collections of dial2vec, such as those of `look`, are none."""
+    if not path.is_dir():
+        return [path]
+    files = [file for file in path.rglob("*") if file.is_file()]
+    collections = {file.parent for file in files if file.name == COLLECTION}
+    return [file for file in files if collections.isdisjoint(file.parents)]
 
 
 def _pieces(path: Path, unpacking: Unpacking) -> list[Path]:
