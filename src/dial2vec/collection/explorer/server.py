@@ -11,6 +11,7 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 import uvicorn
@@ -33,7 +34,10 @@ from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.loading import Encoder
 
 # With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
@@ -65,8 +69,8 @@ class Explorer:
         self._turn = threading.Lock()
 
     @cached_property
-    def _encoder(self) -> DialogueEncoder:
-        return DialogueEncoder.from_pretrained(self.collection.model)
+    def _encoder(self) -> Encoder:
+        return load_encoder(self.collection.model)
 
     def page(self, _: Request) -> Response:
         """Return the page."""

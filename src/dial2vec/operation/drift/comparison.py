@@ -6,17 +6,19 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot
-from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.report.excerpts import excerpt
 from dial2vec.operation.drift.shape import Shape, shape_of
 from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.loading import Encoder
 
 # Number of far dialogues to show, and characters of each first turn.
 SHOWN, CHARACTERS = 5, 60
@@ -81,7 +83,7 @@ class DriftFindings:
 
 
 def compare(
-    reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: DialogueEncoder, options: Drift, seed: int
+    reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: Encoder, options: Drift, seed: int
 ) -> Comparison:
     """Compare new dialogues with those that a model was trained on; write nothing, and use no registry.
 
