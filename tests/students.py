@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from tokenizers import Tokenizer, models, pre_tokenizers
-
 from dial2vec.encoder.student import StudentEncoder, TokenTable
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 WORDS = [f"w{number}" for number in range(40)]
 

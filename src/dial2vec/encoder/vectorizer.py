@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
-from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
 
 if TYPE_CHECKING:
@@ -57,7 +57,12 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         :raises RecordError: if a mapping is no dialogue; a ValueError.
         """
         _dialogues(dialogues)
-        self.encoder_ = load_encoder(self.model, pooling=self.pooling, device=self.device)
+        if self.pooling is None:
+            self.encoder_: Encoder = load_encoder(self.model, device=self.device)
+        else:
+            from dial2vec.encoder import DialogueEncoder  # imports torch, which a student does not need
+
+            self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
         self._n_features_out = self.encoder_.dimension
         return self
 

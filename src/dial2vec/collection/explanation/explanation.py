@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.contribution import explained_turns
+from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.loading import Encoder
 
 # Most rows and columns of the heat map; smaller cells are hard to see and to point at.
 MOST_BLOCKS = 60

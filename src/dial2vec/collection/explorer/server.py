@@ -11,7 +11,6 @@ import webbrowser
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import numpy as np
 import uvicorn
@@ -34,10 +33,7 @@ from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.encoder.loading import load_encoder
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 
 # With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]

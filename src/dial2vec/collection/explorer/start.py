@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dial2vec.collection import Collection, add
 from dial2vec.dialogue import write_dialogues
-from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.loading import Encoder
 
 
 def read_by_start(collection: Collection, folder: Path, start: str | None, *, progress: bool) -> Collection | None:

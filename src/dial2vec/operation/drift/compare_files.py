@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dial2vec.collection.embedding.shards import ShardReader, look_at, shards_of
 from dial2vec.config import Drift, Settings
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
-from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import CorpusError
 from dial2vec.operation.drift.comparison import Comparison, compare
 from dial2vec.operation.drift.shape import Quartiles, Shape
 from dial2vec.pipeline.artifacts import Artifacts, require_split
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.loading import Encoder
 
 # Number of languages named in the table; the others are added up.
 LANGUAGES = 4

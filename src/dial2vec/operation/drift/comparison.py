@@ -6,19 +6,17 @@ import heapq
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot
+from dial2vec.encoder.loading import Encoder
 from dial2vec.evaluation.report.excerpts import excerpt
 from dial2vec.operation.drift.shape import Shape, shape_of
 from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
-
-if TYPE_CHECKING:
-    from dial2vec.encoder.loading import Encoder
 
 # Number of far dialogues to show, and characters of each first turn.
 SHOWN, CHARACTERS = 5, 60
