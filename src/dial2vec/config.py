@@ -200,12 +200,16 @@ class Evaluate:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """Minimum gains on dev for promotion to champion, in points, and their confidence (block `promote`)."""
+    """Minimum gains on dev for promotion to champion, in points, and their confidence (block `promote`).
+
+    `student_tolerance` is the largest loss of a student against its teacher, in points.
+    """
 
     min_purity_gain: float = bounded(0.0, low=-100, high=100)
     min_spearman_gain: float = bounded(0.0, low=-100, high=100)
     min_map_gain: float = bounded(0.5, low=-100, high=100)
     confidence: float = bounded(0.95, low=0, high=0.999)
+    student_tolerance: float = bounded(5.0, low=0, high=100)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,12 @@ def promote(corpus: str, as_json: bool) -> None:
     """Make the candidate champion if it is better.
 
     Better means: on dev, than both its start and the present champion, by more than chance (docs/champion.md).
+    CORPUS-small judges the student of a corpus, also against its teacher.
     """
     from dial2vec.params import load_settings
     from dial2vec.pipeline.promotion import promote_candidate
     from dial2vec.registry.promotion import verdict_sentence
+    from dial2vec.registry.receipts import registered_models
 
     root = find_root()
     with checkout_lock(root, f"promotion of {corpus}"):
@@ -42,6 +44,8 @@ def promote(corpus: str, as_json: bool) -> None:
         click.echo(f"  {line}")
     if verdict.promoted:
         click.echo(f"  To undo this: dial2vec rollback {corpus}")
+    for name in registered_models(root, corpus)[1:]:
+        click.echo(f"  Its student is judged by: dial2vec promote {name}")
 
 
 @click.command(epilog=examples("dial2vec versions calls"))

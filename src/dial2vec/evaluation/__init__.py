@@ -2,5 +2,7 @@
 
 # The three figures that decide (Liu et al. 2022, section 4): domain categorisation, semantic relatedness, retrieval.
 TASKS = ("purity", "spearman", "map")
+# The encoders whose figures stand side by side, in the order of display. Not every run keeps a student.
+ENCODERS = ("start", "trained", "student")
 # Reason at the end of a sentence about a split without figures.
 NOTHING_TO_SCORE = "its labels leave nothing to score (fewer than two different ones, or none that occurs twice)"

@@ -15,7 +15,7 @@ from dial2vec.evaluation.intervals import Contributions, contributions
 from dial2vec.evaluation.scores import figures, score, task_scores
 
 if TYPE_CHECKING:
-    from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder.loading import Encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Measured:
 
 
 def measure(
-    encoder: DialogueEncoder,
+    encoder: Encoder,
     dialogues: Sequence[Dialogue],
     *,
     runs: int | None,

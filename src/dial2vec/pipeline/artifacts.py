@@ -54,7 +54,11 @@ class Artifacts:
     # Stage select: all candidates with their criteria, and the choice; the chosen encoder.
     selection = _Artifact("selection.json")
     model = _Artifact("model")
-    # Stage evaluate: scores of start and trained on test, and on dev for the gate; intervals of both; table for plots.
+    # Stage distil: the student's folder, empty if none is kept; all candidates with their criteria, and the choice.
+    student = _Artifact("student")
+    distillation = _Artifact("distillation.json")
+    # Stage evaluate: scores of start, trained and student on test, and on dev for the gate; their intervals; table for
+    # plots.
     metrics = _Artifact("metrics.json")
     dev_metrics = _Artifact("dev_metrics.json")
     intervals = _Artifact("intervals.json")
@@ -62,6 +66,11 @@ class Artifacts:
     report = _Artifact("report.html")
     # Not an output: contribution of each dev dialogue to an encoder's scores, for the gate.
     on_dev = _Artifact("on_dev")
+
+    @property
+    def kept_student(self) -> Path | None:
+        """Folder of the student; None if stage distil kept none."""
+        return self.student if self.student.is_dir() and any(self.student.iterdir()) else None
 
     @property
     def data(self) -> Path:

@@ -1,4 +1,4 @@
-"""Stage evaluate: scores of the starting and the trained encoder on the same dialogues, and the report."""
+"""Stage evaluate: scores of the start, the trained encoder and the student on the same dialogues, and the report."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
-from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
-from dial2vec.evaluation.intervals import gains, intervals
+from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.evaluation import ENCODERS, NOTHING_TO_SCORE, TASKS
+from dial2vec.evaluation.intervals import Contributions, gains, intervals
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
 from dial2vec.evaluation.report.report import Report, render_report
 from dial2vec.evaluation.score_cache import cache_scores
@@ -23,22 +24,25 @@ from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 
+Scores = dict[str, dict[str, float] | None]
+
 
 def evaluate(artifacts: Artifacts, settings: Settings) -> str:
-    """Score start and trained on dev and test, and write metrics, the comparison table and the report."""
+    """Score start, trained and student on dev and test, and write metrics, the comparison table and the report."""
     dev, test = (list(read_dialogues(artifacts.split(name), may_be_empty=True)) for name in ("dev", "test"))
-    encoders = {
+    encoders: dict[str, Encoder] = {
         "start": DialogueEncoder.start(settings.encoder),
         "trained": DialogueEncoder.from_pretrained(artifacts.model),
     }
+    if artifacts.kept_student:
+        encoders["student"] = load_encoder(artifacts.student)
     on_dev = {name: _measure(encoder, dev, settings) for name, encoder in encoders.items()}
     on_test = {name: _measure(encoder, test, settings) for name, encoder in encoders.items()}
     sizes = read_json(artifacts.split_report)["split_sizes"]
-    scores = {name: measured.scores for name, measured in on_test.items()}
+    scores = _scores(on_test)
     write_json(artifacts.metrics, {"corpus": artifacts.corpus, "split_sizes": sizes} | scores)
-    dev_scores = {name: measured.scores for name, measured in on_dev.items()}
     dev_hash = measurement_hash(dev, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
-    write_json(artifacts.dev_metrics, {"dev_hash": dev_hash} | dev_scores)
+    write_json(artifacts.dev_metrics, {"dev_hash": dev_hash} | _scores(on_dev))
     _keep_for_the_gate(artifacts, encoders, on_dev, dev_hash)
     spreads = {name: _spreads(measured, settings.seed) for name, measured in (("dev", on_dev), ("test", on_test))}
     write_json(artifacts.intervals, spreads)
@@ -49,11 +53,19 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
         return f"no figures on test: {NOTHING_TO_SCORE}"
-    start, trained = scores["start"], scores["trained"]
-    return ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
+    start, trained, student = scores["start"], scores["trained"], scores["student"]
+    sentence = ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
+    if student is None:
+        return sentence
+    return f"{sentence}; student: {', '.join(f'{task} {student[task]:.2f}' for task in TASKS)}"
 
 
-def _measure(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], settings: Settings) -> Measured:
+def _scores(measured: dict[str, Measured]) -> Scores:
+    """Return the scores of start, trained and student; None for a student that was not kept."""
+    return {name: measured[name].scores if name in measured else None for name in ENCODERS}
+
+
+def _measure(encoder: Encoder, dialogues: Sequence[Dialogue], settings: Settings) -> Measured:
     options = settings.evaluate
     return measure(encoder, dialogues, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
 
@@ -66,28 +78,35 @@ def _notes(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> list[str]
 
 
 def _keep_for_the_gate(
-    artifacts: Artifacts, encoders: dict[str, DialogueEncoder], on_dev: dict[str, Measured], dev_hash: str
+    artifacts: Artifacts, encoders: dict[str, Encoder], on_dev: dict[str, Measured], dev_hash: str
 ) -> None:
     with tempfile.TemporaryDirectory() as temporary:
-        folders = {"start": Path(temporary) / "start", "trained": artifacts.model}
+        folders = {"start": Path(temporary) / "start", "trained": artifacts.model, "student": artifacts.student}
         encoders["start"].save_pretrained(folders["start"])
-        for name, folder in folders.items():
-            cache_scores(artifacts.on_dev, folder_hash(folder), dev_hash, on_dev[name])
+        for name, measured in on_dev.items():
+            cache_scores(artifacts.on_dev, folder_hash(folders[name]), dev_hash, measured)
 
 
 def _spreads(measured: dict[str, Measured], seed: int) -> dict[str, Any]:
-    """Return the intervals of start, trained and gain; empty without figures."""
+    """Return the intervals of start, trained and student, and of the gains over the start; empty without figures."""
     start, trained = measured["start"].contributions, measured["trained"].contributions
     if start is None or trained is None:
         return {}
+    student = measured["student"].contributions if "student" in measured else None
     return {
         "start": intervals(start, seed=seed),
         "trained": intervals(trained, seed=seed),
-        "gain": {name: asdict(gain) for name, gain in gains(trained, start, seed=seed).items()},
+        "student": None if student is None else intervals(student, seed=seed),
+        "gain": _gains(trained, start, seed),
+        "student_gain": None if student is None else _gains(student, start, seed),
     }
 
 
-def _write_comparison(artifacts: Artifacts, scores: dict[str, dict[str, float] | None]) -> None:
+def _gains(ours: Contributions, start: Contributions, seed: int) -> dict[str, Any]:
+    return {name: asdict(gain) for name, gain in gains(ours, start, seed=seed).items()}
+
+
+def _write_comparison(artifacts: Artifacts, scores: Scores) -> None:
     with atomic_path(artifacts.comparison) as temporary, temporary.open("w", newline="", encoding="utf-8") as handle:
         writer = csv.writer(handle)
         writer.writerow(["encoder", "task", "points"])
@@ -103,7 +122,7 @@ def _report(
     notes: list[str],
 ) -> Report:
     history = read_json(artifacts.training)["history"]
-    labels = on_test["start"].labels
+    labels, student = on_test["start"].labels, on_test.get("student")
     return Report(
         corpus=artifacts.corpus,
         split_sizes=sizes,
@@ -122,6 +141,9 @@ def _report(
         selection=read_json(artifacts.selection),
         notes=notes,
         made=time.strftime("%Y-%m-%d"),
+        student=student.scores if student else None,
+        student_vectors=student.vectors if student else None,
+        distillation=read_json(artifacts.distillation) if artifacts.distillation.is_file() else None,
     )
 
 

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
-from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.score_cache import cache_scores, cached_scores
 from dial2vec.evaluation.selection.choice import EncodedCandidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.select import draw_dialogues, views
+from dial2vec.registry import corpus_of
 from dial2vec.registry.champions import promote
 from dial2vec.registry.promotion import Verdict
 from dial2vec.registry.records import Figures
@@ -23,8 +24,10 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
 
     Every contender is measured on today's dev split, unless its figures are known. If dev has no labels, the label-free
     criteria of stage `select` compare the candidate with the start and the champion.
+
+    :param corpus: name of a corpus; with `-small` at its end for its student.
     """
-    artifacts = Artifacts(root, corpus)
+    artifacts = Artifacts(root, corpus_of(corpus))
     path = artifacts.split("dev")
     dev = list(read_dialogues(path, may_be_empty=True)) if path.is_file() else []
     options = settings.evaluate
@@ -34,17 +37,14 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
         digest = folder_hash(model)
         if known := cached_scores(artifacts.on_dev, digest, today):
             return Figures(*known)
-        encoder = DialogueEncoder.from_pretrained(model)
+        encoder = load_encoder(model)
         measured = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
         cache_scores(artifacts.on_dev, digest, today, measured)
         return Figures(measured.scores, measured.contributions)
 
     def compare(rival: Path, model: Path) -> str | None:
         folders, drawn = {"rival": rival, "candidate": model}, draw_dialogues(dev, settings)
-        pair = [
-            EncodedCandidate(name, 0, views(DialogueEncoder.from_pretrained(folder), drawn))
-            for name, folder in folders.items()
-        ]
+        pair = [EncodedCandidate(name, 0, views(load_encoder(folder), drawn)) for name, folder in folders.items()]
         choice = choose_label_free(pair, bootstraps=settings.select.bootstraps, seed=settings.seed)
         return None if choice.chosen == 1 else choice.results[1].verdict.replace("the start", "it")
 

@@ -6,7 +6,8 @@ import hashlib
 import json
 import subprocess
 import tempfile
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,28 +16,44 @@ import yaml
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.student import StudentEncoder
+from dial2vec.evaluation import ENCODERS
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.registry.records import TrainingRecord
+from dial2vec.registry import SMALL
+from dial2vec.registry.records import Registration, TrainingRecord
 from dial2vec.registry.tracking import register_training
 
-EARLIER_STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate")
+EARLIER_STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate")
+# Blocks of the settings that make no other encoder; `distil` makes another student.
+NOT_TRAINING = ("corpora", "processes", "promote", "distil")
 
 
 def register(artifacts: Artifacts, settings: Settings) -> str:
-    """Log the training to MLflow and register it as `candidate`; the starting encoder is the first `champion`."""
+    """Log the training to MLflow and register it as `candidate`; the starting encoder is the first `champion`.
+
+    A student is registered as a model of its own, `dial2vec-<corpus>-small`.
+    """
+    small: Registration | None = None
     with tempfile.TemporaryDirectory() as folder:
         start_model = Path(folder) / "start"
         start = DialogueEncoder.start(settings.encoder)
         start.save_pretrained(start_model)
-        done = register_training(artifacts.root, _record(artifacts, settings, start_model, start))
-    write_json(artifacts.registration, asdict(done))
+        record = _record(artifacts, settings, start_model, start)
+        done = register_training(artifacts.root, record)
+        if artifacts.kept_student:
+            small = register_training(artifacts.root, _student_record(artifacts, settings, record, done))
+    write_json(artifacts.registration, asdict(done) | {"small": asdict(small) if small else None})
+    sentence = _sentence(artifacts.corpus, done)
+    return f"{sentence}; {_sentence(artifacts.corpus + SMALL, small) if small else 'no student to register'}"
+
+
+def _sentence(corpus: str, done: Registration) -> str:
     known = "" if done.created else " (was there already)"
     return (
-        f"dial2vec-{artifacts.corpus} version {done.version}{known}, alias candidate; "
-        f"champion is version {done.champion_version}"
+        f"dial2vec-{corpus} version {done.version}{known}, alias candidate; champion is version {done.champion_version}"
     )
 
 
@@ -50,10 +67,10 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: 
         data_hash=data_hash(artifacts.root),
         git_commit=git_commit(artifacts.root),
         history=read_json(artifacts.training)["history"],
-        scores={name: metrics[name] for name in ("start", "trained")},
-        dev_scores={name: dev[name] for name in ("start", "trained")},
-        intervals={split: {name: kind[name] for name in kind if name != "gain"} for split, kind in spreads.items()},
-        gains={split: _gains(kind) for split, kind in spreads.items()},
+        scores={name: metrics.get(name) for name in ENCODERS},
+        dev_scores={name: dev.get(name) for name in ENCODERS},
+        intervals={split: {name: kind[name] for name in ENCODERS if kind.get(name)} for split, kind in spreads.items()},
+        gains={split: _gains(kind, "gain") for split, kind in spreads.items()},
         dev_hash=dev["dev_hash"],
         split_sizes=metrics["split_sizes"],
         model=artifacts.model,
@@ -67,21 +84,42 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: 
         languages=read_json(artifacts.profile)["this"]["languages"],
         example=next(iter(read_dialogues(artifacts.split("train")))),
         seconds={name: read_json(path) for name, path in seconds.items() if path.is_file()},
-        fingerprint=_fingerprint(artifacts, settings),
+        fingerprint=_fingerprint(artifacts.model, settings, dev["dev_hash"]),
     )
 
 
-def _gains(spreads: dict[str, Any]) -> dict[str, Gain]:
-    return {metric: Gain(**gain) for metric, gain in spreads.get("gain", {}).items()}
+def _student_record(
+    artifacts: Artifacts, settings: Settings, record: TrainingRecord, teacher: Registration
+) -> TrainingRecord:
+    """Return the record of the student: the teacher's, with what differs."""
+    distillation, student = read_json(artifacts.distillation), StudentEncoder.from_pretrained(artifacts.student)
+    return replace(
+        record,
+        corpus=artifacts.corpus + SMALL,
+        history=[],
+        gains={split: _gains(kind, "student_gain") for split, kind in read_json(artifacts.intervals).items()},
+        model=artifacts.student,
+        selection=artifacts.distillation,
+        choice=distillation["sentence"],
+        max_length=None,
+        dimension=student.dimension,
+        fingerprint=_fingerprint(artifacts.student, settings, record.dev_hash, left_out=NOT_TRAINING[:3]),
+        kind="student",
+        # A teacher from elsewhere is not in this registry.
+        teacher_version=teacher.version if distillation["teacher"] == "trained" else "",
+    )
 
 
-def _fingerprint(artifacts: Artifacts, settings: Settings) -> str:
-    """Identify this training by its weights, settings and dev split."""
-    left_out = ("corpora", "processes", "promote")
+def _gains(spreads: dict[str, Any], name: str) -> dict[str, Gain]:
+    return {metric: Gain(**gain) for metric, gain in (spreads.get(name) or {}).items()}
+
+
+def _fingerprint(model: Path, settings: Settings, dev_hash: str, *, left_out: Sequence[str] = NOT_TRAINING) -> str:
+    """Identify a training by its weights, settings and dev split."""
     made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in left_out}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
-    digest.update(read_json(artifacts.dev_metrics)["dev_hash"].encode())
-    for path in sorted(artifacts.model.glob("*.safetensors")):
+    digest.update(dev_hash.encode())
+    for path in sorted(model.glob("*.safetensors")):
         with path.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()[:16]

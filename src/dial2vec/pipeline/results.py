@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from dial2vec.config import Settings
 from dial2vec.errors import ArtifactError
@@ -11,6 +12,7 @@ from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.files import read_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc import STAGES
+from dial2vec.registry import SMALL
 
 
 def require_runs(root: Path, corpora: Sequence[str]) -> None:
@@ -28,7 +30,7 @@ def require_runs(root: Path, corpora: Sequence[str]) -> None:
 
 
 def results_table(root: Path, settings: Settings) -> str:
-    """Return a table: scores of start and trained per corpus, seconds per stage, paths of the outputs.
+    """Return a table: scores of start, trained and student per corpus, seconds per stage, paths of the outputs.
 
     :raises ArtifactError: if the last run of a corpus did not end.
     """
@@ -36,8 +38,8 @@ def results_table(root: Path, settings: Settings) -> str:
     lines = [f"{'corpus':<14} {'encoder':<8} {'purity':>14} {'Spearman':>9} {'ceiling':>8} {'MAP':>7}"]
     for name in settings.corpora:
         metrics = read_json(Artifacts(root, name).metrics)
-        for encoder in ("start", "trained"):
-            lines.append(_row(name, encoder, metrics[encoder]))
+        student = ["student"] if metrics.get("student") else []
+        lines += [_row(name, encoder, metrics[encoder]) for encoder in ["start", "trained", *student]]
     lines.append("")
     for name in settings.corpora:
         artifacts = Artifacts(root, name)
@@ -50,9 +52,23 @@ def results_table(root: Path, settings: Settings) -> str:
             f"  report   {artifacts.report.relative_to(root)}",
             f"  model    {artifacts.model.relative_to(root)}, registered as dial2vec-{name} version "
             f"{registration['version']}",
+            *_student_lines(artifacts, registration),
             f"  next     dial2vec promote {name}    (champion, if better on dev)",
         ]
     return "\n".join(lines)
+
+
+def _student_lines(artifacts: Artifacts, registration: dict[str, Any]) -> list[str]:
+    """Return the lines about the student; empty before stage distil."""
+    if not artifacts.distillation.is_file():
+        return []
+    if not (small := registration.get("small")):
+        return [f"  student  {read_json(artifacts.distillation)['sentence']}"]
+    folder, name = artifacts.student.relative_to(artifacts.root), f"{artifacts.corpus}{SMALL}"
+    return [
+        f"  student  {folder}, registered as dial2vec-{name} version {small['version']}",
+        f"           judged by dial2vec promote {name}",
+    ]
 
 
 def _row(corpus: str, encoder: str, scores: dict[str, float] | None) -> str:

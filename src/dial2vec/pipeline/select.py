@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import asdict
 from typing import Any
 
@@ -13,6 +13,7 @@ import torch
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.reading import Reading
 from dial2vec.encoder.vector_cache import BATCH
 from dial2vec.evaluation import TASKS
@@ -80,13 +81,17 @@ def _load(artifacts: Artifacts, settings: Settings, entry: Entry) -> DialogueEnc
     return become(DialogueEncoder.start(settings.encoder), entry, artifacts.candidates)
 
 
-def views(encoder: DialogueEncoder, dev: Sequence[Dialogue], *, mapped: bool = True) -> Views:
+def views(encoder: Encoder, dev: Sequence[Dialogue], *, mapped: bool = True) -> Views:
     """Encode whole dialogues, and each of their two sides.
 
     :param mapped: False skips the encoder's head; encoders that differ only in the head then share one encoding.
     """
-    batch_size = BATCH.get(encoder.device.type, 32)
-    with nullcontext() if mapped else encoder.without_head(), encoder.autocast("auto"):
+    batch_size = 32
+    with ExitStack() as stack:
+        if isinstance(encoder, DialogueEncoder):
+            batch_size = BATCH.get(encoder.device.type, batch_size)
+            stack.enter_context(nullcontext() if mapped else encoder.without_head())
+            stack.enter_context(encoder.autocast("auto"))
         whole = encoder.encode(dev, batch_size=batch_size)
         sides = encoder.encode_sides(dev, batch_size=batch_size)
     return Views(whole, sides[:, 0], sides[:, 1])

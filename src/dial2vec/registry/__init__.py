@@ -2,7 +2,15 @@
 
 from pathlib import Path
 
+# End of the name of a student's model, after the corpus's name, which has no hyphen.
+SMALL = "-small"
+
 
 def receipt_path(root: Path, corpus: str) -> Path:
     """Return the receipt of a registration: version and run in MLflow, beside its store."""
     return root / "mlruns" / "registrations" / f"{corpus}.json"
+
+
+def corpus_of(name: str) -> str:
+    """Return the corpus of a model's name: "demo" for "demo" and for its student's "demo-small"."""
+    return name.removesuffix(SMALL)

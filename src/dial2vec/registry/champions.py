@@ -15,7 +15,7 @@ from mlflow.entities.model_registry import ModelVersion
 from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation.selection.choice import MIN_DIALOGUES
-from dial2vec.registry import promotion
+from dial2vec.registry import corpus_of, promotion
 from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, notice, record, settle
 from dial2vec.registry.model_card import verdict_text, with_verdict
 from dial2vec.registry.promotion import Contender, Verdict
@@ -52,8 +52,9 @@ def promote(
     """Judge the candidate; if it passes, it becomes `champion` and the old champion becomes `previous`.
 
     The verdict stands in the version's description and in a run of the experiment. The same verdict on the same
-    contenders is recorded once.
+    contenders is recorded once. A student is judged against its teacher as well.
 
+    :param corpus: name of a corpus; with `SMALL` at its end for its student.
     :param margins: block `promote` of the settings.
     :param rescore: function that measures an encoder folder on the present dev split; its figures replace the stored
         ones. None compares stored figures and refuses contenders that were measured on another split.
@@ -76,7 +77,10 @@ def promote(
             return Verdict(False, [promotion.already_champion(candidate.version)])
         if ROLLED_BACK_TAG in candidate.tags:
             return Verdict(False, [_rolled_back(corpus, candidate)])
-        contenders = _contenders(client, name, [number, start, champion], dev_hash, rescore)
+        versions = [client.get_model_version(name, version) for version in (number, start, champion)]
+        if teacher := candidate.tags.get("teacher_version"):
+            versions.append(_teacher(client, corpus_of(corpus), teacher))
+        contenders = _contenders(client, name, versions, dev_hash, rescore)
         verdict = _verdict(client, name, contenders, compare, margins, seed)
         with _held(client, root, corpus) as experiment_id:
             if aliases_of(client, name).get(CHAMPION, start) != champion:
@@ -133,14 +137,28 @@ def _held(client: MlflowClient, root: Path, corpus: str) -> Iterator[str]:
         yield experiment_id
 
 
+def _teacher(client: MlflowClient, corpus: str, number: str) -> ModelVersion:
+    """Return the version that a student imitates.
+
+    :raises ModelError: if somebody has deleted it.
+    """
+    versions = versions_of(client, model_name(corpus))
+    if number not in versions:
+        raise ModelError(
+            f"the student's teacher, version {number} of {model_name(corpus)}, is no longer in the registry. Run "
+            "`make run` to register it again."
+        )
+    return versions[number]
+
+
 def _contenders(
-    client: MlflowClient, name: str, numbers: list[str], dev_hash: str | None, rescore: Rescore | None
+    client: MlflowClient, name: str, versions: list[ModelVersion], dev_hash: str | None, rescore: Rescore | None
 ) -> list[Contender]:
-    """Return candidate, start and champion, with figures if they were measured on the present dev split."""
-    split = dev_hash or client.get_model_version(name, numbers[0]).tags.get("dev_hash", "")
+    """Return candidate, start, champion and teacher, with figures if they were measured on the present dev split."""
+    split = dev_hash or versions[0].tags.get("dev_hash", "")
+    names = [str(v.version) if v.name == name else f"{v.version} of {v.name}" for v in versions]
     contenders = {}
-    for number in dict.fromkeys(numbers):
-        version = client.get_model_version(name, number)
+    for number, version in dict(zip(names, versions, strict=True)).items():
         same = version.tags.get("dev_hash") == split
         figures = Figures(dev_scores(version) if same else None)
         if rescore is not None:
@@ -149,7 +167,7 @@ def _contenders(
                 store_figures(client, version, figures.scores, split)
         measured = same or rescore is not None
         contenders[number] = Contender(number, figures.scores, figures.contributions, measured=measured)
-    return [contenders[number] for number in numbers]
+    return [contenders[number] for number in names]
 
 
 def _verdict(
@@ -166,9 +184,9 @@ def _verdict(
         return Verdict(False, [reason.format(number) for number in unmeasured])
     few = _too_few_labelled(contenders, margins)
     if compare is None or (not few and any(contender.scores is not None for contender in contenders)):
-        candidate, start, champion = contenders
-        return promotion.judge(candidate, start, champion, margins=margins, seed=seed)
-    numbers = dict.fromkeys(contender.version for contender in contenders)
+        return promotion.judge(*contenders, margins=margins, seed=seed)
+    # Without labels there are no points to lose, so a student's teacher is not compared.
+    numbers = dict.fromkeys(contender.version for contender in contenders[:3])
     model, *rivals = (encoder_folder(client, client.get_model_version(name, number)) for number in numbers)
     objections = {number: compare(rival, model) for number, rival in zip(list(numbers)[1:], rivals, strict=True)}
     why = f"with fewer than {MIN_DIALOGUES} labelled dialogues" if few else "without labels"

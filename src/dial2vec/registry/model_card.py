@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Gain, Interval
+from dial2vec.registry import corpus_of
 from dial2vec.registry.promotion import Contender, Scores, Verdict
 from dial2vec.registry.records import TrainingRecord
 
@@ -19,13 +21,12 @@ INTENDED = (
 
 
 def model_card(record: TrainingRecord) -> str:
-    """Return the card of a trained version (after Mitchell et al. 2019): data, figures with intervals, use, limits."""
-    method = record.params.get("train.method", "")
+    """Return the card of a version (after Mitchell et al. 2019): origin, data, figures with intervals, use, limits."""
     sizes = ", ".join(f"{split} {size:,}" for split, size in record.split_sizes.items())
     languages = ", ".join(f"{name} {100 * share:.0f} %" for name, share in list(record.languages.items())[:5])
     parts = [
-        f"One vector of {record.dimension} numbers per dialogue of the corpus '{record.corpus}', trained from "
-        f"{record.start_name}" + (f" by method {method}" if method else "") + f" on {time.strftime('%Y-%m-%d')}.",
+        f"One vector of {record.dimension} numbers per dialogue of the corpus '{corpus_of(record.corpus)}', "
+        f"{_origin(record)}",
         "## Data\n",
         f"- version {record.data_hash} (DVC), code {record.git_commit}",
         f"- dialogues: {sizes}" + (f"; languages: {languages}" if languages else ""),
@@ -40,12 +41,41 @@ def model_card(record: TrainingRecord) -> str:
         f"## Intended use\n\n{INTENDED}",
         "",
         "## Limits\n",
-        f"- It reads {record.max_length} tokens at a time and encodes longer dialogues in windows, cut between turns. "
-        "Training saw at most that many tokens of a dialogue.",
+        f"- {_reading(record)}",
         "- The figures hold for dialogues like those of this corpus, with its labels.",
         "- It was compared with the encoder it started from and, if there is a verdict below, with the champion then.",
     ]
     return "\n".join(parts)
+
+
+def _origin(record: TrainingRecord) -> str:
+    day = time.strftime("%Y-%m-%d")
+    if record.kind == "student":
+        teacher = "another encoder"
+        if record.teacher_version:
+            teacher = f"version {record.teacher_version} of dial2vec-{corpus_of(record.corpus)}"
+        return (
+            f"by a student of {teacher}, trained on {day}.\n\nThe student is a table with a vector per token, "
+            f"{_megabytes(record.model):.1f} MB on disk. It adds the vectors of a dialogue's tokens, so splitting "
+            "texts into tokens takes most of its time. It needs no transformer, no torch and no GPU."
+        )
+    method = record.params.get("train.method", "")
+    return f"trained from {record.start_name}" + (f" by method {method}" if method else "") + f" on {day}."
+
+
+def _megabytes(folder: Path) -> float:
+    """Return the size of a folder; files that are linked with each other count once."""
+    files = [path.stat() for path in folder.rglob("*") if path.is_file()]
+    return sum({(file.st_dev, file.st_ino): file.st_size for file in files}.values()) / 1e6
+
+
+def _reading(record: TrainingRecord) -> str:
+    if record.max_length is None:
+        return "It reads dialogues of any length. It knows which words a speaker uses, but not their order."
+    return (
+        f"It reads {record.max_length} tokens at a time and encodes longer dialogues in windows, cut between turns. "
+        "Training saw at most that many tokens of a dialogue."
+    )
 
 
 def start_card(record: TrainingRecord) -> str:
@@ -63,9 +93,9 @@ def start_card(record: TrainingRecord) -> str:
 def verdict_text(contenders: Sequence[Contender], verdict: Verdict) -> str:
     """Return the verdict of the gate in Markdown, for readers who know neither code nor method.
 
-    :param contenders: candidate, start and champion.
+    :param contenders: candidate, start, champion and, for a student, its teacher.
     """
-    candidate, start, champion = contenders
+    candidate, start, champion, *teacher = contenders
     if verdict.promoted:
         headline = f"**Promoted**: version {candidate.version} is champion in place of version {champion.version}."
     else:
@@ -75,6 +105,8 @@ def verdict_text(contenders: Sequence[Contender], verdict: Verdict) -> str:
     if candidate.scores is None:
         return "\n".join(lines)
     rivals = {"champion": champion} if start.version == champion.version else {"champion": champion, "start": start}
+    if teacher:
+        rivals["teacher"] = teacher[0]
     head = [f"| on dev | candidate (version {candidate.version}) |", "|---|---|"]
     for who, rival in rivals.items():
         head[0] += f" {who} (version {rival.version}) | gain |"
@@ -96,18 +128,18 @@ def with_verdict(description: str, text: str) -> str:
 
 def _figures(record: TrainingRecord, split: str) -> str:
     scores = {"dev": record.dev_scores, "test": record.scores}[split]
-    start, trained = scores.get("start"), scores.get("trained")
-    if start is None or trained is None:
+    start, own = scores.get("start"), scores.get(record.kind)
+    if start is None or own is None:
         return f"No figures on {split}: {NOTHING_TO_SCORE}.\n"
     intervals, gains = record.intervals.get(split, {}), record.gains.get(split, {})
-    lines = [f"| {split} | start | trained | gain |", "|---|---|---|---|"]
+    titles = {"start": "start", "trained": "teacher" if record.teacher_version else "trained"}
+    titles |= {record.kind: record.kind}
+    lines = [f"| {split} | {' | '.join(titles.values())} | gain |", f"|---|{'---|' * len(titles)}---|"]
     for metric in TASKS:
-        if metric in trained and metric in start:
-            figures = [
-                _with_interval(metric, scores[which] or {}, intervals.get(which, {})) for which in ("start", "trained")
-            ]
-            gain: Gain | str = gains.get(metric, f"{trained[metric] - start[metric]:+.2f}")
-            lines.append(f"| {TITLES[metric]} | {figures[0]} | {figures[1]} | {gain} |")
+        if metric in own and metric in start:
+            figures = [_with_interval(metric, scores[name] or {}, intervals.get(name, {})) for name in titles]
+            gain: Gain | str = gains.get(metric, f"{own[metric] - start[metric]:+.2f}")
+            lines.append(f"| {TITLES[metric]} | {' | '.join(figures)} | {gain} |")
     return "\n".join([*lines, ""])
 
 

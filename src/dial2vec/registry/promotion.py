@@ -11,13 +11,14 @@ from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains
 
 Scores = Mapping[str, float]
+GROUND = "its figures on dev are above those of the start and of the champion"
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A registered version and its figures on dev.
 
-    :param version: number in the registry.
+    :param version: number in the registry; for a teacher with the model's name.
     :param scores: figures, at least `TASKS`, in points (0 to 100; Spearman -100 to 100); None if labels leave nothing
         to score.
     :param contributions: share of each dev dialogue in the figures; None if dev was not measured now.
@@ -36,31 +37,45 @@ class Verdict:
 
     :param promoted: True if the candidate is the new champion.
     :param reasons: one sentence per figure that fell short; empty if promoted.
-    :param gains: "start" and "champion" -> figure -> gain of the candidate over it on dev; empty if dialogues were not
-        compared one by one.
+    :param gains: "start", "champion" and "teacher" -> figure -> gain of the candidate over it on dev; empty if
+        dialogues were not compared one by one.
     :param ground: reason for a promotion.
     """
 
     promoted: bool
     reasons: list[str]
     gains: dict[str, dict[str, Gain]] = field(default_factory=dict)
-    ground: str = "its figures on dev are above those of the start and of the champion"
+    ground: str = GROUND
 
 
-def judge(candidate: Contender, start: Contender, champion: Contender, *, margins: Promote, seed: int = 0) -> Verdict:
+def judge(
+    candidate: Contender,
+    start: Contender,
+    champion: Contender,
+    teacher: Contender | None = None,
+    *,
+    margins: Promote,
+    seed: int = 0,
+) -> Verdict:
     """Decide whether `candidate` becomes champion.
 
     It must beat the starting encoder *and* the champion in each of `TASKS`, by at least the margins. If a margin is
-    above 0, the interval of the gain must also be above 0 (paired bootstrap over the dialogues of dev). Figures are
-    compared to two decimals, as printed, so readers can check every reason. A missing figure or NaN never promotes.
+    above 0, the interval of the gain must also be above 0 (paired bootstrap over the dialogues of dev). A student may
+    lose at most `margins.student_tolerance` against its teacher. Figures are compared to two decimals, as printed, so
+    readers can check every reason. A missing figure or NaN never promotes.
 
     :param start: untrained encoder that the candidate was trained from; often the champion itself.
+    :param teacher: encoder that a student imitates; None for other candidates.
     :param margins: minimum gains in points (negative ones allow a loss) and the confidence of the interval.
     :param seed: seed of the bootstrap.
     """
     if candidate.version == champion.version:
         return Verdict(False, [already_champion(candidate.version)])
     rivals = {"champion": champion} if start.version == champion.version else {"start": start, "champion": champion}
+    ground = GROUND
+    if teacher is not None:
+        rivals["teacher"] = teacher
+        ground += f", and at most {margins.student_tolerance:g} points below those of its teacher"
     everyone = {"candidate": candidate, **rivals}
     reasons = [_without_figures(who, contender) for who, contender in everyone.items() if contender.scores is None]
     if reasons:
@@ -71,11 +86,11 @@ def judge(candidate: Contender, start: Contender, champion: Contender, *, margin
         for metric in TASKS
         for who, rival in rivals.items()
         if (
-            reason := _shortfall(metric, candidate, rival, who, getattr(margins, f"min_{metric}_gain"))
+            reason := _shortfall(metric, candidate, rival, who, _margin(metric, who, margins))
             or _doubt(metric, who, gained[who], margins)
         )
     ]
-    return Verdict(not reasons, reasons, {who: by_metric for who, by_metric in gained.items() if by_metric})
+    return Verdict(not reasons, reasons, {who: by_metric for who, by_metric in gained.items() if by_metric}, ground)
 
 
 def already_champion(version: str) -> str:
@@ -91,8 +106,9 @@ def verdict_sentence(verdict: Verdict) -> str:
     """
     if not verdict.promoted:
         return "; ".join(verdict.reasons)
+    over = {"start": "over the start", "champion": "over the champion", "teacher": "against the teacher"}
     gained = [
-        f"over the {who}: {', '.join(f'{metric} {gain}' for metric, gain in by_metric.items())}"
+        f"{over[who]}: {', '.join(f'{metric} {gain}' for metric, gain in by_metric.items())}"
         for who, by_metric in verdict.gains.items()
     ]
     return f"On dev it gains {'; '.join(gained)}." if gained else f"{verdict.ground[:1].upper()}{verdict.ground[1:]}."
@@ -116,9 +132,15 @@ def _gains(candidate: Contender, rival: Contender, margins: Promote, seed: int) 
     return gains(candidate.contributions, rival.contributions, seed=seed, coverage=margins.confidence or 0.95)
 
 
+def _margin(metric: str, who: str, margins: Promote) -> float:
+    """Return the minimum gain over a rival; below 0 it is the largest loss."""
+    margin: float = -margins.student_tolerance if who == "teacher" else getattr(margins, f"min_{metric}_gain")
+    return margin
+
+
 def _doubt(metric: str, who: str, gained: Mapping[str, Gain], margins: Promote) -> str | None:
     """Return why a large enough gain may be chance, or None."""
-    if not margins.confidence or getattr(margins, f"min_{metric}_gain") <= 0:
+    if not margins.confidence or _margin(metric, who, margins) <= 0:
         return None
     confidence = f"{100 * margins.confidence:g} % confidence"
     if metric not in gained:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from mlflow import MlflowClient
 
 from dial2vec.errors import ArtifactError, ModelError
 from dial2vec.files import read_json
-from dial2vec.registry import receipt_path
+from dial2vec.registry import SMALL, receipt_path
 from dial2vec.registry.decisions import notice, notice_removed, settle
 from dial2vec.registry.records import CANDIDATE, CHAMPION
 from dial2vec.registry.store import (
@@ -34,54 +35,72 @@ def reconcile(root: Path, corpora: Sequence[str]) -> list[str]:
     """
     notes = []
     for corpus in corpora:
-        path, name = receipt_path(root, corpus), model_name(corpus)
+        path = receipt_path(root, corpus)
         if not path.is_file():
             continue
-        client = open_store(root)
+        client, lost = open_store(root), []
         with one_sentence(store_uri(root)), registry_lock(root):
-            experiment_id = experiment(client, root, corpus)
-            settle(client, experiment_id, corpus)
-            if decision := notice(client, experiment_id, corpus):
-                notes.append(f"{name}: {decision}")
-            if lost := _lost(client, path, name):
-                number, reason = lost
-                if number:
-                    notice_removed(client, experiment_id, corpus, number)
+            for name, receipt in _receipts(path, corpus).items():
+                experiment_id = experiment(client, root, name)
+                settle(client, experiment_id, name)
+                if decision := notice(client, experiment_id, name):
+                    notes.append(f"{model_name(name)}: {decision}")
+                for number, reason in _lost(client, receipt, name):
+                    if number:
+                        notice_removed(client, experiment_id, name, number)
+                    lost.append(f"{model_name(name)}: {reason}, so stage register runs again")
+            if lost:
                 path.unlink()
-                notes.append(f"{name}: {reason}, so stage register runs again")
+        notes += lost
     return notes
 
 
 def standing_champion(root: Path, corpus: str) -> str:
-    """Return the champion's version; "" if the registry lacks the champion or anything that the receipt names.
+    """Return the champion's version, and that of the student's model after a blank.
+
+    It is "" if the registry lacks a champion or anything that the receipt names.
 
     :raises ModelError: if the store cannot be used.
     """
-    path, name = receipt_path(root, corpus), model_name(corpus)
+    path = receipt_path(root, corpus)
     if not path.is_file():
         return ""
-    client = open_store(root)
+    client, receipts = open_store(root), _receipts(path, corpus)
     with one_sentence(store_uri(root)):
-        return "" if _lost(client, path, name) else aliases_of(client, name)[CHAMPION]
+        if any(_lost(client, receipt, name) for name, receipt in receipts.items()):
+            return ""
+        return " ".join(aliases_of(client, model_name(name))[CHAMPION] for name in receipts)
 
 
-def _lost(client: MlflowClient, receipt: Path, name: str) -> tuple[str, str] | None:
-    """Return the missing version ("" if its number is unknown or kept) and a reason; None if nothing is missing."""
+def registered_models(root: Path, corpus: str) -> list[str]:
+    """Return the corpus, and the name of its student's model if the last run registered one."""
+    return list(_receipts(receipt_path(root, corpus), corpus))
+
+
+def _receipts(path: Path, corpus: str) -> dict[str, dict[str, Any]]:
+    """Return the receipts of a corpus's model and of its student's; an empty one if the file cannot be read."""
     try:
-        content = read_json(receipt)
-        numbers = [str(content[key]) for key in ("version", "start_version")]
+        receipt = dict(read_json(path))
+        small = dict(receipt.get("small") or {})
+    except (ArtifactError, TypeError, ValueError):
+        return {corpus: {}}
+    return {corpus: receipt} | ({f"{corpus}{SMALL}": small} if small else {})
+
+
+def _lost(client: MlflowClient, receipt: dict[str, Any], corpus: str) -> list[tuple[str, str]]:
+    """Return the first missing version ("" if its number is unknown or kept) with a reason, or nothing."""
+    name = model_name(corpus)
+    if not {"version", "start_version"} <= receipt.keys():
+        return [("", "the receipt of its registration cannot be read")]
+    try:
         aliases = aliases_of(client, name)
-    except (ArtifactError, KeyError, TypeError):
-        return "", f"{receipt} cannot be read"
     except ModelError:
-        return "", "nothing is registered"
+        return [("", "nothing is registered")]
     known = versions_of(client, name)
-    for number in numbers:
+    for number in (str(receipt[key]) for key in ("version", "start_version")):
         if number not in known:
-            return number, f"version {number} is no longer in the registry"
+            return [(number, f"version {number} is no longer in the registry")]
         if not has_files(client, known[number]):
-            return "", f"the files of version {number} are gone"
-    for alias in (CANDIDATE, CHAMPION):
-        if alias not in aliases:
-            return "", f"no version has the alias '{alias}'"
-    return None
+            return [("", f"the files of version {number} are gone")]
+    absent = [alias for alias in (CANDIDATE, CHAMPION) if alias not in aliases]
+    return [("", f"no version has the alias '{alias}'") for alias in absent[:1]]

@@ -41,29 +41,32 @@ class Figures:
 class TrainingRecord:
     """One training as the registry keeps it.
 
-    :param corpus: name of the corpus.
+    :param corpus: name of the corpus; with `SMALL` at its end for the training of its student.
     :param params: every setting, flat: `{"train.epochs": 1}`.
     :param data_hash: DVC's md5 of the data.
     :param git_commit: commit of the checkout.
     :param history: log entries of the training, each with "step" and any of "loss", "learning_rate", "grad_norm".
-    :param scores: test figures in points, of the "start" and the "trained" encoder; None without labels.
+    :param scores: test figures in points, of the "start", the "trained" encoder and the "student"; None without labels
+        or without a student.
     :param dev_scores: the same figures on dev; the gate reads only these.
-    :param intervals: "dev" and "test" -> "start" and "trained" -> figure -> its 95 % interval; none without labels.
-    :param gains: "dev" and "test" -> figure -> gain of "trained" over "start"; none without labels.
+    :param intervals: "dev" and "test" -> the same names -> figure -> its 95 % interval; none without labels.
+    :param gains: "dev" and "test" -> figure -> gain of the encoder over "start"; none without labels.
     :param dev_hash: hash of the dev split and of the way it is measured; only figures of equal hashes are comparable.
     :param split_sizes: dialogues per split.
-    :param model: folder of the trained encoder.
+    :param model: folder of the encoder.
     :param start_model: folder of the starting encoder, in the same format.
     :param start_name: name of the starting encoder.
     :param report: file of the evaluation report.
     :param selection: file with all candidates of the training, their criteria and the choice.
     :param choice: the choice, as a sentence.
-    :param max_length: tokens that the encoder reads at a time.
+    :param max_length: tokens that the encoder reads at a time; None for no limit.
     :param dimension: length of a vector.
     :param languages: share of each language (ISO 639-1) in the data.
     :param example: a dialogue for the model's input example.
     :param seconds: wall-clock seconds per stage.
     :param fingerprint: hash of weights, settings and dev split.
+    :param kind: name of the encoder in `scores`.
+    :param teacher_version: version of a student's teacher in the model of its corpus; "" for another teacher, or none.
     """
 
     corpus: str
@@ -83,12 +86,14 @@ class TrainingRecord:
     report: Path
     selection: Path
     choice: str
-    max_length: int
+    max_length: int | None
     dimension: int
     languages: dict[str, float]
     example: Dialogue
     seconds: dict[str, float]
     fingerprint: str
+    kind: Literal["trained", "student"] = "trained"
+    teacher_version: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ class Registration:
 
 @dataclass(frozen=True)
 class RegisteredVersion:
-    """One line of the listing; `kind` is "start" or "trained", `created` is in seconds since 1970."""
+    """One line of the listing; `kind` is "start", "trained" or "student", `created` is in seconds since 1970."""
 
     version: str
     aliases: tuple[str, ...]

@@ -18,6 +18,7 @@ import yaml
 from dial2vec.addresses import shown, silence
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
+from dial2vec.registry import SMALL, corpus_of
 from dial2vec.registry.records import CANDIDATE
 from dial2vec.telemetry import switch_off
 
@@ -43,10 +44,13 @@ ABSOLUTE_PATHS = {
 def model_name(corpus: str) -> str:
     """Return the name of a corpus's experiment and registered model.
 
+    :param corpus: name of a corpus; with `SMALL` at its end for the model of its student.
     :raises CorpusError: if it is no corpus name.
     """
-    if not corpus.isascii() or not corpus.replace("_", "").isalnum():
-        raise CorpusError(f"{corpus!r} is no corpus name; use letters, digits and '_' only.")
+    if not corpus.isascii() or not corpus_of(corpus).replace("_", "").isalnum():
+        raise CorpusError(
+            f"{corpus!r} is no corpus name; use letters, digits and '_' only, and '{SMALL}' at the end for its student."
+        )
     return f"dial2vec-{corpus}"
 
 

@@ -16,7 +16,7 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root, write_json
-from dial2vec.registry import decisions
+from dial2vec.registry import corpus_of, decisions
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
 from dial2vec.registry.store import (
@@ -48,6 +48,7 @@ from mlflow.models import Model
 
 PACKAGE = Path(__file__).parents[1]
 REQUIREMENTS = ("mlflow", "torch", "transformers", "numpy")
+STUDENT_REQUIREMENTS = ("mlflow", "numpy", "tokenizers", "safetensors")
 # Limits of one call of `log_batch`.
 PARAMS_PER_CALL, METRICS_PER_CALL = 100, 1000
 
@@ -75,10 +76,14 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
             if run.info.status == "RUNNING":
                 whole = existing is not None and existing.run_id == run.info.run_id
                 client.set_terminated(run.info.run_id, "FINISHED" if whole else "FAILED")
-        version = existing or _trained_version(client, experiment_id, record, start)
-        if version.tags.get("start_version") != start:
-            # Somebody deleted the version that the tag names.
-            client.set_model_version_tag(name, version.version, "start_version", start)
+        rivals = {"start_version": start}
+        if record.teacher_version:
+            rivals["teacher_version"] = record.teacher_version
+        version = existing or _candidate_version(client, experiment_id, record, rivals)
+        for tag, number in rivals.items():
+            if version.tags.get(tag) != number:
+                # Somebody deleted the version that the tag names.
+                client.set_model_version_tag(name, version.version, tag, number)
         keep_files(root)
         client.set_registered_model_alias(name, CANDIDATE, version.version)
         champion = client.get_registered_model(name).aliases[CHAMPION]
@@ -89,14 +94,15 @@ def _start_version(client: MlflowClient, experiment_id: str, record: TrainingRec
     """Return the version of the starting encoder, registered if it is new, and store its present figures on dev."""
     name, digest = model_name(record.corpus), folder_hash(record.start_model)
     if not client.search_registered_models(f"name = '{name}'"):
-        client.create_registered_model(name, description=f"One vector per dialogue, for the corpus '{record.corpus}'.")
+        description = f"One vector per dialogue, for the corpus '{corpus_of(record.corpus)}'."
+        client.create_registered_model(name, description=description)
     figures = {"dev_scores": json.dumps(record.dev_scores.get("start")), "dev_hash": record.dev_hash}
     if known := _known_version(client, name, "encoder_hash", digest):
         store_figures(client, known, record.dev_scores.get("start"), record.dev_hash)
         return str(known.version)
     tags = {"kind": "start", "encoder": record.start_name, "encoder_hash": digest}
     origin = {"data_hash": record.data_hash, "git_commit": record.git_commit}
-    model_id = _log_model(client, experiment_id, record.start_model, record.example, run_id=None)
+    model_id = _log_model(client, experiment_id, record.start_model, record.example, REQUIREMENTS, run_id=None)
     created = _new_version(client, name, model_id, tags | figures | origin, start_card(record), run_id=None)
     return str(created.version)
 
@@ -107,8 +113,10 @@ def _known_version(client: MlflowClient, name: str, tag: str, value: str) -> Mod
     return next((version for version in matches if has_files(client, version)), None)
 
 
-def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingRecord, start: str) -> ModelVersion:
-    """Log the run and make the version."""
+def _candidate_version(
+    client: MlflowClient, experiment_id: str, record: TrainingRecord, rivals: dict[str, str]
+) -> ModelVersion:
+    """Log the run and make the version, with the versions of its rivals as tags."""
     origin = {"data_hash": record.data_hash, "git_commit": record.git_commit, "dev_hash": record.dev_hash}
     origin["fingerprint"] = record.fingerprint
     description = model_card(record)
@@ -120,9 +128,10 @@ def _trained_version(client: MlflowClient, experiment_id: str, record: TrainingR
         _log_figures(client, run_id, record)
         client.log_artifact(run_id, str(record.report))
         client.log_artifact(run_id, str(record.selection))
-        model_id = _log_model(client, experiment_id, record.model, record.example, run_id=run_id)
-        scores = {"kind": "trained", "start_version": start, "dev_scores": json.dumps(record.dev_scores.get("trained"))}
-        version = _new_version(client, model_name(record.corpus), model_id, scores | origin, description, run_id=run_id)
+        needed = STUDENT_REQUIREMENTS if record.kind == "student" else REQUIREMENTS
+        model_id = _log_model(client, experiment_id, record.model, record.example, needed, run_id=run_id)
+        tags = rivals | origin | {"kind": record.kind, "dev_scores": json.dumps(record.dev_scores.get(record.kind))}
+        version = _new_version(client, model_name(record.corpus), model_id, tags, description, run_id=run_id)
     except BaseException:
         with contextlib.suppress(Exception):
             client.set_terminated(run_id, "FAILED")
@@ -151,7 +160,8 @@ def _log_figures(client: MlflowClient, run_id: str, record: TrainingRecord) -> N
     ]
     final = {f"seconds_{stage}": seconds for stage, seconds in record.seconds.items()}
     for split, scores in (("test", record.scores), ("dev", record.dev_scores)):
-        for encoder, prefix in (("trained", f"{split}_"), ("start", f"{split}_start_")):
+        for encoder in dict.fromkeys(("start", "trained", record.kind)):
+            prefix = f"{split}_" if encoder == record.kind else f"{split}_{encoder}_"
             final |= {f"{prefix}{key}": value for key, value in (scores.get(encoder) or {}).items()}
     metrics += [Metric(key, float(value), now, 0) for key, value in final.items()]
     sizes = {f"dialogues.{split}": size for split, size in record.split_sizes.items()}
@@ -167,11 +177,19 @@ def _log_batches(client: MlflowClient, run_id: str, params: Mapping[str, object]
 
 
 def _log_model(
-    client: MlflowClient, experiment_id: str, encoder: Path, example: Dialogue, *, run_id: str | None
+    client: MlflowClient,
+    experiment_id: str,
+    encoder: Path,
+    example: Dialogue,
+    requirements: Sequence[str],
+    *,
+    run_id: str | None,
 ) -> str:
     """Store an encoder folder as a pyfunc model and return its id.
 
     Use the client only: MLflow's fluent functions would change the tracking URI of the whole process.
+
+    :param requirements: packages that the encoder needs.
     """
     logged = client.create_logged_model(experiment_id, name="encoder", source_run_id=run_id, model_type="encoder")
     own_id = logged.model_id
@@ -186,7 +204,7 @@ def _log_model(
             artifacts={"encoder": str(encoder.resolve())},
             code_paths=[str(PACKAGE)],
             # A local build such as 2.6.0+cpu is not on the package index.
-            pip_requirements=[f"{name}=={installed(name).split('+')[0]}" for name in REQUIREMENTS],
+            pip_requirements=[f"{name}=={installed(name).split('+')[0]}" for name in requirements],
             input_example=[{key: record[key] for key in ("dialogue_id", "turns")}],
         )
         for cache in list(folder.rglob("__pycache__")):

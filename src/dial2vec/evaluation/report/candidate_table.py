@@ -53,37 +53,41 @@ class CandidateTable:
 
 
 def candidate_table(selection: dict[str, Any] | None) -> CandidateTable | None:
-    """Return the choice recorded in `selection.json`; None if nothing was chosen.
+    """Return the choice recorded in `selection.json` or `distillation.json`; None if nothing was chosen.
 
-    :param selection: content of the file: "rule", "chosen", "sentence", "criteria" and "candidates"; each candidate has
-        "name", "step", "criteria", "score", "verdict", "alignment", "uniformity" and "dev".
+    :param selection: content of the file: "chosen", "sentence" and "candidates", in `selection.json` also "rule" and
+        "criteria"; each candidate has "name", "step", "criteria", "score", "verdict" and "dev", and may have
+        "agreement" (with the teacher), "alignment" and "uniformity".
     """
     if selection is None:
         return None
     candidates = sorted(selection["candidates"], key=lambda candidate: candidate["step"])
     dev = list(dict.fromkeys(title for candidate in candidates for title in candidate["dev"] or ()))
-    drawn = [c for c in candidates if c["alignment"] is not None and c["uniformity"] is not None]
+    criteria = selection.get("criteria") or list(dict.fromkeys(name for c in candidates for name in c["criteria"]))
+    if any("agreement" in candidate for candidate in candidates):
+        criteria = [*criteria, "agreement"]
+    drawn = [c for c in candidates if c.get("alignment") is not None and c.get("uniformity") is not None]
     names = [candidate["name"] for candidate in drawn]
     return CandidateTable(
         sentence=selection["sentence"],
-        criteria=[criterion.replace("_", " ") for criterion in selection["criteria"]],
+        criteria=[criterion.replace("_", " ") for criterion in criteria],
         dev=dev,
-        rows=[_row(candidate, selection, dev) for candidate in candidates],
+        rows=[_row(candidate, criteria, dev, chosen=selection["chosen"]) for candidate in candidates],
         points=[(float(candidate["uniformity"]), float(candidate["alignment"])) for candidate in drawn],
         point_names=names,
         chosen_point=names.index(selection["chosen"]) if selection["chosen"] in names else None,
-        by_labels=selection["rule"] == LABELLED_RULE,
+        by_labels=selection.get("rule") == LABELLED_RULE,
     )
 
 
-def _row(candidate: dict[str, Any], selection: dict[str, Any], dev: Sequence[str]) -> CandidateRow:
-    criteria = [candidate["criteria"].get(criterion) for criterion in selection["criteria"]]
+def _row(candidate: dict[str, Any], criteria: Sequence[str], dev: Sequence[str], *, chosen: str) -> CandidateRow:
+    figures = {"agreement": candidate.get("agreement")} | candidate["criteria"]
     return CandidateRow(
         name=candidate["name"],
-        criteria=[_figure(value, 3) for value in (*criteria, candidate["score"])],
+        criteria=[_figure(value, 3) for value in (*map(figures.get, criteria), candidate["score"])],
         verdict=candidate["verdict"],
         dev=[_figure((candidate["dev"] or {}).get(title), 2) for title in dev],
-        chosen=candidate["name"] == selection["chosen"],
+        chosen=candidate["name"] == chosen,
     )
 
 

@@ -39,6 +39,9 @@ class Report:
     :param seed: seed of the maps and of k-means.
     :param selection: content of `selection.json` (see `report.candidate_table`); None if nothing was chosen.
     :param notes: sentences such as "12 dialogues are longer than 512 tokens and were read in windows."
+    :param student: test figures of the student; None if there is no student, or no label can be scored.
+    :param student_vectors: vectors of the dialogues by the student, float32 [n, d]; None if there is no student.
+    :param distillation: content of `distillation.json`; None if stage distil has not run.
     """
 
     corpus: str
@@ -57,6 +60,9 @@ class Report:
     selection: dict[str, Any] | None
     notes: list[str]
     made: str
+    student: dict[str, float] | None = None
+    student_vectors: NDArray[np.float32] | None = None
+    distillation: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +119,23 @@ TRANSCRIPT_TURNS, TRANSCRIPT_CHARACTERS = 12, 400
 
 
 @dataclass(frozen=True, slots=True)
+class ComparedFigure:
+    """Figure of an encoder beside the start's, as printed.
+
+    :param spread: spread over the runs of k-means; empty except for purity.
+    :param difference: signed difference to the start's figure.
+    :param verdict: "better", "worse" or "equal", by the difference as printed.
+    :param caution: "within the spread" if the difference is no larger than the spread; else empty.
+    """
+
+    figure: str
+    spread: str
+    difference: str
+    verdict: str
+    caution: str
+
+
+@dataclass(frozen=True, slots=True)
 class ExampleDialogue:
     """Dialogue of an example, as printed.
 
@@ -144,6 +167,7 @@ def render_report(report: Report) -> str:
             rows=rows,
             metrics=METRICS,
             choice=choice,
+            distillation=candidate_table(report.distillation),
             path=_path(choice),
             curves=pictures.curves(report.loss, report.learning_rate),
             curves_in_words=_curves_in_words(report.loss),
@@ -160,51 +184,59 @@ def _vectors(report: Report) -> dict[str, np.ndarray]:
     return {"Start": report.start_vectors, "Trained": report.trained_vectors}
 
 
-def _headline(rows: list[dict[str, str]]) -> str:
+def _all_vectors(report: Report) -> dict[str, np.ndarray]:
+    """Return the vectors of start, trained and student, if there is one."""
+    return _vectors(report) | ({} if report.student_vectors is None else {"Student": report.student_vectors})
+
+
+def _headline(rows: list[dict[str, Any]]) -> str:
     if not rows:
         reason = f"There are no figures on test: {NOTHING_TO_SCORE}."
         return f"{reason} So this page cannot say whether the trained model is better or worse than its start."
     parts: dict[str, list[str]] = {}
     for row in rows:
         if row["key"] in TASKS:
-            caution = f", {row['caution']}" if row["caution"] else ""
-            by = "" if row["verdict"] == "equal" else f" ({row['difference']}{caution})"
-            parts.setdefault(row["verdict"], []).append(row["title"] + by)
+            trained: ComparedFigure = row["trained"]
+            caution = f", {trained.caution}" if trained.caution else ""
+            by = "" if trained.verdict == "equal" else f" ({trained.difference}{caution})"
+            parts.setdefault(trained.verdict, []).append(row["title"] + by)
     words = {"better": "better than", "worse": "worse than", "equal": "equal to"}
     phrases = [f"{word} its start on {_and(parts[verdict])}" for verdict, word in words.items() if verdict in parts]
     return f"The trained model is {_and(phrases)}."
 
 
-def _rows(report: Report) -> list[dict[str, str]]:
-    """Return one row per metric; the verdict follows the difference as printed."""
+def _rows(report: Report) -> list[dict[str, Any]]:
+    """Return one row per metric."""
     if report.start is None or report.trained is None:
         return []
-    rows = []
-    for metric in METRICS:
-        before, after = report.start[metric.key], report.trained[metric.key]
-        difference = round(after - before, 2)
-        gain = difference if metric.higher_is_better else -difference
-        row = {
+    ceiling = f"ceiling {_number(report.trained['spearman_ceiling'])}"
+    return [
+        {
             "key": metric.key,
             "title": metric.title,
-            "start": _number(before),
-            "trained": _number(after),
-            "difference": f"{'+' if difference > 0 else ''}{_number(difference)}",
-            "verdict": "better" if gain > 0 else "worse" if gain < 0 else "equal",
             "arrow": "↑" if metric.higher_is_better else "↓",
-            "remark": "",
-            "start_spread": "",
-            "trained_spread": "",
-            "caution": "",
+            "remark": ceiling if metric.key == "spearman" else "",
+            "start": _compared(metric, report.start, report.start),
+            "trained": _compared(metric, report.start, report.trained),
+            "student": None if report.student is None else _compared(metric, report.start, report.student),
         }
-        if metric.key == "purity":
-            spreads = report.start["purity_sd"], report.trained["purity_sd"]
-            row["start_spread"], row["trained_spread"] = (f"± {spread:.2f}" for spread in spreads)
-            row["caution"] = "within the spread" if 0 < abs(difference) <= max(spreads) else ""
-        if metric.key == "spearman":
-            row["remark"] = f"ceiling {_number(report.trained['spearman_ceiling'])}"
-        rows.append(row)
-    return rows
+        for metric in METRICS
+    ]
+
+
+def _compared(metric: Metric, start: dict[str, float], scores: dict[str, float]) -> ComparedFigure:
+    difference = round(scores[metric.key] - start[metric.key], 2)
+    gain = difference if metric.higher_is_better else -difference
+    # Only purity has a spread: it is the mean of several runs.
+    spread = scores.get(f"{metric.key}_sd")
+    within = spread is not None and 0 < abs(difference) <= max(start[f"{metric.key}_sd"], spread)
+    return ComparedFigure(
+        figure=_number(scores[metric.key]),
+        spread="" if spread is None else f"± {spread:.2f}",
+        difference=f"{'+' if difference > 0 else ''}{_number(difference)}",
+        verdict="better" if gain > 0 else "worse" if gain < 0 else "equal",
+        caution="within the spread" if within else "",
+    )
 
 
 def _number(value: float) -> str:
@@ -234,7 +266,7 @@ def _similarity(report: Report) -> list[dict[str, str]]:
     """Return title, histogram and overlap per encoder; empty unless same-label and other pairs exist."""
     if len(set(report.labels)) in {0, 1, len(report.labels)}:
         return []
-    similar = {title: similarities(vectors, report.labels) for title, vectors in _vectors(report).items()}
+    similar = {title: similarities(vectors, report.labels) for title, vectors in _all_vectors(report).items()}
     drawn = pictures.distributions({title.lower(): shares for title, shares in similar.items()})
     return [
         {"title": title, "svg": drawn[title.lower()], "overlap": _number(100 * shares.overlap)}
@@ -243,10 +275,10 @@ def _similarity(report: Report) -> list[dict[str, str]]:
 
 
 def _confusions(report: Report) -> list[tuple[str, Confusion]]:
-    """Return the confusions, the trained model first; empty without dialogues."""
+    """Return the confusions, the trained model first and the start last; empty without dialogues."""
     if not report.dialogues:
         return []
-    vectors = reversed(_vectors(report).items())
+    vectors = sorted(_all_vectors(report).items(), key=lambda item: item[0], reverse=True)
     return [(title, confusion(rows, report.labels, seed=report.seed)) for title, rows in vectors]
 
 

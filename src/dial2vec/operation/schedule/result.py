@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec.errors import ArtifactError
-from dial2vec.evaluation import TASKS
+from dial2vec.evaluation import ENCODERS, TASKS
 from dial2vec.files import code_hash, read_json, write_json
 from dial2vec.operation.schedule.inbox import Arrival
 from dial2vec.pipeline.artifacts import Artifacts
@@ -29,6 +29,8 @@ class CorpusResult:
     :param trained: True if it was trained.
     :param promoted: True if it has a new champion.
     :param verdict: Verdict of the gate.
+    :param small_promoted: True if its student's model has a new champion.
+    :param small_verdict: Verdict of the gate on the student; "" if there is no student.
     :param failed: Reason of a failure; "" if there was none.
     """
 
@@ -37,18 +39,27 @@ class CorpusResult:
     trained: bool = False
     promoted: bool = False
     verdict: str = ""
+    small_promoted: bool = False
+    small_verdict: str = ""
     failed: str = ""
 
-    def judged(self, verdict: Verdict) -> None:
-        """Note the verdict of the gate."""
-        self.promoted = verdict.promoted
+    def judged(self, verdict: Verdict, *, small: bool = False) -> None:
+        """Note the verdict of the gate.
+
+        :param small: True for the verdict on the student.
+        """
         outcome = "Promoted" if verdict.promoted else "Champion stays"
-        self.verdict = f"{outcome}: {verdict_sentence(verdict).rstrip('.')}."
+        sentence = f"{outcome}: {verdict_sentence(verdict).rstrip('.')}."
+        if small:
+            self.small_promoted, self.small_verdict = verdict.promoted, f"Student: {sentence}"
+        else:
+            self.promoted, self.verdict = verdict.promoted, sentence
 
     def __str__(self) -> str:
         if self.failed:
             return f"failed: {self.failed}"
-        return f"{'trained' if self.trained else 'not trained'}: {self.why}. {self.verdict}".strip()
+        words = f"{'trained' if self.trained else 'not trained'}: {self.why}. {self.verdict} {self.small_verdict}"
+        return words.strip()
 
 
 @dataclass
@@ -103,6 +114,7 @@ class Retraining:
             lines.append(f"Nothing has changed since {_clock(self.before)}: the verdict of then stands.\n")
         for result in self.corpora:
             mark = "failed" if result.failed else "new champion" if result.promoted else "champion stays"
+            mark += ", new small champion" if result.small_promoted else ""
             lines += [f"## {result.corpus}: {mark}\n", f"{escape(str(result), quote=False)}\n"]
         if self.imported:
             lines.append(f"Imported from the inbox: {escape(', '.join(self.imported), quote=False)}.\n")
@@ -112,13 +124,15 @@ class Retraining:
 
 
 def result_rows(root: Path, corpora: list[CorpusResult]) -> list[dict[str, Any]]:
-    """Return the rows of the results table: for each corpus the scores on the test split, at the start and trained."""
+    """Return the rows of the results table: for each corpus the test scores of start, trained and student."""
     rows = []
     for result in corpora:
         path = Artifacts(root, result.corpus).metrics
         metrics = read_json(path) if path.is_file() else {}
-        for which in ("start", "trained"):
+        for which in ENCODERS:
             scores = metrics.get(which) or {}
+            if which == "student" and not scores:
+                continue
             row = {"corpus": result.corpus, "encoder": which} | {task: scores.get(task) for task in TASKS}
             rows.append(row | {"verdict": str(result) if which == "trained" else ""})
     return rows
@@ -142,7 +156,8 @@ def done_before(root: Path, key: str, corpora: list[str]) -> Retraining | None:
         last = read_json(_last_retraining(root))
         same = last["key"] == key and [record["corpus"] for record in last["corpora"]] == corpora
         if same and all(last["champions"][name] == standing_champion(root, name) != "" for name in corpora):
-            results = [CorpusResult(**record | {"trained": False, "promoted": False}) for record in last["corpora"]]
+            past = {"trained": False, "promoted": False, "small_promoted": False}
+            results = [CorpusResult(**record | past) for record in last["corpora"]]
             return Retraining(corpora=results, before=last["ended"])
     return None
 

@@ -26,7 +26,7 @@ from dial2vec.pipeline.dvc import push as push_versions
 from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
-from dial2vec.registry.receipts import reconcile
+from dial2vec.registry.receipts import reconcile, registered_models
 from dial2vec.registry.tracking import run_address
 
 ROOT = find_root()
@@ -76,7 +76,7 @@ def run_stage(stage: str, corpus: str) -> None:
 
 @task(task_run_name="promote-{corpus}")
 def promote(corpus: str) -> Verdict:
-    """Promote the candidate if it passes the gate."""
+    """Promote the candidate of a corpus, or of its student, if it passes the gate."""
     verdict = promote_candidate(ROOT, corpus, load_settings(ROOT / "params.yaml"))
     get_run_logger().info(
         "%s: %s, %s", corpus, "promoted" if verdict.promoted else "champion stays", verdict_sentence(verdict)
@@ -162,7 +162,8 @@ def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
                 retries = RETRIES.get(stage, 0)
                 run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)
             result.trained = True
-        result.judged(promote(corpus))
+        for name in registered_models(ROOT, corpus):
+            result.judged(promote(name), small=name != corpus)
     except Exception as error:
         result.failed = _sentence(error)
 
@@ -184,16 +185,18 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
         done.notes.append(problem)
         get_run_logger().warning(problem)
     create_table_artifact(
-        key="results", table=result_rows(ROOT, done.corpora), description="Start against trained, on the test split"
+        key="results",
+        table=result_rows(ROOT, done.corpora),
+        description="Scores of the encoders on the test split",
     )
     shown = page if server else f"{page} after `make mlflow`"
     create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=shown), description="Verdict and reasons")
     for result in done.corpora:
         # A corpus whose first run failed has nothing registered.
         with suppress(Dial2vecError):
-            link = page + run_address(ROOT, result.corpus)
-            key = f"mlflow-{result.corpus.replace('_', '-').lower()}"
-            create_link_artifact(key=key, link=link, link_text=f"run of {result.corpus}", description="MLflow")
+            for name in registered_models(ROOT, result.corpus):
+                link, key = page + run_address(ROOT, name), f"mlflow-{name.replace('_', '-').lower()}"
+                create_link_artifact(key=key, link=link, link_text=f"run of {name}", description="MLflow")
 
 
 def main() -> None:

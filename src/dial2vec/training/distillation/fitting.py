@@ -1,0 +1,144 @@
+"""Fitting a student's table to its targets: an epoch at a time, each a candidate; a killed run resumes."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from dial2vec.config import Distil
+from dial2vec.encoder.student import TokenTable
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import atomic_path, claim
+from dial2vec.training.distillation.bags import Bags
+from dial2vec.training.distillation.learning_table import LearningTable, first_weights, imitation_loss
+
+# Rates of weights and matrix, relative to that of the rows.
+WEIGHTS_RATE, MATRIX_RATE = 5.0, 0.5
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a student learns.
+
+    :param bags: Dialogues to learn from.
+    :param targets: Vector that each dialogue should get, [n, e] float32.
+    :param rows: First row of each token of the vocabulary, [V, d] float32.
+    :param matrix: First matrix from rows to targets, [d, e] float32.
+    """
+
+    bags: Bags
+    targets: NDArray[np.float32]
+    rows: NDArray[np.float32]
+    matrix: NDArray[np.float32]
+
+
+def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint: str) -> list[Path]:
+    """Train a table for `options.epochs` epochs, and return the file of the table after each.
+
+    Only rows of tokens that the dialogues have are trained; the others are moved by the matrix alone. All draws depend
+    on the seed and the epoch only.
+
+    :param folder: Folder of the tables and of the state after the last whole epoch, from which a killed run goes on.
+    :param fingerprint: Hash of everything the lesson is made of; a folder with another one is emptied.
+    :raises Dial2vecError: if the loss is no longer a number.
+    """
+    claim(folder, fingerprint)
+    # Tokens of the dialogues come first in the trained table, so that the optimiser has no others.
+    known, tokens = np.unique(lesson.bags.tokens, return_inverse=True)
+    bags = Bags(tokens.astype(np.int64), lesson.bags.counts, lesson.bags.speakers, lesson.bags.dialogues)
+    weights = first_weights(lesson.bags, len(lesson.rows))
+    table = LearningTable(*map(torch.from_numpy, (lesson.rows[known], weights[known], lesson.matrix)))
+    optimiser = torch.optim.Adam(
+        [
+            {"params": [table.rows], "lr": options.learning_rate},
+            {"params": [table.log_weights], "lr": WEIGHTS_RATE * options.learning_rate},
+            {"params": [table.matrix], "lr": MATRIX_RATE * options.learning_rate},
+        ],
+        fused=True,
+    )
+    state = folder / "state.pt"
+    done = _resume(state, table, optimiser)
+    targets = torch.from_numpy(lesson.targets)
+    for epoch in range(done, options.epochs):
+        loss = _epoch(table, optimiser, bags, targets, options=options, seed=seed, epoch=epoch)
+        log.info("student: epoch %d of %d, loss %.4f", epoch + 1, options.epochs, loss)
+        with atomic_path(_file(folder, epoch)) as temporary:
+            _whole(table, known, lesson.rows, weights).save(temporary)
+        with atomic_path(state) as temporary:
+            saved = {"done": epoch + 1, "table": table.state_dict(), "optimiser": optimiser.state_dict()}
+            torch.save(saved, temporary)
+    return [_file(folder, epoch) for epoch in range(options.epochs)]
+
+
+def _file(folder: Path, epoch: int) -> Path:
+    return folder / f"epoch-{epoch + 1}.safetensors"
+
+
+def _resume(state: Path, table: LearningTable, optimiser: torch.optim.Optimizer) -> int:
+    """Load the state after the last whole epoch, if there is one, and return the number of epochs done."""
+    if not state.is_file():
+        return 0
+    saved: dict[str, Any] = torch.load(state, weights_only=True)
+    table.load_state_dict(saved["table"])
+    optimiser.load_state_dict(saved["optimiser"])
+    return int(saved["done"])
+
+
+def _epoch(
+    table: LearningTable,
+    optimiser: torch.optim.Optimizer,
+    bags: Bags,
+    targets: Tensor,
+    *,
+    options: Distil,
+    seed: int,
+    epoch: int,
+) -> float:
+    """Read every dialogue once without a share of its tokens, and return the mean loss.
+
+    :raises Dial2vecError: if the loss is no longer a number.
+    """
+    rng = np.random.default_rng([seed, 4, epoch])
+    order = rng.permutation(len(bags))
+    # Tokens are dropped for the whole epoch at once: the draw does not depend on order and batches.
+    bags = bags.keep(rng.random(len(bags.tokens)) >= options.dropped)
+    total = 0.0
+    for first in range(0, len(order), options.batch_size):
+        rows = order[first : first + options.batch_size]
+        loss = imitation_loss(table(bags.take(rows)), targets[torch.from_numpy(rows)])
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        total += loss.item() * len(rows)
+    if not np.isfinite(total):
+        raise Dial2vecError(
+            f"the student's loss was no number in epoch {epoch + 1}; expected it to fall. Lower distil.learning_rate "
+            "in params.yaml."
+        )
+    return total / len(order)
+
+
+def _whole(
+    table: LearningTable, known: NDArray[np.int64], rows: NDArray[np.float32], weights: NDArray[np.float32]
+) -> TokenTable:
+    """Return the table of the whole vocabulary; tokens of no dialogue have their first row and weight."""
+    matrix = table.matrix.detach().numpy()
+    trained, all_weights = rows @ matrix, weights.copy()
+    trained[known] = table.rows.detach().numpy() @ matrix
+    all_weights[known] = table.log_weights.detach().exp().numpy()
+    return TokenTable(trained, all_weights)
+
+
+def forget(folder: Path) -> None:
+    """Remove the files of a finished run."""
+    shutil.rmtree(folder, ignore_errors=True)
