@@ -191,6 +191,19 @@ class Select:
 
 
 @dataclass(frozen=True, slots=True)
+class Distil:
+    """Training of a student: a table of token vectors that imitates an encoder (block `distil`; docs/student.md)."""
+
+    teacher: str = "run"
+    epochs: int = bounded(6, low=0, high=40)
+    max_dialogues: int | None = bounded(None, low=100)
+    dropped: float = bounded(0.6, low=0, high=0.95)
+    learning_rate: float = bounded(2e-3, low=0, high=1)
+    batch_size: int = bounded(64, low=1)
+    rows: Literal["fp32", "fp16", "int8"] = "fp16"
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluate:
     """Scoring of the three tasks (block `evaluate`)."""
 
@@ -235,6 +248,7 @@ class Settings:
     dialaug: DialAug = field(default_factory=DialAug)
     intent_augmentation: IntentAugmentation = field(default_factory=IntentAugmentation)
     select: Select = field(default_factory=Select)
+    distil: Distil = field(default_factory=Distil)
     evaluate: Evaluate = field(default_factory=Evaluate)
     promote: Promote = field(default_factory=Promote)
 

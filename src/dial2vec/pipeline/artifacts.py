@@ -57,6 +57,9 @@ class Artifacts:
     # Stage distil: the student's folder, empty if none is kept; all candidates with their criteria, and the choice.
     student = _Artifact("student")
     distillation = _Artifact("distillation.json")
+    # Not outputs: the teacher's vectors, kept between runs; tables of an unfinished distillation.
+    teacher_vectors = _Artifact("teacher_vectors")
+    distilling = _Artifact("distilling")
     # Stage evaluate: scores of start, trained and student on test, and on dev for the gate; their intervals; table for
     # plots.
     metrics = _Artifact("metrics.json")

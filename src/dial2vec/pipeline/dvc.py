@@ -17,7 +17,7 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
 from dial2vec.pipeline.project import do_without_git, write_code_hashes
 
-STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
+STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate", "register")
 # Bytes; one checkpoint takes more.
 LITTLE_SPACE = 100_000_000
 

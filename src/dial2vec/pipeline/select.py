@@ -41,7 +41,6 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
     """
     entries = read_candidates(artifacts.candidates)
     dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
-    labels = [dialogue.label for dialogue in dev]
     candidates, figures = [], []
     unmapped: dict[tuple[str | None, Reading | None], Views] = {}
     for entry in entries:
@@ -51,12 +50,12 @@ def select(artifacts: Artifacts, settings: Settings) -> str:
             unmapped[pooled] = views(encoder, dev, mapped=False)
         seen = _mapped(unmapped[pooled], encoder)
         candidates.append(EncodedCandidate(entry.name, entry.step, seen))
-        figures.append(measure_vectors(seen.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed))
+        figures.append(figures_of(seen, dev, settings))
     note = str(read_json(artifacts.training).get("note", ""))
-    choice = _choose(candidates, figures, settings)
+    choice = choose(candidates, figures, settings)
     sentence = note or choice.sentence + _advice(entries, choice)
     _load(artifacts, settings, entries[choice.chosen]).save_pretrained(artifacts.model)
-    write_json(artifacts.selection, _record(choice, sentence, candidates, figures, settings))
+    write_json(artifacts.selection, choice_record(choice, sentence, candidates, figures, settings))
     return sentence
 
 
@@ -102,7 +101,14 @@ def _mapped(unmapped: Views, encoder: DialogueEncoder) -> Views:
     return Views(*(encoder.through_head(torch.from_numpy(part).to(encoder.device)).cpu().numpy() for part in parts))
 
 
-def _choose(candidates: list[EncodedCandidate], figures: list[dict[str, float] | None], settings: Settings) -> Choice:
+def figures_of(views: Views, dev: Sequence[Dialogue], settings: Settings) -> dict[str, float] | None:
+    """Return the scores of a candidate on dev's labels; None if they leave nothing to score."""
+    labels = [dialogue.label for dialogue in dev]
+    return measure_vectors(views.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
+
+
+def choose(candidates: list[EncodedCandidate], figures: list[dict[str, float] | None], settings: Settings) -> Choice:
+    """Choose among candidates, the start first, by `select.selection`."""
     names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
         return choose_last(names, steps)
@@ -112,13 +118,14 @@ def _choose(candidates: list[EncodedCandidate], figures: list[dict[str, float] |
     return choose_label_free(candidates, bootstraps=settings.select.bootstraps, seed=settings.seed)
 
 
-def _record(
+def choice_record(
     choice: Choice,
     sentence: str,
     candidates: list[EncodedCandidate],
     figures: list[dict[str, float] | None],
     settings: Settings,
 ) -> dict[str, Any]:
+    """Return the record of a choice: the rule, the sentence, and the criteria and scores of each candidate."""
     listed = []
     for judged, candidate, scores in zip(choice.results, candidates, figures, strict=True):
         dev = None if scores is None else {task: scores[task] for task in TASKS}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +16,13 @@ from dial2vec.encoder.student import TokenTable
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import atomic_path, claim
 from dial2vec.training.distillation.bags import Bags
-from dial2vec.training.distillation.learning_table import LearningTable, first_weights, imitation_loss
+from dial2vec.training.distillation.learning_table import LearningTable, imitation_loss
+from dial2vec.training.distillation.lesson import Lesson
 
 # Rates of weights and matrix, relative to that of the rows.
 WEIGHTS_RATE, MATRIX_RATE = 5.0, 0.5
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Lesson:
-    """What a student learns.
-
-    :param bags: Dialogues to learn from.
-    :param targets: Vector that each dialogue should get, [n, e] float32.
-    :param rows: First row of each token of the vocabulary, [V, d] float32.
-    :param matrix: First matrix from rows to targets, [d, e] float32.
-    """
-
-    bags: Bags
-    targets: NDArray[np.float32]
-    rows: NDArray[np.float32]
-    matrix: NDArray[np.float32]
 
 
 def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint: str) -> list[Path]:
@@ -56,8 +39,7 @@ def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint
     # Tokens of the dialogues come first in the trained table, so that the optimiser has no others.
     known, tokens = np.unique(lesson.bags.tokens, return_inverse=True)
     bags = Bags(tokens.astype(np.int64), lesson.bags.counts, lesson.bags.speakers, lesson.bags.dialogues)
-    weights = first_weights(lesson.bags, len(lesson.rows))
-    table = LearningTable(*map(torch.from_numpy, (lesson.rows[known], weights[known], lesson.matrix)))
+    table = LearningTable(*map(torch.from_numpy, (lesson.rows[known], lesson.weights[known], lesson.matrix)))
     optimiser = torch.optim.Adam(
         [
             {"params": [table.rows], "lr": options.learning_rate},
@@ -73,7 +55,7 @@ def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint
         loss = _epoch(table, optimiser, bags, targets, options=options, seed=seed, epoch=epoch)
         log.info("student: epoch %d of %d, loss %.4f", epoch + 1, options.epochs, loss)
         with atomic_path(_file(folder, epoch)) as temporary:
-            _whole(table, known, lesson.rows, weights).save(temporary)
+            _whole(table, known, lesson).save(temporary)
         with atomic_path(state) as temporary:
             saved = {"done": epoch + 1, "table": table.state_dict(), "optimiser": optimiser.state_dict()}
             torch.save(saved, temporary)
@@ -128,17 +110,10 @@ def _epoch(
     return total / len(order)
 
 
-def _whole(
-    table: LearningTable, known: NDArray[np.int64], rows: NDArray[np.float32], weights: NDArray[np.float32]
-) -> TokenTable:
+def _whole(table: LearningTable, known: NDArray[np.int64], lesson: Lesson) -> TokenTable:
     """Return the table of the whole vocabulary; tokens of no dialogue have their first row and weight."""
     matrix = table.matrix.detach().numpy()
-    trained, all_weights = rows @ matrix, weights.copy()
-    trained[known] = table.rows.detach().numpy() @ matrix
-    all_weights[known] = table.log_weights.detach().exp().numpy()
-    return TokenTable(trained, all_weights)
-
-
-def forget(folder: Path) -> None:
-    """Remove the files of a finished run."""
-    shutil.rmtree(folder, ignore_errors=True)
+    rows, weights = lesson.rows @ matrix, lesson.weights.copy()
+    rows[known] = table.rows.detach().numpy() @ matrix
+    weights[known] = table.log_weights.detach().exp().numpy()
+    return TokenTable(rows, weights)

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dial2vec.encoder.student.table import TokenTable
 from dial2vec.training.distillation.bags import Bags
 
 # A token that makes up the share p of the corpus begins with the weight a / (a + p) (Arora et al. 2017, section 3).
@@ -41,12 +40,6 @@ class LearningTable(nn.Module):
             tokens, self.rows, begins, mode="sum", per_sample_weights=weights / sums[speakers]
         )
         return means @ self.matrix
-
-    def finished(self) -> TokenTable:
-        """Return the table of a student: the matrix becomes part of the rows."""
-        with torch.no_grad():
-            rows, weights = self.rows @ self.matrix, self.log_weights.exp()
-        return TokenTable(rows.numpy(), weights.numpy())
 
 
 def first_weights(bags: Bags, n: int) -> NDArray[np.float32]:

@@ -1,0 +1,132 @@
+"""Stage distil: a student that imitates the chosen encoder, chosen on dev without labels; or none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.config import Settings
+from dial2vec.dialogue import Dialogue, read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.student import StudentEncoder, TokenTable
+from dial2vec.evaluation.selection.choice import EncodedCandidate
+from dial2vec.files import code_hash, write_json
+from dial2vec.pipeline import run_stage as stage
+from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.select import choice_record, choose, draw_dialogues, figures_of, views
+from dial2vec.training.distillation.fitting import fit
+from dial2vec.training.distillation.lesson import lesson_of, student_tokenizer
+from dial2vec.training.distillation.teachers import EncoderTeacher, FileTeacher, Teacher
+
+# A student of fewer dialogues would know few words.
+LEAST_DIALOGUES = 100
+
+
+def distil(artifacts: Artifacts, settings: Settings) -> str:
+    """Train a table of token vectors to give the teacher's vectors, and keep the best epoch if it beats the start."""
+    options = settings.distil
+    if not options.epochs:
+        return _keep_none(artifacts, "No student was asked for: distil.epochs is 0.")
+    own = DialogueEncoder.from_pretrained(artifacts.model)
+    teacher = teacher_of(options.teacher, own, artifacts.root)
+    dialogues = teacher.known(_drawn(artifacts, settings))
+    if len(dialogues) < LEAST_DIALOGUES:
+        note = f"No student is kept: it needs at least {LEAST_DIALOGUES} training dialogues"
+        known = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
+        return _keep_none(artifacts, f"{note}{known}, and there are {len(dialogues)}.")
+    lesson = lesson_of(teacher, own, dialogues, folder=artifacts.teacher_vectors)
+    tables = fit(
+        lesson,
+        options=options,
+        seed=settings.seed,
+        folder=artifacts.distilling,
+        fingerprint=_fingerprint(artifacts, settings, teacher, own),
+    )
+    students = [
+        StudentEncoder(TokenTable.load(path), student_tokenizer(own), name=settings.encoder.name, teacher=teacher.name)
+        for path in tables
+    ]
+    summary = _choose(artifacts, settings, students, teacher, n=len(dialogues))
+    shutil.rmtree(artifacts.distilling, ignore_errors=True)
+    return summary
+
+
+def teacher_of(name: str, own: DialogueEncoder, root: Path) -> Teacher:
+    """Return the teacher that `distil.teacher` names: "run", a Parquet file of vectors, or an encoder."""
+    if name == "run":
+        return EncoderTeacher(own, "the encoder of this run")
+    if name.endswith(".parquet"):
+        return FileTeacher(root / name)
+    return EncoderTeacher(load_encoder(name), name)
+
+
+def _drawn(artifacts: Artifacts, settings: Settings) -> list[Dialogue]:
+    """Return the training dialogues, or as many as the settings allow, drawn by the seed, in their order."""
+    dialogues = list(read_dialogues(artifacts.split("train")))
+    lot = np.random.default_rng([settings.seed, 5]).permutation(len(dialogues))[: settings.distil.max_dialogues]
+    return [dialogues[place] for place in np.sort(lot)]
+
+
+def _choose(
+    artifacts: Artifacts, settings: Settings, students: list[StudentEncoder], teacher: Teacher, *, n: int
+) -> str:
+    """Choose among the start and the students like stage select, and write the folder and the record."""
+    dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
+    encoders: list[Encoder] = [DialogueEncoder.start(settings.encoder), *students]
+    candidates = [
+        EncodedCandidate("start" if not epoch else f"student of epoch {epoch}", epoch * n, views(encoder, dev))
+        for epoch, encoder in enumerate(encoders)
+    ]
+    figures = [figures_of(candidate.views, dev, settings) for candidate in candidates]
+    choice = choose(candidates, figures, settings)
+    sentence = choice.sentence.replace("The start was kept", "No student is kept", 1)
+    record = choice_record(choice, sentence, candidates, figures, settings)
+    known = {dialogue.dialogue_id for dialogue in teacher.known(dev)}
+    for entry, encoder in zip(record["candidates"], encoders, strict=True):
+        entry["agreement"] = _agreement(encoder, teacher, [one for one in dev if one.dialogue_id in known], artifacts)
+    _empty(artifacts.student)
+    if choice.chosen:
+        students[choice.chosen - 1].save_pretrained(artifacts.student, rows=settings.distil.rows)
+    about = {"kept": bool(choice.chosen), "teacher": teacher.name, "dialogues": n}
+    write_json(artifacts.distillation, about | record)
+    return sentence
+
+
+def _agreement(encoder: Encoder, teacher: Teacher, dev: list[Dialogue], artifacts: Artifacts) -> float | None:
+    """Return the mean cosine with the teacher's vectors of dev; None where the two cannot be compared."""
+    if not dev:
+        return None
+    theirs: NDArray[np.float32] = teacher.vectors(dev, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
+    return float(np.mean((encoder.encode(dev) * theirs).sum(1))) if encoder.dimension == theirs.shape[1] else None
+
+
+def _keep_none(artifacts: Artifacts, sentence: str) -> str:
+    _empty(artifacts.student)
+    write_json(artifacts.distillation, {"kept": False, "sentence": sentence, "candidates": []})
+    return sentence
+
+
+def _empty(folder: Path) -> None:
+    """Make a folder, empty: what stands for "no student" to DVC."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+def _fingerprint(artifacts: Artifacts, settings: Settings, teacher: Teacher, own: DialogueEncoder) -> str:
+    """Identify settings, code, data, teacher and encoder: epochs with another value must not be resumed."""
+    made_by = (asdict(settings.distil), settings.seed, teacher.fingerprint, own.fingerprint(), code_hash())
+    digest = hashlib.sha256(json.dumps(made_by).encode())
+    with artifacts.split("train").open("rb") as handle:
+        digest.update(hashlib.file_digest(handle, "sha256").digest())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    stage.main(distil)
