@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder import DialogueEncoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.pooling import Pooling
 
@@ -23,7 +23,7 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, or of
     mappings with `turns` like the lines of a JSON Lines file.
 
-    :param model: name or folder, see `DialogueEncoder.from_pretrained`.
+    :param model: name or folder of an encoder or a student, see `dial2vec.load_encoder`.
     :param pooling: name of the pooling; None is the encoder's own.
     :param normalize: whether vectors get length 1, so that Euclidean distance goes by cosine.
     :param batch_size: largest number of dialogues or windows encoded at a time.
@@ -55,7 +55,10 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         :raises RecordError: if a mapping is no dialogue; a ValueError.
         """
         _dialogues(dialogues)
-        self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
+        if self.pooling is None:
+            self.encoder_ = load_encoder(self.model, device=self.device)
+        else:
+            self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
         self._n_features_out = self.encoder_.dimension
         return self
 

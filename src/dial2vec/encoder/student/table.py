@@ -125,7 +125,8 @@ class TokenTable:
         if self.scales is not None:
             exact *= self.scales[:, None]
         if rows != "int8":
-            return TokenTable(exact.astype(DTYPES[rows]), self.weights)
+            with np.errstate(over="ignore"):
+                return TokenTable(exact.astype(DTYPES[rows]), self.weights)
         scales = np.abs(exact).max(1) / np.float32(127)
         scales[scales == 0] = 1
         return TokenTable(np.rint(exact / scales[:, None]).astype(np.int8), self.weights, scales)
@@ -146,7 +147,8 @@ class TokenTable:
         try:
             arrays = load_file(path)
             rows, weights, scales = arrays["embeddings"], arrays["weights"], arrays.get("scales")
-            return cls(rows, weights if scales is None else weights / scales, scales)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return cls(rows, weights if scales is None else weights / scales, scales)
         except FileNotFoundError as error:
             raise ModelError(f"{path} is missing; expected the table of a student. Save the student again.") from error
         except (OSError, SafetensorError, KeyError, ValueError, ModelError) as error:
