@@ -25,8 +25,8 @@ TEXTS = 1024
 # A product of matrices reads a row some 40 times faster than a gather, but also for texts without the token. So tokens
 # are counted in a matrix if at least 1 in 32 texts has them, but no more than 1,024 tokens: 8 MiB of counts.
 COMMON, MOST = 32, 1024
-# Rows that are gathered at a time: 3 MiB with 384 numbers each, which stay in the cache of a core.
-CHUNK = 2048
+# Rows that are gathered at a time: 0.8 MiB with 384 numbers each, which stay in the cache of a core.
+CHUNK = 512
 
 
 class TokenTable:
