@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from dial2vec.encoder.student import StudentEncoder, TokenTable
 from tokenizers import Tokenizer, models, pre_tokenizers
+
+from dial2vec.encoder.student import StudentEncoder, TokenTable
 
 WORDS = [f"w{number}" for number in range(40)]
 

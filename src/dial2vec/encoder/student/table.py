@@ -66,6 +66,12 @@ class TokenTable:
         """Length d of a row."""
         return int(self.rows.shape[1])
 
+    @property
+    def kind(self) -> Rows:
+        """Type of the rows."""
+        kinds: tuple[Rows, ...] = get_args(Rows)
+        return next(kind for kind in kinds if DTYPES[kind] == self.rows.dtype)
+
     @cached_property
     def weighted(self) -> NDArray[np.float32]:
         """Each row times its weight, float32 [V, d]."""
@@ -128,7 +134,9 @@ class TokenTable:
             return TokenTable(exact.astype(DTYPES[rows]), self.weights)
         scales = np.abs(exact).max(1) / np.float32(127)
         scales[scales == 0] = 1
-        return TokenTable(np.rint(exact / scales[:, None]).astype(np.int8), self.weights, scales)
+        # As they come back from a file, which holds the product: a saved copy has the same fingerprint.
+        weights = self.weights * scales / scales
+        return TokenTable(np.rint(exact / scales[:, None]).astype(np.int8), weights, scales)
 
     def save(self, path: Path) -> None:
         """Write a safetensors file with the keys of model2vec: `embeddings` times `weights` are the weighted rows."""
