@@ -66,6 +66,12 @@ class TokenTable:
         """Length d of a row."""
         return int(self.rows.shape[1])
 
+    @property
+    def kind(self) -> Rows:
+        """Type of the rows."""
+        kinds: tuple[Rows, ...] = get_args(Rows)
+        return next(kind for kind in kinds if DTYPES[kind] == self.rows.dtype)
+
     @cached_property
     def weighted(self) -> NDArray[np.float32]:
         """Each row times its weight, float32 [V, d]."""
@@ -117,7 +123,7 @@ class TokenTable:
             sums[within[begins]] += np.add.reduceat(self.weighted[ids[first : first + CHUNK]], begins)
 
     def as_rows(self, rows: Rows) -> TokenTable:
-        """Return the table with rows of another type; int8 rows have a scale each, their largest number over 127."""
+        """Return the table with rows of another type; int8 rows have a scale each, a power of 2."""
         check_name("rows", rows, get_args(Rows))
         if self.rows.dtype == DTYPES[rows]:
             return self
@@ -127,8 +133,8 @@ class TokenTable:
         if rows != "int8":
             with np.errstate(over="ignore"):
                 return TokenTable(exact.astype(DTYPES[rows]), self.weights)
-        scales = np.abs(exact).max(1) / np.float32(127)
-        scales[scales == 0] = 1
+        # Powers of 2: a weight times and over its scale is the same number again, so a saved copy has the same hash.
+        scales = np.ldexp(np.float32(1), np.frexp(np.abs(exact).max(1) / np.float32(127))[1])
         return TokenTable(np.rint(exact / scales[:, None]).astype(np.int8), self.weights, scales)
 
     def save(self, path: Path) -> None:
