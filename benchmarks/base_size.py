@@ -27,7 +27,7 @@ from dial2vec import telemetry
 from dial2vec.config import Settings
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.backbone import resolve
+from dial2vec.encoder.names import resolve
 from dial2vec.training.methods import METHODS
 from dial2vec.training.negatives import draw_samples
 from dial2vec.training.plan import Given, carry_out

@@ -108,7 +108,7 @@ def narrow(folder: Path) -> DialogueEncoder:
     """Return an encoder of one layer with random weights, whose vectors are not used."""
     from transformers import AutoTokenizer, BertConfig, BertModel
 
-    from dial2vec.encoder.backbone import resolve
+    from dial2vec.encoder.names import resolve
 
     tokenizer = AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2"))
     sizes = {"num_hidden_layers": 1, "num_attention_heads": 6, "intermediate_size": 64}

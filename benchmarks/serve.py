@@ -192,7 +192,7 @@ def tiny(folder: Path) -> str:
     """Write an encoder that takes almost no time: the packaged tokenizer, two layers of width 16 and random weights."""
     from transformers import AutoTokenizer, BertConfig, BertModel, set_seed
 
-    from dial2vec.encoder.backbone import resolve
+    from dial2vec.encoder.names import resolve
 
     set_seed(0)
     tokenizer = AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2"))

@@ -37,7 +37,8 @@ from dial2vec.config import Train
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.backbone import layers, resolve
+from dial2vec.encoder.backbone import layers
+from dial2vec.encoder.names import resolve
 from dial2vec.encoder.network import has_bf16
 from dial2vec.encoder.tokens import Batch
 from dial2vec.files import find_root, write_json

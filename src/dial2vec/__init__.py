@@ -8,18 +8,26 @@ from dial2vec.dialogue import Dialogue, Turn
 
 if TYPE_CHECKING:
     from dial2vec.data.read import read
-    from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder import DialogueEncoder, StudentEncoder, load_encoder
     from dial2vec.encoder.vectorizer import DialogueVectorizer
 
-__all__ = ["Dialogue", "DialogueEncoder", "DialogueVectorizer", "Turn", "read"]
+__all__ = [
+    "Dialogue",
+    "DialogueEncoder",
+    "DialogueVectorizer",
+    "StudentEncoder",
+    "Turn",
+    "load_encoder",
+    "read",
+]
 
 
 def __getattr__(name: str) -> Any:
     # torch is imported with the encoder only, so that the shell command starts at once.
-    if name == "DialogueEncoder":
-        from dial2vec.encoder import DialogueEncoder
+    if name in ("DialogueEncoder", "StudentEncoder", "load_encoder"):
+        from dial2vec import encoder
 
-        return DialogueEncoder
+        return getattr(encoder, name)
     if name == "DialogueVectorizer":
         from dial2vec.encoder.vectorizer import DialogueVectorizer
 

@@ -12,9 +12,9 @@ from conftest import make_dialogue
 from dial2vec.config import DialAug, DialogueCse, Dse, Settings, Train
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.backbone import SHORT_NAMES
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.inputs import STYLES, apart_input, joined_input
+from dial2vec.encoder.names import SHORT_NAMES
 from dial2vec.encoder.reading import Reading
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import ModelError, SettingsError

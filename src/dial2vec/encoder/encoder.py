@@ -17,17 +17,22 @@ from tqdm.auto import tqdm
 
 from dial2vec.config import Encoder as Settings
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.backbone import load_backbone, own_input, resolve, save_backbone
+from dial2vec.encoder.backbone import load_backbone, own_input, save_backbone
+from dial2vec.encoder.contribution import turn_shares
 from dial2vec.encoder.conversations import Given, Messages, as_dialogues
+from dial2vec.encoder.folder import model_folder
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.inputs import check_name
+from dial2vec.encoder.names import resolve
 from dial2vec.encoder.network import Network, Precision, resolved
 from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.reading import EncoderOptions, Reading, check_pooling
-from dial2vec.encoder.saving import fill_network, model_folder, options_for, save_parts, saved_head, saved_settings
+from dial2vec.encoder.saving import fill_network, options_for, save_parts, saved_head, saved_settings
 from dial2vec.encoder.sharing import save_card, save_sentence_modules, upload
+from dial2vec.encoder.sides import encode_sides
 from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.encoder.turns import Apart, Output, ReadTurns, read_turns
+from dial2vec.encoder.vector_cache import model_fingerprint
 from dial2vec.encoder.windows import Windows, windows_of
 
 # Dialogues that are tokenised at a time.
@@ -232,22 +237,17 @@ class DialogueEncoder(nn.Module):
 
     @overload
     def encode(
-        self,
-        dialogues: Given,
-        *,
-        output: Literal["dialogue"] = "dialogue",
-        batch_size: int = 32,
-        progress: bool = False,
+        self, dialogues: Given, *, output: Literal["dialogue"] = ..., batch_size: int = ..., progress: bool = ...
     ) -> NDArray[np.float32]: ...
 
     @overload
     def encode(
-        self, dialogues: Dialogue | Messages, *, output: Apart, batch_size: int = 32, progress: bool = False
+        self, dialogues: Dialogue | Messages, *, output: Apart, batch_size: int = ..., progress: bool = ...
     ) -> NDArray[np.float32]: ...
 
     @overload
     def encode(
-        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, batch_size: int = 32, progress: bool = False
+        self, dialogues: Sequence[Dialogue | Messages], *, output: Apart, batch_size: int = ..., progress: bool = ...
     ) -> list[NDArray[np.float32]]: ...
 
     def encode(
@@ -320,10 +320,7 @@ class DialogueEncoder(nn.Module):
 
     def vectors_of(self, read: ReadTurns, output: Output) -> NDArray[np.float32]:
         """Return the vectors of a dialogue that was read, through the head if there is one; zeros stay zeros."""
-        if output == "dialogue":
-            pooled = read.of_dialogue()
-        else:
-            pooled = read.of_turns() if output == "turns" else read.of_speakers()
+        pooled = read.of(output)
         with torch.inference_mode():
             mapped = self.through_head(torch.from_numpy(pooled).to(self.device)).cpu().numpy()
         return np.where(pooled.any(-1, keepdims=True), mapped, np.float32(0))
@@ -384,11 +381,7 @@ class DialogueEncoder(nn.Module):
         The first side is the first speaker's, the second that of all others. Encoded together, each would change the
         other through attention. A side without turns gives zeros.
         """
-        sides = [dialogue.side(number) for dialogue in dialogues for number in (0, 1)]
-        spoken = [place for place, side in enumerate(sides) if side.turns]
-        vectors = np.zeros((len(sides), self.dimension), dtype=np.float32)
-        vectors[spoken] = self.encode([sides[place] for place in spoken], batch_size=batch_size)
-        return vectors.reshape(-1, 2, self.dimension)
+        return encode_sides(self, dialogues, batch_size=batch_size)
 
     def encode_speakers(self, dialogue: Dialogue) -> NDArray[np.float32]:
         """Return one vector per speaker, float32 [speakers, d], in the order in which they first speak.
@@ -396,3 +389,11 @@ class DialogueEncoder(nn.Module):
         Without a head their sum is the role-pooled vector of the dialogue.
         """
         return self.encode(dialogue, output="speakers")
+
+    def turn_shares(self, dialogue: Dialogue, *, towards: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Return the contribution of each turn, float32 [turns] (`dial2vec.encoder.contribution.turn_shares`)."""
+        return turn_shares(self, dialogue, towards=towards)
+
+    def fingerprint(self) -> str:
+        """Return a hash of the weights and of the reading (`dial2vec.encoder.vector_cache.model_fingerprint`)."""
+        return model_fingerprint(self)

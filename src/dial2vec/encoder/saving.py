@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,37 +11,30 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from dial2vec.encoder.folder import SETTINGS_FILE, is_student
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.hierarchical import HIERARCHIES, load_hierarchy, name_of, save_hierarchy
 from dial2vec.encoder.network import Network
 from dial2vec.encoder.reading import EncoderOptions
 from dial2vec.errors import ModelError
-from dial2vec.files import atomic_path
 
-SETTINGS_FILE = "dialogue_encoder.json"
 TABLES_FILE = "dialogue_tables.safetensors"
 HIERARCHY_FILE = "dialogue_hierarchy.safetensors"
 HEAD_FILE = "dialogue_head.safetensors"
 # The options in the order of the file; the name of the start stands before them, whether there is a head after them.
 OPTIONS = ("max_length", "input", "last_turns", "pooling", "turn_embeddings", "role_embeddings", "hierarchy")
-# Files for other libraries and for readers. All they say is also in the other files.
-RETOLD = {
-    "README.md",
-    "modules.json",
-    "config_sentence_transformers.json",
-    "sentence_bert_config.json",
-    "1_Pooling",
-    "2_Normalize",
-    "3_Dense",
-    "4_Normalize",
-}
 
 
 def saved_settings(folder: str) -> dict[str, Any]:
     """Return the settings that a model was saved with: name, options and whether it has a head; {} for other models.
 
-    :raises ModelError: if the file is damaged or names an unknown hierarchy.
+    :raises ModelError: if the file is damaged or names an unknown hierarchy, or the folder is a student's.
     """
+    if is_student(folder):
+        raise ModelError(
+            f"{folder} holds a student, not a transformer; expected a folder made by DialogueEncoder.save_pretrained. "
+            "Load it with dial2vec.load_encoder or StudentEncoder.from_pretrained."
+        )
     path = Path(folder) / SETTINGS_FILE
     if not path.is_file():
         return {}
@@ -75,35 +66,6 @@ def options_for(settings: Mapping[str, Any], asked: Mapping[str, Any], *, own_in
         saved.pop("last_turns", None)
     requested = {key: value for key, value in asked.items() if value is not None}
     return replace(EncoderOptions(input=own_input), **saved | requested)
-
-
-def folder_hash(folder: Path) -> str:
-    """Return a SHA-256 over all that decides the vectors of a saved encoder: weights, vocabulary, our settings.
-
-    The other files also carry versions of libraries, and an upgrade makes no new encoder.
-    """
-    digest = hashlib.sha256()
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        retold = path.relative_to(folder).parts[0] in RETOLD
-        if not retold and path.name not in ("config.json", "tokenizer_config.json"):
-            digest.update(f"{path.relative_to(folder).as_posix()}\0".encode())
-            with path.open("rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()
-
-
-@contextmanager
-def model_folder(path: str | Path) -> Iterator[Path]:
-    """Give a new folder inside a `with`; at the end the folder replaces the model at `path`.
-
-    :raises ModelError: if `path` holds other files than a saved model.
-    """
-    path = Path(path).resolve()
-    if path.is_dir() and any(path.iterdir()) and not (path / SETTINGS_FILE).is_file():
-        raise ModelError(f"{path} holds other files, which saving would remove. Give a new or an empty folder.")
-    with atomic_path(path) as folder:
-        folder.mkdir()
-        yield folder
 
 
 def save_parts(

@@ -50,6 +50,12 @@ class ReadTurns:
         """Return the pooled vector, float32 [d]."""
         return np.asarray(self.parts.sum(0))
 
+    def of(self, output: Output) -> NDArray[np.float32]:
+        """Return the vectors of an output: float32 [d] of the dialogue, or a row per turn or speaker."""
+        if output == "dialogue":
+            return self.of_dialogue()
+        return self.of_turns() if output == "turns" else self.of_speakers()
+
 
 def read_turns(
     network: Network, dialogues: Sequence[Windows], *, pooling: Pooling, batch_size: int = 32

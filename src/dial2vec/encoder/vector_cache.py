@@ -7,14 +7,17 @@ import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.encoder import DialogueEncoder
 from dial2vec.encoder.network import Precision, resolved
 from dial2vec.files import atomic_path, claim, code_hash
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.encoder import DialogueEncoder
 
 PART = 500
 # Large batches fill a GPU; on a CPU they are read in parts (`Network.sequence_states`).

@@ -13,7 +13,7 @@ from typing import Any
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.saving import folder_hash
+from dial2vec.encoder.folder import folder_hash
 from dial2vec.evaluation import NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import gains, intervals
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash

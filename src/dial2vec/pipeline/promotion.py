@@ -7,7 +7,7 @@ from pathlib import Path
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.saving import folder_hash
+from dial2vec.encoder.folder import folder_hash
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.score_cache import cache_scores, cached_scores
 from dial2vec.evaluation.selection.choice import EncodedCandidate, choose_label_free

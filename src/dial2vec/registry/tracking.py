@@ -13,7 +13,7 @@ from importlib.metadata import version as installed
 from pathlib import Path
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.saving import folder_hash
+from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root, write_json
 from dial2vec.registry import decisions

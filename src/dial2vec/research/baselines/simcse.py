@@ -93,7 +93,8 @@ def _load(start: str, *, max_length: int) -> Any:
     from sentence_transformers import SentenceTransformer
     from transformers.utils import logging as transformers_logging
 
-    from dial2vec.encoder.backbone import loading_errors, resolve
+    from dial2vec.encoder.backbone import loading_errors
+    from dial2vec.encoder.names import resolve
 
     transformers_logging.disable_progress_bar()
     folder = resolve(start)

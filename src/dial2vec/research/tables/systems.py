@@ -107,7 +107,7 @@ class System:
 
 def paper_input(encoder: str) -> str:
     """Return the input format that the paper uses for an encoder: BERT's for encoders that it does not have."""
-    from dial2vec.encoder.backbone import SHORT_NAMES
+    from dial2vec.encoder.names import SHORT_NAMES
     from dial2vec.encoder.plato import is_plato
 
     if encoder in SHORT_NAMES:

@@ -1,0 +1,31 @@
+"""Any saved encoder by name: a `DialogueEncoder`, or the `StudentEncoder` of a student's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias, Union
+
+from dial2vec.encoder.folder import is_student
+from dial2vec.encoder.names import resolve
+from dial2vec.encoder.student import StudentEncoder
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.encoder import DialogueEncoder
+
+Encoder: TypeAlias = Union["DialogueEncoder", StudentEncoder]
+
+
+def load_encoder(name: str | Path, *, device: str | None = None) -> Encoder:
+    """Load the encoder or the student that a name stands for; torch is imported only for an encoder.
+
+    :param name: see `DialogueEncoder.from_pretrained` and `StudentEncoder.from_pretrained`.
+    :param device: "cpu", "cuda", ...; None takes a GPU if there is one. A student computes on the CPU.
+    :raises ModelError: if the name cannot be loaded.
+    """
+    folder = resolve(name)
+    if is_student(folder):
+        return StudentEncoder.from_pretrained(folder)
+    from dial2vec.encoder.encoder import DialogueEncoder
+
+    # Not the folder: a short name of the paper also stands for an input.
+    return DialogueEncoder.from_pretrained(name, device=device)

