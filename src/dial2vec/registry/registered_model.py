@@ -29,16 +29,16 @@ class DialogueRecord(BaseModel):
 
 
 class DialogueVectors(mlflow.pyfunc.PythonModel):
-    """A `DialogueEncoder` with MLflow's pyfunc interface.
+    """A `DialogueEncoder`, or a student, with MLflow's pyfunc interface.
 
     It raises `MlflowException` only: the scoring server answers any other exception with its stack trace.
     """
 
     def load_context(self, context: Any) -> None:
         """Load the encoder that was stored as the artifact "encoder"."""
-        from dial2vec.encoder import DialogueEncoder
+        from dial2vec.encoder.loading import load_encoder
 
-        self.encoder = DialogueEncoder.from_pretrained(context.artifacts["encoder"])
+        self.encoder = load_encoder(context.artifacts["encoder"])
 
     def predict(
         self, context: Any, model_input: list[DialogueRecord], params: dict[str, Any] | None = None
