@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_m
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.student import StudentEncoder
-from dial2vec.encoder.student.table import DTYPES
+from dial2vec.encoder.student.table import DTYPES, Rows
 from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
@@ -106,7 +107,9 @@ def saved_encoder(parts: Sequence[Part], encoder: Encoder) -> Path:
     """
     folder = parts[0].folder / "encoder"
     if isinstance(encoder, StudentEncoder):
-        encoder.save_pretrained(folder, rows=next(name for name in DTYPES if DTYPES[name] == encoder.table.rows.dtype))
+        encoder.save_pretrained(
+            folder, rows=next(rows for rows in get_args(Rows) if DTYPES[rows] == encoder.table.rows.dtype)
+        )
     else:
         encoder.save_pretrained(folder)
     return folder
