@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
-from dial2vec.encoder.student import StudentEncoder, TokenTable
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from dial2vec.encoder.student import StudentEncoder, TokenTable
+
+WITHOUT_TORCH = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "transformers"):
+            raise ModuleNotFoundError(f"No module named {name!r}")
+
+sys.meta_path.insert(0, Missing())
+"""
 WORDS = [f"w{number}" for number in range(40)]
 
 
@@ -24,3 +37,11 @@ def save_student(folder: Path, **options: int) -> str:
     """Write a tiny student into a new folder, and return it."""
     tiny_student(**options).save_pretrained(folder)
     return str(folder)
+
+
+def run_without_torch(script: str, folder: Path) -> str:
+    """Return the last line that a script prints, run in a folder by a Python that cannot import torch."""
+    command = [sys.executable, "-c", WITHOUT_TORCH + script]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()[-1]
