@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from dial2vec import telemetry
-from dial2vec.collection.embedding.parts import Part, embed_part, saved_encoder
+from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
 
 log = logging.getLogger(__name__)
@@ -51,7 +51,9 @@ class RayWorkers:
         for part in parts:
             _tries(part).unlink(missing_ok=True)
         with _cluster(ray, self):
-            model = saved_encoder(parts, encoder)
+            # Not as an argument to the actors: it could be lost with the machine that holds it.
+            model = parts[0].folder / "encoder"
+            save_copy(encoder, model)
             rows = [{"part": part, "model": model, "batch_size": batch_size} for part in parts]
             # Each block costs milliseconds and kilobytes, and moves the progress bar once.
             embedded = ray.data.from_items(rows, override_num_blocks=min(len(rows), max(BLOCKS, 16 * self.count))).map(

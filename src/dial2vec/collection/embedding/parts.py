@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,6 @@ from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_m
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.student import StudentEncoder
-from dial2vec.encoder.student.table import DTYPES, Rows
 from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
@@ -98,21 +96,6 @@ def _vectors(
     windows = windows_of(encoder.tokens, dialogues)
     vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size), np.float32)
     return vectors, [dialogue.long for dialogue in windows]
-
-
-def saved_encoder(parts: Sequence[Part], encoder: Encoder) -> Path:
-    """Save an encoder beside its parts, as exact as it is, and return the folder, from which other processes load it.
-
-    As an argument to these processes it could be lost with the machine that holds it.
-    """
-    folder = parts[0].folder / "encoder"
-    if isinstance(encoder, StudentEncoder):
-        encoder.save_pretrained(
-            folder, rows=next(rows for rows in get_args(Rows) if DTYPES[rows] == encoder.table.rows.dtype)
-        )
-    else:
-        encoder.save_pretrained(folder)
-    return folder
 
 
 def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:

@@ -17,9 +17,9 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-from dial2vec.collection.embedding.parts import Part, embed_part, saved_encoder
+from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
 
@@ -45,7 +45,8 @@ def embed_in_processes(
 
     :raises Dial2vecError: if a part cannot be embedded, or one of the processes ends.
     """
-    model = saved_encoder(parts, encoder)
+    model = parts[0].folder / "encoder"
+    save_copy(encoder, model)
     idle: SimpleQueue[_Process] = SimpleQueue()
 
     def embed(part: Part) -> int:
