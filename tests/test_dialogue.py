@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.dialogue import (
+    MAX_KEY,
     MAX_VALUE,
     Dialogue,
     Quarantined,
@@ -27,7 +28,7 @@ TURNS = st.lists(st.builds(Turn, TEXT, TEXT), min_size=1, max_size=4).map(tuple)
 LABELS = st.sets(TEXT, max_size=3).map(lambda found: tuple(sorted(found)))
 KEYS = ["dialogue_id", "turns", "labels", "speaker", "text", "metadata"]
 NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
-METADATA = st.dictionaries(TEXT, TEXT | NUMBERS | st.booleans(), max_size=4)
+METADATA = st.dictionaries(TEXT.filter(lambda key: len(key) <= MAX_KEY), TEXT | NUMBERS | st.booleans(), max_size=4)
 SPLITS, DATES = st.sampled_from([None, "train", "dev", "test"]), st.sampled_from([None, "2026-03-04"])
 DIALOGUES = st.lists(
     st.builds(Dialogue, TEXT, TURNS, LABELS, SPLITS, st.none(), DATES, METADATA),

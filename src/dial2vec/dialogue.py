@@ -260,19 +260,22 @@ def _id(value: object) -> str:
 
 
 def _turn(turn: object, number: int) -> Turn:
-    if not isinstance(turn, dict) or not {"speaker", "text"} <= turn.keys():
+    if not isinstance(turn, dict) or "speaker" not in turn or "text" not in turn:
         raise RecordError(f"turn {number} must be an object with 'speaker' and 'text', found {described(turn)}")
-    # Exports with numbered speakers are common.
-    numbered = isinstance(turn["speaker"], int) and not isinstance(turn["speaker"], bool)
-    speaker, text = str(turn["speaker"]) if numbered else turn["speaker"], turn["text"]
-    for key, value in (("speaker", speaker), ("text", text)):
-        if not isinstance(value, str):
-            raise RecordError(f"turn {number}: '{key}' must be a string, found {described(value)}")
-        if not _is_unicode(value):
-            raise RecordError(f"turn {number}: '{key}' holds half of a character (an emoji that was cut in two)")
-    if not speaker.strip():
+    speaker, text = turn["speaker"], turn["text"]
+    # Two ASCII texts, as most turns have, need no further check; this halves the time of a turn.
+    if not (isinstance(speaker, str) and isinstance(text, str) and speaker.isascii() and text.isascii()):
+        # Exports with numbered speakers are common.
+        speaker = str(speaker) if isinstance(speaker, int) and not isinstance(speaker, bool) else speaker
+        for key, value in (("speaker", speaker), ("text", text)):
+            if not isinstance(value, str):
+                raise RecordError(f"turn {number}: '{key}' must be a string, found {described(value)}")
+            if not _is_unicode(value):
+                raise RecordError(f"turn {number}: '{key}' holds half of a character (an emoji that was cut in two)")
+    name = speaker.strip()
+    if not name:
         raise RecordError(f"turn {number}: 'speaker' is blank")
-    return Turn(speaker.strip(), text.strip())
+    return Turn(name, text.strip())
 
 
 def _is_unicode(text: str) -> bool:

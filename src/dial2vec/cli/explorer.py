@@ -28,7 +28,7 @@ PORT = click.option(
 @click.option(
     "--start", metavar="NAME", callback=or_small, help="Encoder to compare with, such as the start, or small."
 )
-@click.option("--meaning", is_flag=True, help="Add the student to the page of --static, to search by meaning; 15 MB.")
+@click.option("--meaning", is_flag=True, help="Add the student to the page of --static, to search by meaning: 16 MB.")
 @click.option("--anew", "from_scratch", is_flag=True, help="Make a new map; dialogues may then change place.")
 def explore(folder: Path, port: int, static: Path | None, start: str | None, meaning: bool, from_scratch: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.

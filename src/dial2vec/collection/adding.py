@@ -23,9 +23,8 @@ from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.data.metadata import packed_metadata
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
-from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.loading import Encoder, save_copy
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_errors
 
@@ -108,9 +107,7 @@ def _opened(folder: Path, encoder: Encoder) -> Manifest:
 
 
 def _begin(folder: Path, encoder: Encoder, fingerprint: str) -> Manifest:
-    # A student as it is: with other rows its copy would be another encoder.
-    options = {"rows": encoder.table.kind} if isinstance(encoder, StudentEncoder) else {}
-    encoder.save_pretrained(folder / "model", **options)
+    save_copy(encoder, folder / "model")
     manifest = Manifest(encoder.name, fingerprint, encoder.dimension)
     manifest.write(folder)
     return manifest

@@ -29,3 +29,11 @@ def load_encoder(name: str | Path, *, device: str | None = None) -> Encoder:
 
     # Not the folder: a short name of the paper also stands for an input.
     return DialogueEncoder.from_pretrained(name, device=device)
+
+
+def save_copy(encoder: Encoder, folder: Path) -> None:
+    """Save an encoder as it is; a student with other rows would be another encoder."""
+    if isinstance(encoder, StudentEncoder):
+        encoder.save_pretrained(folder, rows=encoder.table.kind)
+    else:
+        encoder.save_pretrained(folder)

@@ -19,11 +19,11 @@ from tests.collection.embedding.test_embed import transcripts
 from transformers import AutoTokenizer, BertConfig, BertModel
 
 from dial2vec.collection.embedding import embed as embedding
-from dial2vec.collection.embedding.embed import embed_file
+from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.on_ray import TRIES, PartEmbedder, RayWorkers
 from dial2vec.collection.embedding.parts import Part
 from dial2vec.collection.embedding.shards import shards_of
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.errors import Dial2vecError
 
 pytest.importorskip("ray")
@@ -177,6 +177,14 @@ def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypa
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=changed)
     assert ray.down
     assert embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1)).dialogues == 7
+
+
+def test_actors_embed_by_a_student(student_folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", FakeRay)
+    path, student = transcripts(tmp_path), StudentEncoder.from_pretrained(student_folder)
+    for output, workers in (("ray", RayWorkers(1)), ("here", here)):
+        embed_file(path, tmp_path / output, encoder=student, progress=False, workers=workers)
+    assert pq.read_table(tmp_path / "ray").equals(pq.read_table(tmp_path / "here"))
 
 
 def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(

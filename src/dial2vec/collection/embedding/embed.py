@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from tqdm.auto import tqdm
 
@@ -21,15 +22,16 @@ from dial2vec.collection.embedding.parts import (
     quarantined,
     vector_writer,
 )
+from dial2vec.collection.embedding.processes import embed_in_processes, n_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.dialogue import Quarantined, write_quarantine
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vector_cache import encoder_fingerprint
+from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
-from dial2vec.files import folder_lock
+from dial2vec.files import code_hash, folder_lock
 
 # A function that embeds parts, in any order, and calls its last argument with the number of lines of each.
-Workers = Callable[[Sequence[Part], DialogueEncoder, int, Callable[[int], object]], None]
+Workers = Callable[[Sequence[Part], Encoder, int, Callable[[int], object]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Embedded:
     :param dimension: length of the vectors.
     :param long: number of dialogues longer than `max_length` tokens.
     :param in_windows: True if long dialogues were read in windows; False if their ends were cut off.
-    :param max_length: the encoder's limit in tokens.
+    :param max_length: the encoder's limit in tokens; None without a limit.
     :param quarantine: number of records that cannot be used.
     :param quarantine_file: list of these records with reasons; None if there are none.
     """
@@ -49,13 +51,19 @@ class Embedded:
     dimension: int
     long: int
     in_windows: bool
-    max_length: int
+    max_length: int | None
     quarantine: int
     quarantine_file: Path | None
 
 
-def here(parts: Sequence[Part], encoder: DialogueEncoder, batch_size: int, done: Callable[[int], object]) -> None:
-    """Embed parts in this process, one at a time."""
+def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callable[[int], object]) -> None:
+    """Embed parts on this machine: a student in one process per processor, a transformer in this process.
+
+    torch uses all processors itself.
+    """
+    if isinstance(encoder, StudentEncoder) and (count := n_processes(len(parts))) > 1:
+        embed_in_processes(parts, encoder, batch_size, done, count=count)
+        return
     with ShardReader() as reader:
         for part in parts:
             done(embed_part(part, encoder, reader, batch_size=batch_size))
@@ -65,7 +73,7 @@ def embed_file(
     transcripts: Path,
     output: Path,
     *,
-    encoder: DialogueEncoder,
+    encoder: Encoder,
     batch_size: int = 32,
     progress: bool = True,
     workers: Workers = here,
@@ -81,7 +89,7 @@ def embed_file(
 
     :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files, read in the order of their names.
     :param output: `.parquet` file, or folder for one file per part.
-    :param batch_size: batch size of `DialogueEncoder.encode`.
+    :param batch_size: batch size of `DialogueEncoder.encode`; no effect on a student.
     :param workers: function that embeds the parts, such as `dial2vec.collection.embedding.on_ray.RayWorkers`.
     :raises CorpusError: if a file cannot be read or changes during the run, or no record can be used.
     :raises BusyError: if another run writes to the same output.
@@ -89,7 +97,7 @@ def embed_file(
     shards, content = shards_of(transcripts)
     output = output if output.name else output.resolve()
     # One folder per encoder and corpus: a worker that outlives its command must not write into another run's parts.
-    name = hashlib.sha256(f"{encoder_fingerprint(encoder)} {content} metadata".encode()).hexdigest()[:16]
+    name = hashlib.sha256(f"{_fingerprint(encoder)} {content} metadata".encode()).hexdigest()[:16]
     kept = output.with_name(f"{output.name}.parts")
     with folder_lock(kept, "keeps its finished parts in"):
         for other in kept.iterdir():
@@ -104,9 +112,16 @@ def embed_file(
     return embedded
 
 
-def _embed(
-    parts: Sequence[Part], encoder: DialogueEncoder, batch_size: int, workers: Workers, *, progress: bool
-) -> None:
+def _fingerprint(encoder: Encoder) -> str:
+    if isinstance(encoder, StudentEncoder):
+        return f"{encoder.fingerprint()} {code_hash()}"
+    # It imports torch.
+    from dial2vec.encoder.vector_cache import encoder_fingerprint
+
+    return encoder_fingerprint(encoder)
+
+
+def _embed(parts: Sequence[Part], encoder: Encoder, batch_size: int, workers: Workers, *, progress: bool) -> None:
     left = [part for part in parts if not part.is_finished]
     lines = sum(part.shard.lines for part in parts)
     finished = lines - sum(part.shard.lines for part in left)
@@ -114,7 +129,7 @@ def _embed(
         workers(left, encoder, batch_size, bar.update)
 
 
-def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, encoder: DialogueEncoder) -> Embedded:
+def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, encoder: Encoder) -> Embedded:
     if not any(pq.read_metadata(part.vectors).num_rows for part in parts):
         examples = "; ".join(str(record) for part in parts[:3] for record in quarantined(part)[:3]) or "it is empty"
         shutil.rmtree(parts[0].folder.parent, ignore_errors=True)
@@ -125,7 +140,7 @@ def _bring_together(parts: Sequence[Part], transcripts: Path, output: Path, enco
         for table in kept_rows(parts, quarantine=copies):
             write(table)
             count += len(table)
-            long += sum(table[LONG].to_pylist())
+            long += pc.sum(table[LONG]).as_py() or 0
     reasons = output.with_name(f"{output.name}.quarantine.jsonl")
     n_quarantined = write_quarantine(reasons, chain(chain.from_iterable(map(quarantined, parts)), copies))
     if not n_quarantined:

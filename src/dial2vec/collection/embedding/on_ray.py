@@ -14,7 +14,7 @@ from typing import Any
 from dial2vec import telemetry
 from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
 
 log = logging.getLogger(__name__)
@@ -40,9 +40,7 @@ class RayWorkers:
     address: str = LOCAL
     gpus: float = 0.0
 
-    def __call__(
-        self, parts: Sequence[Part], encoder: DialogueEncoder, batch_size: int, done: Callable[[int], object]
-    ) -> None:
+    def __call__(self, parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callable[[int], object]) -> None:
         """Embed the parts, and call `done` with the number of lines of each.
 
         :raises Dial2vecError: if Ray is not installed, or a part cannot be embedded.
@@ -53,9 +51,9 @@ class RayWorkers:
         for part in parts:
             _tries(part).unlink(missing_ok=True)
         with _cluster(ray, self):
-            # Actors load the encoder from disk: as an argument, it could be lost with the machine that holds it.
+            # Not as an argument to the actors: it could be lost with the machine that holds it.
             model = parts[0].folder / "encoder"
-            encoder.save_pretrained(model)
+            save_copy(encoder, model)
             rows = [{"part": part, "model": model, "batch_size": batch_size} for part in parts]
             # Each block costs milliseconds and kilobytes, and moves the progress bar once.
             embedded = ray.data.from_items(rows, override_num_blocks=min(len(rows), max(BLOCKS, 16 * self.count))).map(
@@ -79,7 +77,7 @@ class PartEmbedder:
     """An actor, with its encoder and its open file."""
 
     def __init__(self) -> None:
-        self.encoder: DialogueEncoder | None = None
+        self.encoder: Encoder | None = None
         self.reader = ShardReader()
 
     def __call__(self, row: dict[str, Any]) -> dict[str, Any]:
@@ -92,7 +90,7 @@ class PartEmbedder:
             if not part.is_finished:
                 _count_try(part)
                 if self.encoder is None:
-                    self.encoder = DialogueEncoder.from_pretrained(row["model"])
+                    self.encoder = load_encoder(row["model"])
                 embed_part(part, self.encoder, self.reader, batch_size=int(row["batch_size"]))
         except Dial2vecError as error:
             return {"lines": 0, "error": str(error)}

@@ -11,23 +11,23 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.embedding.shards import Shard, ShardReader
 from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_metadata, typed_columns
-from dial2vec.dialogue import Origin, Quarantined, write_quarantine
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.windows import windows_of
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, write_quarantine
+from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.student import StudentEncoder
 from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
 LINE, LONG, METADATA = "line", "long", "metadata"
 # Columns of metadata in the output; a corpus whose keys differ from dialogue to dialogue has more.
 MOST_COLUMNS = 200
-Hashes = NDArray[np.uint64]
+# Python's hashes of texts, which differ from process to process.
+Hashes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +59,43 @@ def schema_of(dimension: int, kinds: Mapping[str, Evidence]) -> pa.Schema:
     return pa.schema([(ID, pa.string()), (VECTOR, pa.list_(pa.float32(), dimension)), *metadata])
 
 
-def embed_part(part: Part, encoder: DialogueEncoder, reader: ShardReader, *, batch_size: int) -> int:
+def embed_part(part: Part, encoder: Encoder, reader: ShardReader, *, batch_size: int) -> int:
     """Encode the dialogues of a shard, write its part, and return its number of lines.
 
     Writing a part twice changes nothing, so a kill at any time loses and repeats nothing.
     """
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
-    windows = windows_of(encoder.tokens, dialogues)
-    vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size), np.float32)
+    vectors, long = _vectors(encoder, dialogues, batch_size)
     columns = [
         pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),
         pa.array([dialogue.origin.line if dialogue.origin else 0 for dialogue in dialogues], pa.int64()),
-        pa.array([dialogue.long for dialogue in windows], pa.bool_()),
+        pa.array(long, pa.bool_()),
         packed_metadata(dialogue.metadata for dialogue in dialogues),
     ]
     write_quarantine(part.quarantine, quarantine)
     with atomic_path(part.vectors) as temporary:
-        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG, METADATA]), temporary)
+        pq.write_table(pa.table(columns, [ID, VECTOR, LINE, LONG, METADATA]), temporary, use_dictionary=[METADATA])
         # A part counts as finished once its file has its name, so its bytes must survive a crash of the machine.
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
     return part.shard.lines
+
+
+def _vectors(
+    encoder: Encoder, dialogues: Sequence[Dialogue], batch_size: int
+) -> tuple[NDArray[np.float32], list[bool]]:
+    """Return the vector of each dialogue, and whether it is longer than the encoder reads at once."""
+    if isinstance(encoder, StudentEncoder):
+        # Its batches bound memory only, and have their own size.
+        return encoder.encode(dialogues), [False] * len(dialogues)
+    # It imports torch.
+    from dial2vec.encoder.windows import windows_of
+
+    windows = windows_of(encoder.tokens, dialogues)
+    vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size), np.float32)
+    return vectors, [dialogue.long for dialogue in windows]
 
 
 def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterator[pa.Table]:
@@ -93,14 +107,14 @@ def kept_rows(parts: Sequence[Part], *, quarantine: list[Quarantined]) -> Iterat
     seen: set[str] = set()
     for part in parts:
         table = pq.read_table(part.vectors)
-        ids, lines = table[ID].to_pylist(), table[LINE].to_pylist()
-        keep = np.ones(len(ids), dtype=bool)
-        for row in np.flatnonzero(_among(_hashes(table[ID]), suspects)):
-            if ids[row] in seen:
+        keep = np.ones(len(table), dtype=bool)
+        for row in np.flatnonzero(_among(_hashes(table[ID]), suspects)) if len(suspects) else ():
+            name = table[ID][row].as_py()
+            if name in seen:
                 keep[row] = False
-                origin = Origin(str(part.shard.path), lines[row])
-                quarantine.append(Quarantined(origin, ids[row], f"the id {ids[row]!r} came before in this corpus"))
-            seen.add(ids[row])
+                origin = Origin(str(part.shard.path), table[LINE][row].as_py())
+                quarantine.append(Quarantined(origin, name, f"the id {name!r} came before in this corpus"))
+            seen.add(name)
         yield table if keep.all() else table.filter(pa.array(keep))
 
 
@@ -112,7 +126,7 @@ def output_kinds(parts: Sequence[Part]) -> dict[str, Evidence]:
 
 def _hashes_that_repeat(parts: Sequence[Part]) -> Hashes:
     """Return the hashes that occur more than once, sorted, each once."""
-    hashes, first = np.empty(sum(pq.read_metadata(part.vectors).num_rows for part in parts), dtype=np.uint64), 0
+    hashes, first = np.empty(sum(pq.read_metadata(part.vectors).num_rows for part in parts), dtype=np.int64), 0
     for part in parts:
         own = _hashes(pq.read_table(part.vectors, columns=[ID])[ID])
         hashes[first : first + len(own)] = own
@@ -130,7 +144,7 @@ def _among(hashes: Hashes, suspects: Hashes) -> NDArray[np.bool_]:
 
 
 def _hashes(ids: pa.ChunkedArray) -> Hashes:
-    return np.asarray(pd.util.hash_array(ids.to_numpy(zero_copy_only=False).astype(object), categorize=False))
+    return np.fromiter(map(hash, ids.to_pylist()), dtype=np.int64, count=len(ids))
 
 
 def quarantined(part: Part) -> list[Quarantined]:
@@ -152,6 +166,8 @@ def vector_writer(
     :param within: folder for temporary files, on the same file system.
     """
     schema = schema_of(dimension, kinds)
+    # Not the vectors, whose numbers hardly repeat: a dictionary of them takes three times as long.
+    repeating = [name for name in schema.names if name not in (ID, VECTOR)]
 
     def cast(table: pa.Table) -> pa.Table:
         for name, column in typed_columns(table[METADATA], kinds).items():
@@ -160,9 +176,9 @@ def vector_writer(
 
     with atomic_path(output, within=within) as temporary:
         if output.suffix == ".parquet":
-            with pq.ParquetWriter(temporary, schema) as writer:
+            with pq.ParquetWriter(temporary, schema, use_dictionary=repeating) as writer:
                 yield lambda table: writer.write_table(cast(table))
         else:
             temporary.mkdir()
             names = (temporary / f"part-{number:08d}.parquet" for number in range(10**8))
-            yield lambda table: pq.write_table(cast(table), next(names))
+            yield lambda table: pq.write_table(cast(table), next(names), use_dictionary=repeating)
