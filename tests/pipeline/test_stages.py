@@ -100,14 +100,15 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert said[0].startswith("120 dialogues, 600 turns, 18 expectations checked, 1 quarantined")
     sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("train", "dev", "test")}
     metrics = read_json(artifacts.metrics)
-    assert list(metrics) == ["corpus", "split_sizes", "start", "trained"]
+    assert list(metrics) == ["corpus", "split_sizes", "start", "trained", "student"]
     assert metrics["split_sizes"] == sizes
     assert sum(sizes.values()) == 120
     keys = "purity purity_sd spearman spearman_ceiling map mrr ari nmi accuracy alignment adjusted_alignment uniformity"
     for which in ("start", "trained"):
         assert sorted(metrics[which]) == sorted(keys.split())
     assert metrics["start"] != metrics["trained"]
-    assert set(read_json(artifacts.dev_metrics)) == {"dev_hash", "start", "trained"}
+    assert metrics["student"] is None
+    assert set(read_json(artifacts.dev_metrics)) == {"dev_hash", "start", "trained", "student"}
     assert len(Samples.load(artifacts.samples).dialogues) == sizes["train"]
     assert "<html" in artifacts.report.read_text()
     assert artifacts.loss_curve.read_text().splitlines()[0] == "step,loss,learning_rate,grad_norm"

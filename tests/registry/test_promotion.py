@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,6 +67,24 @@ def test_beating_a_weak_champion_is_not_enough_without_beating_the_start():
 def test_a_start_that_is_the_champion_is_compared_once():
     verdict = judge(contender("3", 67.0, 40.0, 60.0), START, START, margins=MARGINS)
     assert verdict.reasons == ["purity 67.00 on dev is 1.00 below the champion's 68.00; needed +0.00"]
+
+
+def test_a_student_may_lose_the_tolerance_against_its_teacher_and_no_more():
+    student, teacher = contender("3", 69.0, 39.1, 54.8), contender("4 of dial2vec-demo", 72.0, 39.1, 59.8)
+    assert judge(student, START, CHAMPION, teacher, margins=MARGINS).promoted
+    verdict = judge(student, START, CHAMPION, teacher, margins=replace(MARGINS, student_tolerance=4.0))
+    assert verdict.reasons == ["map 54.80 on dev is 5.00 below the teacher's 59.80; needed -4.00"]
+
+
+def test_a_student_near_its_teacher_must_still_beat_start_and_champion():
+    teacher = contender("4 of dial2vec-demo", 68.0, 38.0, 53.0)
+    verdict = judge(contender("3", 69.0, 39.1, 54.4), START, CHAMPION, teacher, margins=MARGINS)
+    assert verdict.reasons == ["map 54.40 on dev is 0.10 above the champion's 54.30; needed +0.50"]
+
+
+def test_a_teacher_without_figures_promotes_no_student():
+    verdict = judge(contender("3", 70.0, 40.0, 60.0), START, CHAMPION, Contender("4", None), margins=MARGINS)
+    assert verdict.reasons[0].startswith("the teacher (version 4) has no figures on dev")
 
 
 def test_the_champion_is_not_promoted_again():

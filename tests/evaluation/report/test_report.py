@@ -181,6 +181,35 @@ def test_same_report_gives_the_same_page(report):
     assert render_report(report) == render_report(report)
 
 
+def test_a_student_has_its_column_its_sentence_and_its_candidates(report):
+    vectors = np.random.default_rng(1).normal(size=(20, 8)).astype(np.float32)
+    candidates = [candidate | {"agreement": 0.97} for candidate in CANDIDATES]
+    for candidate in candidates:
+        del candidate["alignment"], candidate["uniformity"]
+    distillation = {"sentence": "The student of 2 epochs was kept.", "chosen": "step 5", "candidates": candidates}
+    student = {"student": FIGURES | {"map": 48.75}, "student_vectors": vectors, "distillation": distillation}
+    page = render_report(dataclasses.replace(report, **student))
+    Outline(page)
+    row = " ".join(re.search(r'<th scope="row">MAP.*?</tr>', page, re.DOTALL)[0].split())
+    assert row.endswith('<td class="number">48.75 <small></small></td> <td class="number worse">−1.25</td> </tr>')
+    assert re.findall(r'<p class="headline">(.*?)</p>', page)[2] == distillation["sentence"]
+    assert "<summary>2 candidates of the student</summary>" in page
+    assert '<th scope="col" class="number">agreement</th>' in page
+    assert page.count("0.970") == 2
+    assert re.findall(r"<summary>(\w+): [\d.]+ % on the diagonal", page) == ["Trained", "Student", "Start"]
+    assert "<h3>Student <small>overlap" in page
+    # The maps and the examples compare start and trained only.
+    assert "Student finds" not in page
+
+
+def test_a_run_that_kept_no_student_says_why_and_has_no_column(report):
+    distillation = {"sentence": "No student was kept: it is below the start.", "chosen": "start", "candidates": []}
+    page = render_report(dataclasses.replace(report, distillation=distillation))
+    assert distillation["sentence"] in page
+    assert ">Student</th>" not in page
+    assert "candidates of the student" not in page
+
+
 def test_run_without_a_logged_step_says_so_and_has_no_empty_plot(report):
     page = render_report(dataclasses.replace(report, loss=[], learning_rate=[]))
     assert "No loss was recorded" in page

@@ -144,3 +144,32 @@ def test_the_table_has_a_row_for_start_and_trained(root):
         ("chats", "trained", None),
     ]
     assert rows[3]["verdict"] == "failed: no data"
+
+
+def test_the_table_has_a_row_for_a_student_if_there_is_one(root):
+    figures = {name: {"map": points} for name, points in (("start", 5.0), ("trained", 6.0), ("student", 5.9))}
+    write_json(Artifacts(root, "calls").metrics, figures)
+    rows = result_rows(root, [CorpusResult("calls", why="asked", trained=True)])
+    assert [(row["encoder"], row["map"]) for row in rows] == [("start", 5.0), ("trained", 6.0), ("student", 5.9)]
+
+
+def test_the_verdict_on_the_student_follows_its_teachers():
+    outcome = CorpusResult("calls", why="asked", trained=True)
+    outcome.judged(Verdict(False, ["map 1.00 on dev equals the champion's"]))
+    outcome.judged(Verdict(True, [], {"teacher": {"map": Gain(-2.0, -3.5, -0.5)}}), small=True)
+    assert str(outcome) == (
+        "trained: asked. Champion stays: map 1.00 on dev equals the champion's. "
+        "Student: Promoted: On dev it gains against the teacher: map -2.00 [-3.50, -0.50]."
+    )
+    page = Retraining(corpora=[outcome]).to_markdown(page="here")
+    assert "## calls: champion stays, new small champion" in page
+
+
+def test_a_memory_from_before_there_were_students_is_read(root):
+    remember(root, "key", done())
+    path = root / "artifacts" / "retrained.json"
+    record = json.loads(path.read_text())
+    for outcome in record["corpora"]:
+        del outcome["small_promoted"], outcome["small_verdict"]
+    write_json(path, record)
+    assert done_before(root, "key", ["calls"]) is not None
