@@ -22,6 +22,7 @@ COMMANDS = {
     "speed": ["speed.py", "--repeats", "3"],
     "scaling": ["scaling.py", "--output", "docs/scaling.png"],
     "scoring": ["scoring.py", "--sizes", "1000", "10000", "100000"],
+    "million": ["million.py", "--sizes", "10000", "100000", "1000000"],
     "data": ["growth.py", "--sizes", "10000", "100000", "1000000"],
 }
 

@@ -22,7 +22,7 @@ from dial2vec.collection.embedding.parts import (
     quarantined,
     vector_writer,
 )
-from dial2vec.collection.embedding.processes import embed_in_processes, n_processes
+from dial2vec.collection.embedding.processes import embed_in_processes, processes_for
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
 from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
@@ -61,7 +61,7 @@ def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callabl
 
     torch uses all processors itself.
     """
-    if isinstance(encoder, StudentEncoder) and (count := n_processes(len(parts))) > 1:
+    if isinstance(encoder, StudentEncoder) and (count := processes_for(len(parts))) > 1:
         embed_in_processes(parts, encoder, batch_size, done, count=count)
         return
     with ShardReader() as reader:

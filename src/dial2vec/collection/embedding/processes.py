@@ -29,7 +29,7 @@ FEWEST_PARTS = 8
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
-def n_processes(n_parts: int) -> int:
+def processes_for(n_parts: int) -> int:
     """Return the number of processes for so many parts; 1 if starting more takes longer than they save."""
     # A container or `taskset` may allow fewer processors than the machine has.
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
