@@ -71,4 +71,4 @@ def test_turns_of_either_encoder_are_explained_in_one_way(tiny_folder, kind, dia
     [shares] = shares_of(encoder, [dialogue], towards=towards)
     np.testing.assert_allclose(shares, encoder.turn_shares(dialogue, towards=towards), atol=1e-6)
     assert shares.sum() == pytest.approx(cosine(encoder.encode(dialogue), towards), abs=1e-5)
-    assert explained.windows == (1 if kind == "student" or dialogue is SHORT else 4)
+    assert explained.windows == (1 if kind == "student" or dialogue is SHORT else 3)

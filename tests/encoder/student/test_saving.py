@@ -55,6 +55,11 @@ def test_the_table_lies_on_the_disk_once_under_two_names(folder):
     assert (folder / "table.safetensors").samefile(folder / "model.safetensors")
 
 
+def test_every_file_can_be_read_by_whom_the_umask_allows(folder):
+    files = [path for path in folder.iterdir() if path.is_file()]
+    assert len({path.stat().st_mode for path in files}) == 1
+
+
 def test_without_hard_links_the_table_is_copied(student, tmp_path, monkeypatch):
     def refuse(*_: object) -> None:
         raise OSError("no links here")
@@ -92,7 +97,7 @@ def test_after_an_error_the_old_student_stays(student, folder, monkeypatch):
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dial2vec.encoder.student.table.save_file", fail)
+    monkeypatch.setattr("dial2vec.encoder.student.table.save", fail)
     with pytest.raises(Dial2vecError, match=r"cannot write .* No space left on device"):
         student.save_pretrained(folder)
     assert folder_hash(folder) == before

@@ -51,7 +51,7 @@ class ServerSource {
 
 class PageSource {
   searchesMeaning = false;
-  #student;
+  student;
   #records;
   #similar;
   #texts;
@@ -62,7 +62,7 @@ class PageSource {
     const content = await new Response(unpacked).json();
     this.#records = content.records;
     this.searchesMeaning = Boolean(content.student);
-    if (content.student) this.#student = new Student(content.student);
+    if (content.student) this.student = new Student(content.student);
     const { count, rows, cosines } = content.similar;
     this.#similar = { count, rows: integersOf(rows), cosines: floatsOf(cosines) };
     return content;
@@ -75,7 +75,7 @@ class PageSource {
   }
 
   async search(words, by) {
-    if (by === "meaning") return this.#student.nearest(words);
+    if (by === "meaning") return this.student.nearest(words);
     const clean = (text) => text.toLowerCase().split(/\s+/).join(" ").trim();
     this.#texts ??= this.#records.map(({ turns }) => turns.map(({ text }) => clean(text)).join("\n"));
     const sought = clean(words), rows = [];

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from dial2vec.encoder.inputs import check_name
 from dial2vec.errors import ModelError
@@ -142,7 +142,8 @@ class TokenTable:
         arrays = {"embeddings": np.ascontiguousarray(self.rows), "weights": self.weights}
         if self.scales is not None:
             arrays |= {"weights": self.weights * self.scales, "scales": self.scales}
-        save_file(arrays, path)
+        # Not `save_file`: its file can be read by its owner only.
+        path.write_bytes(save(arrays))
 
     @classmethod
     def load(cls, path: Path) -> TokenTable:
