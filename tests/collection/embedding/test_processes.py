@@ -142,6 +142,12 @@ def test_a_process_per_processor_embeds_many_parts_of_a_student_and_one_a_transf
     student_folder, tiny_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    share = tmp_path / "cpu.max"
+    monkeypatch.setattr(processes, "CPU_SHARE", share)
+    assert processes_for(1000) == 4
+    for text, count in (("250000 100000", 2), ("50000 100000", 1), ("max 100000", 4)):
+        share.write_text(text)
+        assert processes_for(1000) == count
     assert [processes_for(parts) for parts in (0, 1, 8, 16, 24, 1000)] == [1, 1, 1, 2, 3, 4]
     counts = []
 
