@@ -57,3 +57,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     BertModel(config).save_pretrained(folder)
     fast.save_pretrained(folder)
     return str(folder)
+
+
+@pytest.fixture(scope="session")
+def student_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a student of random rows: 40 words, width 16."""
+    from students import save_student
+
+    return save_student(tmp_path_factory.mktemp("tiny") / "student")

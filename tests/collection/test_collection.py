@@ -12,11 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from conftest import make_dialogue
 from dial2vec.collection import Collection, add, adding
 from dial2vec.dialogue import Dialogue, write_dialogues
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder import DialogueEncoder, load_encoder
 from dial2vec.errors import ArtifactError, BusyError, CorpusError
 from dial2vec.files import folder_lock
+from students import tiny_student
 
 QUIET = settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -241,3 +243,15 @@ def test_a_collection_of_an_older_version_has_no_metadata_and_grows(tmp_path, en
     assert Collection(folder).metadata_kinds == {}
     add(folder, write(tmp_path / "b.jsonl", [replace(dialogue("e", "a: w2"), metadata={"k": 1})]), encoder=encoder)
     assert Collection(folder).metadata("k").to_pylist() == [None, 1]
+
+
+@pytest.mark.parametrize("rows", ["fp32", "fp16", "int8"])
+def test_a_student_is_kept_as_it_is_so_that_more_can_be_added(tmp_path, rows):
+    encoder = tiny_student()
+    encoder.table = encoder.table.as_rows(rows)
+    write_dialogues(tmp_path / "a.jsonl", [make_dialogue("d1", "a: w1 w2", "b: w3")])
+    write_dialogues(tmp_path / "b.jsonl", [make_dialogue("d2", "a: w1 w2", "b: w4")])
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder, progress=False)
+    copy = load_encoder(tmp_path / "c" / "model")
+    assert copy.fingerprint() == encoder.fingerprint()
+    assert add(tmp_path / "c", tmp_path / "b.jsonl", encoder=copy, progress=False).dialogues == 1

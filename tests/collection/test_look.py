@@ -50,7 +50,7 @@ def test_an_unchanged_export_is_not_read_again(look, tmp_path, monkeypatch):
     export(tmp_path / "calls.csv", 20)
     look("calls.csv")
     monkeypatch.setattr("dial2vec.collection.look.read_export", None)
-    monkeypatch.setattr("dial2vec.collection.look.DialogueEncoder", None)
+    monkeypatch.setattr("dial2vec.collection.look.load_encoder", None)
     done = look("calls.csv")
     assert "calls.csv is unchanged since calls.look was made from it" in done.output
     assert "map.html: 20 dialogues" in done.output

@@ -6,8 +6,9 @@ import torch
 
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.contribution import turn_shares
+from dial2vec.encoder.contribution import explained_turns, shares_of, turn_shares
 from dial2vec.encoder.head import Head
+from students import tiny_student
 
 POOLINGS = {"role": "text", "mean": "text", "turns": "turns", "cls": "text", "separators": "closed"}
 LONG = make_dialogue("long", *[f"{'abc'[t % 3]}: " + f"w{t} w{2 * t} w7 " * (1 + t % 5) for t in range(20)])
@@ -56,3 +57,18 @@ def test_a_turn_without_tokens_contributes_nothing(tiny_folder):
 def test_batch_size_does_not_change_the_shares(tiny_folder):
     encoder = loaded(tiny_folder)
     np.testing.assert_allclose(turn_shares(encoder, LONG, batch_size=1), turn_shares(encoder, LONG), atol=1e-5)
+
+
+@pytest.mark.parametrize("dialogue", [LONG, SHORT])
+@pytest.mark.parametrize("kind", ["transformer", "student"])
+def test_turns_of_either_encoder_are_explained_in_one_way(tiny_folder, kind, dialogue):
+    encoder = loaded(tiny_folder, headed=True) if kind == "transformer" else tiny_student()
+    explained = explained_turns(encoder, dialogue)
+    np.testing.assert_allclose(explained.vectors, encoder.encode(dialogue, output="turns"), atol=1e-6)
+    np.testing.assert_allclose(explained.shares, encoder.turn_shares(dialogue), atol=1e-6)
+    assert explained.shares.sum() == pytest.approx(1, abs=1e-5)
+    towards = encoder.encode(dialogue, output="turns")[1]
+    [shares] = shares_of(encoder, [dialogue], towards=towards)
+    np.testing.assert_allclose(shares, encoder.turn_shares(dialogue, towards=towards), atol=1e-6)
+    assert shares.sum() == pytest.approx(cosine(encoder.encode(dialogue), towards), abs=1e-5)
+    assert explained.windows == (1 if kind == "student" or dialogue is SHORT else 3)

@@ -11,9 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from dial2vec import Dialogue, DialogueVectorizer
+from dial2vec import Dialogue, DialogueVectorizer, load_encoder
 from dial2vec.dialogue import RecordError
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ModelError
 from encoder.test_encoder import some_dialogues
 
 
@@ -74,3 +75,13 @@ def test_a_table_of_it_has_named_columns(tiny_folder):
 def test_what_is_no_dialogue_is_named(tiny_folder, given, error, message):
     with pytest.raises(error, match=message):
         DialogueVectorizer(tiny_folder, device="cpu").fit(given)
+
+
+def test_a_student_vectorizes_and_takes_no_pooling(student_folder):
+    dialogues = some_dialogues()
+    vectorizer = DialogueVectorizer(student_folder).fit(dialogues)
+    expected = load_encoder(student_folder).encode(dialogues)
+    np.testing.assert_allclose(vectorizer.transform(dialogues), expected, atol=1e-6)
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(vectorizer)).transform(dialogues), expected, atol=1e-6)
+    with pytest.raises(ModelError, match="student"):
+        DialogueVectorizer(student_folder, pooling="mean").fit(dialogues)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from mlflow.exceptions import MlflowException
 
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.registry.registered_model import DialogueRecord, DialogueVectors
 
 ROOM = {"dialogue_id": "d1", "turns": [{"speaker": "guest", "text": "w1 w2"}, {"speaker": "desk", "text": "w3 w4"}]}
@@ -68,3 +68,10 @@ def test_a_failing_encoder_shows_no_more_than_its_kind_of_error():
         model.predict(None, [ROOM])
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+def test_a_student_is_served_as_well(student_folder, dialogue):
+    model = DialogueVectors()
+    model.load_context(SimpleNamespace(artifacts={"encoder": student_folder}))
+    expected = StudentEncoder.from_pretrained(student_folder).encode([dialogue("d1", "guest: w1 w2", "desk: w3 w4")])
+    np.testing.assert_allclose(model.predict(None, [ROOM]), expected, atol=1e-6)

@@ -7,6 +7,8 @@ from pathlib import Path
 import click
 
 from dial2vec.cli.group import examples
+from dial2vec.cli.model import or_small
+from dial2vec.errors import Dial2vecError
 
 PORT = click.option(
     "--port",
@@ -23,27 +25,39 @@ PORT = click.option(
 @click.argument("folder", type=click.Path(path_type=Path))
 @PORT
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the page to this file instead.")
-@click.option("--start", metavar="NAME", help="Encoder to compare with, such as the starting encoder.")
+@click.option(
+    "--start", metavar="NAME", callback=or_small, help="Encoder to compare with, such as the start, or small."
+)
+@click.option("--meaning", is_flag=True, help="Add the student to the page of --static, to search by meaning; 15 MB.")
 @click.option("--anew", "from_scratch", is_flag=True, help="Make a new map; dialogues may then change place.")
-def explore(folder: Path, port: int, static: Path | None, start: str | None, from_scratch: bool) -> None:
+def explore(folder: Path, port: int, static: Path | None, start: str | None, meaning: bool, from_scratch: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
     The page can search, select, read and download (docs/explorer.md). New dialogues are placed on the existing map.
     Only this machine can open the page.
     """
-    show(folder, port=port, static=static, start=start, from_scratch=from_scratch)
+    if meaning and static is None:
+        raise Dial2vecError("found --meaning without --static; a served page searches by meaning anyway. Leave it out.")
+    show(folder, port=port, static=static, start=start, from_scratch=from_scratch, meaning=meaning)
 
 
 def show(
-    folder: Path, *, port: int, static: Path | None, start: str | None, from_scratch: bool, browser: bool = False
+    folder: Path,
+    *,
+    port: int,
+    static: Path | None,
+    start: str | None = None,
+    from_scratch: bool = False,
+    meaning: bool = False,
+    browser: bool = False,
 ) -> None:
     """Serve the map of a collection, or write it to a file.
 
+    :param meaning: True to add the collection's student to the file.
     :param browser: True to open the page in the user's browser.
     """
     from dial2vec.collection import Collection
     from dial2vec.collection.explorer.maps import maps_of
-    from dial2vec.errors import Dial2vecError
 
     if static is not None and static.is_dir():
         raise Dial2vecError(f"{static} is a folder; expected a file to write. Name one, such as {static / 'map.html'}.")
@@ -59,7 +73,7 @@ def show(
         return
     from dial2vec.collection.explorer.explorer_page import write_page
 
-    done = write_page(static, collection, maps)
+    done = write_page(static, collection, maps, meaning=meaning)
     click.echo(f"{static}: {done.dialogues} dialogues, {done.bytes / 1e6:.1f} MB")
     if done.left_out:
         click.echo(f"{done.left_out} others, drawn at random, were left out: the file would be too large", err=True)

@@ -11,6 +11,7 @@ import click
 from dial2vec.cli.explorer import PORT, show
 from dial2vec.cli.group import examples
 from dial2vec.cli.importing import import_, masks_of, options_of
+from dial2vec.cli.model import model_option
 from dial2vec.cli.search import UNTRAINED
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
@@ -25,7 +26,7 @@ WRITING = ("sources", "name", "output", "dry_run", "replace", "known", "explain"
     "--output", metavar="FOLDER", type=click.Path(path_type=Path), help="Folder of vectors and map; default: NAME.look."
 )
 @click.option("--static", metavar="FILE", type=click.Path(path_type=Path), help="Write the map to this file instead.")
-@click.option("--model", default=UNTRAINED, show_default=True, help="Folder, registry address or Hugging Face name.")
+@model_option(default=UNTRAINED, show_default=True)
 @PORT
 def look(
     source: Path,
@@ -51,7 +52,7 @@ def look(
     for group in sorted(clusters.clusters, key=lambda group: -group.size) if clusters else ():
         click.echo(f"  {group.size:>6,}  {group.name}")
     click.echo(f"\nNext:\n{_next_steps(folder)}\n")
-    show(folder, port=port, static=static, start=None, from_scratch=False, browser=True)
+    show(folder, port=port, static=static, browser=True)
 
 
 # How an export is read is said as to `import`.

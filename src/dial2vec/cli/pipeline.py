@@ -12,6 +12,7 @@ from typing import Literal
 import click
 
 from dial2vec.cli.group import examples
+from dial2vec.cli.model import model_option
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root, read_json
 
@@ -69,7 +70,7 @@ def results(as_json: bool) -> None:
     epilog=examples("dial2vec embed new.jsonl --model models:/dial2vec-calls@champion --output vectors.parquet")
 )
 @click.argument("transcripts", type=click.Path(path_type=Path))
-@click.option("--model", required=True, help="Registry address, folder or Hugging Face name.")
+@model_option(required=True)
 @click.option(
     "--output",
     required=True,
@@ -103,9 +104,9 @@ def embed(
         click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
     from dial2vec.collection.embedding.embed import embed_file, here
     from dial2vec.collection.embedding.on_ray import LOCAL, RayWorkers
-    from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder.loading import load_encoder
 
-    encoder = DialogueEncoder.from_pretrained(model)
+    encoder = load_encoder(model)
     by = here if workers is None else RayWorkers(workers, address=cluster or LOCAL, gpus=gpus)
     done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=by)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
@@ -118,8 +119,9 @@ def embed(
 
 @click.command(epilog=examples("dial2vec drift new.jsonl --corpus calls"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
-@click.option("--corpus", help="Corpus to compare with; default: the only one of params.yaml.")
-@click.option("--model", help="Encoder of both sides; default: the starting encoder.")
+# First, because --model small is the small model of this corpus.
+@click.option("--corpus", is_eager=True, help="Corpus to compare with; default: the only one of params.yaml.")
+@model_option("Encoder of both sides, such as small; default: the starting encoder.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 def drift(transcripts: Path, corpus: str | None, model: str | None, as_json: bool) -> None:
     """Test whether new dialogues differ from the training data.

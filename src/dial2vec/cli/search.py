@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import examples
+from dial2vec.cli.model import model_option
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ UNTRAINED = "all-MiniLM-L6-v2"
 @click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
 @click.argument("transcripts", type=click.Path(path_type=Path))
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the collection.")
-@click.option("--model", help="Encoder; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
+@model_option("Encoder, such as small; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
 def index(transcripts: Path, output: Path, model: str | None, batch_size: int, approximate: bool) -> None:
@@ -40,10 +41,10 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     from dial2vec.collection.embedding.shards import look_at
 
     look_at(transcripts)
-    from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder.loading import load_encoder
 
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
-    encoder = DialogueEncoder.from_pretrained(model or own)
+    encoder = load_encoder(model or own)
     done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
     collection = Collection(output)
     dates = collection.rows["date"]

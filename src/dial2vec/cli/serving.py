@@ -17,8 +17,8 @@ from dial2vec.files import find_root
 def serve(model: str, host: str, port: int | None) -> None:
     """Answer HTTP requests with vectors; Ctrl-C ends it.
 
-    MODEL is a corpus, whose champion is served, or a registry address such as models:/dial2vec-calls/3. A new champion
-    takes over without a lost request (docs/serving.md).
+    MODEL is a corpus, whose champion is served, calls-small for the small model of the corpus calls, or a registry
+    address such as models:/dial2vec-calls/3. A new champion takes over without a lost request (docs/serving.md).
     """
     from dial2vec.addresses import listen, warning
     from dial2vec.operation.serving.address import Address
@@ -33,5 +33,5 @@ def serve(model: str, host: str, port: int | None) -> None:
     with listen(host, settings.port if port is None else port) as listening:
         if message := warning(listening):
             click.echo(message, err=True)
-        click.echo(f"Loading {uri}, which takes about 20 seconds", err=True)
+        click.echo(f"Loading {uri}, which takes up to 20 seconds", err=True)
         Keeper(address, root=root, listening=listening, settings=settings, say=click.echo).run()

@@ -23,9 +23,9 @@ from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.data.metadata import packed_metadata
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.vector_cache import model_fingerprint
+from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_errors
 
@@ -46,9 +46,7 @@ class Added:
     quarantine_file: Path | None
 
 
-def add(
-    folder: Path, transcripts: Path, *, encoder: DialogueEncoder, batch_size: int = 32, progress: bool = True
-) -> Added:
+def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 32, progress: bool = True) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
 
     A dialogue that the collection has already, word for word, is skipped. A dialogue with a known id and other words
@@ -89,9 +87,9 @@ def _unused_file(folder: Path) -> Path:
     return next(path for path in paths if not path.exists())
 
 
-def _opened(folder: Path, encoder: DialogueEncoder) -> Manifest:
+def _opened(folder: Path, encoder: Encoder) -> Manifest:
     """Read the manifest of a folder; start a collection if the folder is empty."""
-    fingerprint = model_fingerprint(encoder)
+    fingerprint = encoder.fingerprint()
     if (folder / MANIFEST).exists():
         manifest = Manifest.read(folder)
         if not manifest.dialogues:
@@ -109,8 +107,10 @@ def _opened(folder: Path, encoder: DialogueEncoder) -> Manifest:
     return _begin(folder, encoder, fingerprint)
 
 
-def _begin(folder: Path, encoder: DialogueEncoder, fingerprint: str) -> Manifest:
-    encoder.save_pretrained(folder / "model")
+def _begin(folder: Path, encoder: Encoder, fingerprint: str) -> Manifest:
+    # A student as it is: with other rows its copy would be another encoder.
+    options = {"rows": encoder.table.kind} if isinstance(encoder, StudentEncoder) else {}
+    encoder.save_pretrained(folder / "model", **options)
     manifest = Manifest(encoder.name, fingerprint, encoder.dimension)
     manifest.write(folder)
     return manifest

@@ -62,7 +62,7 @@ class Manifest:
     """The content of `collection.json`.
 
     :param model: name or folder of the encoder; a copy of the encoder is in the folder `model`.
-    :param fingerprint: result of `dial2vec.encoder.vector_cache.model_fingerprint` for that encoder.
+    :param fingerprint: result of that encoder's `fingerprint()`.
     :param dimension: length of the vectors.
     :param additions: oldest first.
     """
@@ -126,7 +126,7 @@ class Collection:
 
     @property
     def model(self) -> Path:
-        """Folder of the encoder that made the vectors, for `DialogueEncoder.from_pretrained`."""
+        """Folder of the encoder that made the vectors, for `dial2vec.load_encoder`."""
         return self.folder / "model"
 
     @cached_property

@@ -24,8 +24,7 @@ from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, write_import
 from dial2vec.data.read import holds_dialogues
 from dial2vec.dialogue import read_dialogues
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vector_cache import model_fingerprint
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock, read_json, write_json
 from dial2vec.pipeline.import_export import Masks, join_and_mask
@@ -83,8 +82,8 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
                 say(f"{source} is unchanged since {folder} was made from it")
                 return Collection(folder)
         transcripts = _dialogues(folder / OWN, source, reading, say)
-        encoder = DialogueEncoder.from_pretrained(reading.model)
-        _keep_if_same(folder, transcripts, model_fingerprint(encoder))
+        encoder = load_encoder(reading.model)
+        _keep_if_same(folder, transcripts, encoder.fingerprint())
         added = add(folder, transcripts, encoder=encoder)
         if added.quarantine:
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")

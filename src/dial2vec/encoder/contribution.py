@@ -2,18 +2,58 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.turns import ReadTurns
-from dial2vec.encoder.windows import windows_of
+from dial2vec.encoder.student import StudentEncoder
 
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
+    from dial2vec.encoder.loading import Encoder
+    from dial2vec.encoder.turns import ReadTurns
+
+
+class ExplainedTurns(NamedTuple):
+    """The turns of a dialogue.
+
+    :param vectors: vector of each turn, float32 [turns, d].
+    :param shares: share of each turn in the dialogue's vector, float32 [turns], with sum 1.
+    :param windows: number of windows in which the encoder read the dialogue.
+    """
+
+    vectors: NDArray[np.float32]
+    shares: NDArray[np.float32]
+    windows: int
+
+
+def explained_turns(encoder: Encoder, dialogue: Dialogue, *, batch_size: int = 32) -> ExplainedTurns:
+    """Return the vectors and the shares of a dialogue's turns, from either kind of encoder, read once.
+
+    :param batch_size: largest number of windows read at a time.
+    """
+    if isinstance(encoder, StudentEncoder):
+        return ExplainedTurns(encoder.encode(dialogue, output="turns"), encoder.turn_shares(dialogue), 1)
+    from dial2vec.encoder.windows import windows_of  # imports torch, which a student does not need
+
+    [windows] = windows_of(encoder.tokens, [dialogue])
+    [read] = encoder.read_turns([windows], batch_size=batch_size)
+    return ExplainedTurns(encoder.vectors_of(read, "turns"), shares(encoder, read), len(windows.sequences))
+
+
+def shares_of(
+    encoder: Encoder, dialogues: Sequence[Dialogue], *, towards: NDArray[np.float32], batch_size: int = 32
+) -> list[NDArray[np.float32]]:
+    """Return `turn_shares` of several dialogues, from either kind of encoder; a transformer reads them in batches."""
+    if isinstance(encoder, StudentEncoder):
+        return [encoder.turn_shares(dialogue, towards=towards) for dialogue in dialogues]
+    from dial2vec.encoder.windows import windows_of
+
+    reads = encoder.read_turns(windows_of(encoder.tokens, dialogues), batch_size=batch_size)
+    return [shares(encoder, read, towards=towards) for read in reads]
 
 
 def turn_shares(
@@ -34,6 +74,8 @@ def turn_shares(
         to the cosine with it. None is the dialogue's own vector; they sum to 1.
     :param batch_size: largest number of windows read at a time.
     """
+    from dial2vec.encoder.windows import windows_of
+
     [read] = encoder.read_turns(windows_of(encoder.tokens, [dialogue]), batch_size=batch_size)
     return shares(encoder, read, towards=towards)
 
@@ -44,6 +86,8 @@ def shares(
     """Return the same as `turn_shares`, for a dialogue that was read already."""
     parts = read.parts / _length(read.of_dialogue())
     if encoder.head is not None:
+        import torch
+
         with torch.inference_mode():
             tensors = (torch.from_numpy(array).to(encoder.device) for array in (parts, read.weights))
             parts = encoder.head.of_parts(*tensors).cpu().numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.pooling import Pooling
+
+if TYPE_CHECKING:
+    from dial2vec.encoder.pooling import Pooling
 
 
 class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -23,8 +25,8 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     `fit` loads the encoder and learns nothing from the dialogues. Dialogues are a sequence of `Dialogue`, or of
     mappings with `turns` like the lines of a JSON Lines file.
 
-    :param model: name or folder, see `DialogueEncoder.from_pretrained`.
-    :param pooling: name of the pooling; None is the encoder's own.
+    :param model: name or folder, see `dial2vec.load_encoder`.
+    :param pooling: name of the pooling; None is the encoder's own. A student takes no other.
     :param normalize: whether vectors get length 1, so that Euclidean distance goes by cosine.
     :param batch_size: largest number of dialogues or windows encoded at a time.
     :param device: "cpu", "cuda", ...; None takes a GPU if there is one.
@@ -55,7 +57,12 @@ class DialogueVectorizer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         :raises RecordError: if a mapping is no dialogue; a ValueError.
         """
         _dialogues(dialogues)
-        self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
+        if self.pooling is None:
+            self.encoder_: Encoder = load_encoder(self.model, device=self.device)
+        else:
+            from dial2vec.encoder import DialogueEncoder  # imports torch, which a student does not need
+
+            self.encoder_ = DialogueEncoder.from_pretrained(self.model, pooling=self.pooling, device=self.device)
         self._n_features_out = self.encoder_.dimension
         return self
 

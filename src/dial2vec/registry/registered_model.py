@@ -29,7 +29,7 @@ class DialogueRecord(BaseModel):
 
 
 class DialogueVectors(mlflow.pyfunc.PythonModel):
-    """An encoder with MLflow's pyfunc interface.
+    """A `DialogueEncoder`, or a student, with MLflow's pyfunc interface.
 
     It raises `MlflowException` only: the scoring server answers any other exception with its stack trace.
     """

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -149,6 +151,11 @@ def test_the_fingerprint_changes_with_the_table_only(student):
     assert same.fingerprint() == student.fingerprint()
     moved = StudentEncoder(TokenTable(table.rows + 1, table.weights), student.tokenizer, name="start")
     assert moved.fingerprint() != student.fingerprint()
+
+
+def test_a_student_can_be_pickled(student):
+    expected = student.encode(DIALOGUES)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(student)).encode(DIALOGUES), expected)
 
 
 def test_the_package_offers_the_student(tiny_folder, student, tmp_path):

@@ -8,10 +8,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import textwrap
 import threading
 import time
 
 import click
+import mlflow
 import pytest
 from click.testing import CliRunner
 
@@ -20,7 +22,9 @@ from dial2vec.config import Serve
 from dial2vec.errors import ModelError
 from dial2vec.operation.serving.address import Address
 from dial2vec.operation.serving.job import Job
+from dial2vec.registry import registered_model
 from dial2vec.registry.store import open_store
+from students import run_without_torch
 
 
 @pytest.fixture
@@ -98,3 +102,22 @@ def test_a_taken_port_is_found_before_the_model_is_loaded(project):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = CliRunner().invoke(main, ["serve", "demo", "--port", str(taken.getsockname()[1])])
     assert "is taken. Choose another: --port" in done.output
+
+
+def test_a_student_is_served_without_torch_and_has_no_limit(student_folder, tmp_path):
+    code = registered_model.__file__
+    mlflow.pyfunc.save_model(
+        str(tmp_path / "model"), python_model=code, artifacts={"encoder": student_folder}, pip_requirements=["numpy"]
+    )
+    script = textwrap.dedent("""
+        import json
+        from pathlib import Path
+        from dial2vec.config import Serve
+        from dial2vec.operation.serving import worker
+        from dial2vec.operation.serving.job import Job
+        worker.local_model = lambda *_, **__: Path.cwd() / "model" / "artifacts" / "student"
+        gate = worker.load_gate(Job(0, 0, ".", "dial2vec-demo-small", "1", "champion", Serve()))
+        print(json.dumps({**gate.about, "long": gate.count_long([])}))
+    """)
+    about = json.loads(run_without_torch(script, tmp_path))
+    assert (about["dimension"], about["max_tokens"], about["long"]) == (16, None, 0)

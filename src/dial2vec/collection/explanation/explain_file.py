@@ -8,7 +8,7 @@ from pathlib import Path
 from dial2vec.collection.explanation.explanation import explain
 from dial2vec.collection.explanation.explanation_page import explanation_headline, render_explanation, save_png
 from dial2vec.data.one_dialogue import find_dialogue
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.files import atomic_path
 
 
@@ -27,7 +27,7 @@ def explain_file(
     :param say: called with each line of output.
     """
     dialogue = find_dialogue(path, dialogue_id, way="--id {}")
-    explanation = explain(DialogueEncoder.from_pretrained(model), dialogue)
+    explanation = explain(load_encoder(model), dialogue)
     with atomic_path(output) as temporary:
         temporary.write_text(render_explanation(explanation, model=model), encoding="utf-8")
     say(explanation_headline(explanation))

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.contribution import shares
+from dial2vec.encoder.contribution import explained_turns
+from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.windows import windows_of
 
 # Most rows and columns of the heat map; smaller cells are hard to see and to point at.
 MOST_BLOCKS = 60
@@ -51,15 +50,13 @@ class Explanation:
     windows: int
 
 
-def explain(encoder: DialogueEncoder, dialogue: Dialogue, *, batch_size: int = 32) -> Explanation:
+def explain(encoder: Encoder, dialogue: Dialogue, *, batch_size: int = 32) -> Explanation:
     """Compute the shares of a dialogue's turns and the matching of its two sides.
 
     :param batch_size: largest number of windows per batch.
     """
-    [windows] = windows_of(encoder.tokens, [dialogue])
-    [read] = encoder.read_turns([windows], batch_size=batch_size)
-    turns = encoder.vectors_of(read, "turns")
-    return Explanation(dialogue, shares(encoder, read), match(turns, read.roles), len(windows.sequences))
+    turns, shares, windows = explained_turns(encoder, dialogue, batch_size=batch_size)
+    return Explanation(dialogue, shares, match(turns, np.array(dialogue.roles)), windows)
 
 
 def match(turns: NDArray[np.float32], roles: NDArray[np.int64], *, most: int = MOST_BLOCKS) -> Matching | None:

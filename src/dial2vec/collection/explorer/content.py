@@ -36,7 +36,7 @@ def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict
         "ids": table["dialogue_id"].to_pylist(),
         "dates": ["" if date is None else f"{date:%Y-%m-%d}" for date in table["date"].to_pylist()],
         "maps": [
-            {"title": title, "encoder": name, "points": _packed(drawn.points[rows].astype("<f4"))}
+            {"title": title, "encoder": name, "points": base64_of(drawn.points[rows].astype("<f4"))}
             for title, name, drawn in shown
         ],
         "colourings": [
@@ -46,7 +46,7 @@ def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict
                 "counts": way.counts,
                 "colours": way.colours,
                 "marks": way.marks,
-                "codes": _packed(way.codes),
+                "codes": base64_of(way.codes),
             }
             for way in ways
         ],
@@ -67,8 +67,8 @@ def whole_content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -
         "records": [dialogue.to_record() for dialogue in collection.dialogues(rows.tolist())],
         "similar": {
             "count": count,
-            "rows": _packed(similar.astype("<i4")),
-            "cosines": _packed(cosines),
+            "rows": base64_of(similar.astype("<i4")),
+            "cosines": base64_of(cosines),
         },
     }
 
@@ -93,8 +93,9 @@ def _coded(groups: Sequence[str]) -> dict[str, Any]:
     # Not by an array of texts, in which each text takes the space of the longest.
     names = sorted(set(groups))
     places = {name: place for place, name in enumerate(names)}
-    return {"names": names, "codes": _packed(np.array([places[group] for group in groups], dtype="<i4"))}
+    return {"names": names, "codes": base64_of(np.array([places[group] for group in groups], dtype="<i4"))}
 
 
-def _packed(values: NDArray[Any]) -> str:
+def base64_of(values: NDArray[Any]) -> str:
+    """Return the bytes of an array for JSON."""
     return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode()

@@ -14,11 +14,14 @@ from dial2vec.collection import Collection
 from dial2vec.collection.collection import sampled
 from dial2vec.collection.explorer.content import packed, whole_content
 from dial2vec.collection.explorer.maps import SEED, Maps
+from dial2vec.collection.explorer.meaning import packed_student
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
 # In the order in which they depend on each other.
-SCRIPTS = ("sources.js", "list.js", "points.js", "gestures.js", "reader.js", "legend.js", "tip.js", "explorer.js")
+SCRIPTS = [
+    f"{name}.js" for name in ("meaning", "sources", "list", "points", "gestures", "reader", "legend", "tip", "explorer")
+]
 # Such a page has 10 to 30 MB, which a browser opens in a few seconds.
 MOST_DIALOGUES = 20_000
 
@@ -38,14 +41,25 @@ class StaticPage:
 
 
 def write_page(
-    path: Path, collection: Collection, maps: Maps, *, most: int = MOST_DIALOGUES, seed: int = SEED
+    path: Path,
+    collection: Collection,
+    maps: Maps,
+    *,
+    meaning: bool = False,
+    most: int = MOST_DIALOGUES,
+    seed: int = SEED,
 ) -> StaticPage:
     """Write the explorer as one file that needs neither server nor network, atomically.
 
+    :param meaning: True to add the collection's student, so that the page can search by meaning.
     :param most: largest number of dialogues on the page; if there are more, a random sample is used.
+    :raises ArtifactError: if `meaning` is True and the page cannot run the collection's encoder.
     """
     rows = sampled(len(collection), most, seed)
-    text = render_explorer(collection.folder.resolve().name, content=packed(whole_content(collection, maps, rows)))
+    content = whole_content(collection, maps, rows)
+    if meaning:
+        content["student"] = packed_student(collection, rows)
+    text = render_explorer(collection.folder.resolve().name, content=packed(content))
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))

@@ -33,7 +33,7 @@ from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 
 # With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
@@ -65,8 +65,8 @@ class Explorer:
         self._turn = threading.Lock()
 
     @cached_property
-    def _encoder(self) -> DialogueEncoder:
-        return DialogueEncoder.from_pretrained(self.collection.model)
+    def _encoder(self) -> Encoder:
+        return load_encoder(self.collection.model)
 
     def page(self, _: Request) -> Response:
         """Return the page."""

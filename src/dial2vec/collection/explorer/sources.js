@@ -51,6 +51,7 @@ class ServerSource {
 
 class PageSource {
   searchesMeaning = false;
+  student;
   #records;
   #similar;
   #texts;
@@ -60,6 +61,8 @@ class PageSource {
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const content = await new Response(unpacked).json();
     this.#records = content.records;
+    this.searchesMeaning = Boolean(content.student);
+    if (content.student) this.student = new Student(content.student);
     const { count, rows, cosines } = content.similar;
     this.#similar = { count, rows: integersOf(rows), cosines: floatsOf(cosines) };
     return content;
@@ -71,7 +74,8 @@ class PageSource {
     return { record: this.#records[row], similar };
   }
 
-  async search(words) {
+  async search(words, by) {
+    if (by === "meaning") return this.student.nearest(words);
     const clean = (text) => text.toLowerCase().split(/\s+/).join(" ").trim();
     this.#texts ??= this.#records.map(({ turns }) => turns.map(({ text }) => clean(text)).join("\n"));
     const sought = clean(words), rows = [];

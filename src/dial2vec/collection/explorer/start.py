@@ -7,8 +7,7 @@ from pathlib import Path
 
 from dial2vec.collection import Collection, add
 from dial2vec.dialogue import write_dialogues
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.vector_cache import model_fingerprint
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
 
 
@@ -20,7 +19,7 @@ def read_by_start(collection: Collection, folder: Path, start: str | None, *, pr
     :raises Dial2vecError: if `start` is the encoder of the collection itself.
     :raises ModelError: if `start` cannot be loaded.
     """
-    encoder = None if start is None else DialogueEncoder.from_pretrained(start)
+    encoder = None if start is None else load_encoder(start)
     if encoder is not None:
         _make_room(collection, folder, encoder)
     existing = Collection(folder) if (folder / "collection.json").exists() else None
@@ -30,7 +29,7 @@ def read_by_start(collection: Collection, folder: Path, start: str | None, *, pr
     if known < len(collection):
         more = folder.with_suffix(".jsonl")
         write_dialogues(more, collection.dialogues(range(known, len(collection))))
-        add(folder, more, encoder=encoder or DialogueEncoder.from_pretrained(folder / "model"), progress=progress)
+        add(folder, more, encoder=encoder or load_encoder(folder / "model"), progress=progress)
         more.unlink()
     other = Collection(folder)
     if other.rows["content"] != collection.rows["content"]:
@@ -40,9 +39,9 @@ def read_by_start(collection: Collection, folder: Path, start: str | None, *, pr
     return other
 
 
-def _make_room(collection: Collection, folder: Path, encoder: DialogueEncoder) -> None:
+def _make_room(collection: Collection, folder: Path, encoder: Encoder) -> None:
     """Remove the vectors and the map of another encoder."""
-    fingerprint = model_fingerprint(encoder)
+    fingerprint = encoder.fingerprint()
     if fingerprint == collection.manifest.fingerprint:
         raise Dial2vecError(
             f"{encoder.name} is the encoder of {collection.folder} itself; expected another one to compare with. "

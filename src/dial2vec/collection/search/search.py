@@ -13,10 +13,8 @@ from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
 from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
-from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.contribution import shares
-from dial2vec.encoder.turns import ReadTurns
-from dial2vec.encoder.windows import windows_of
+from dial2vec.encoder.contribution import shares_of
+from dial2vec.encoder.loading import load_encoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,7 @@ class SpeakingTurn:
     """A turn of a hit.
 
     :param number: number of the turn, from 0.
-    :param contribution: part of the cosine that comes from this turn (`dial2vec.encoder.contribution.shares`).
+    :param contribution: part of the cosine that comes from this turn (`dial2vec.encoder.contribution.shares_of`).
     """
 
     number: int
@@ -58,7 +56,7 @@ class Search:
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
-        self.encoder = DialogueEncoder.from_pretrained(collection.model)
+        self.encoder = load_encoder(collection.model)
         self.approximate = open_index(collection)
 
     def find(
@@ -85,11 +83,11 @@ class Search:
         hits = zip(*self._nearest(vector, k + (own is not None), rows, exact=exact), strict=True)
         best = [(int(row), float(cosine)) for row, cosine in hits if row != own][:k]
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
-        # All in one batch: read singly, they would take most of the time of a query.
-        reads = self.encoder.read_turns(windows_of(self.encoder.tokens, dialogues), batch_size=32)
+        # All at once: read singly by a transformer, they would take most of the time of a query.
+        shares = shares_of(self.encoder, dialogues, towards=vector)
         return [
-            Hit(hit.dialogue_id, cosine, hit.labels, hit.date, self._speaking(hit, read, vector, n_turns), hit.metadata)
-            for hit, read, (_, cosine) in zip(dialogues, reads, best, strict=True)
+            Hit(hit.dialogue_id, cosine, hit.labels, hit.date, _speaking(hit, contributions, n_turns), hit.metadata)
+            for hit, contributions, (_, cosine) in zip(dialogues, shares, best, strict=True)
         ]
 
     def _own(self, dialogue: Dialogue) -> int | None:
@@ -107,12 +105,10 @@ class Search:
                 return hits
         return nearest_rows(vectors, vector, k, rows=rows)
 
-    def _speaking(
-        self, dialogue: Dialogue, read: ReadTurns, vector: NDArray[np.float32], n: int
-    ) -> tuple[SpeakingTurn, ...]:
-        contributions = shares(self.encoder, read, towards=vector)
-        order = np.argsort(-contributions, kind="stable")[:n]
-        return tuple(
-            SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(contributions[at]))
-            for at in order
-        )
+
+def _speaking(dialogue: Dialogue, contributions: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:
+    order = np.argsort(-contributions, kind="stable")[:n]
+    return tuple(
+        SpeakingTurn(int(at), dialogue.turns[at].speaker, dialogue.turns[at].text, float(contributions[at]))
+        for at in order
+    )

@@ -23,6 +23,8 @@ MODULES = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.StaticEmbedding"},
     {"idx": 1, "name": "1", "path": "1_Normalize", "type": "sentence_transformers.models.Normalize"},
 ]
+# Version from which sentence-transformers reads the tokens' weights; earlier ones warn that they are older.
+LIBRARY = {"__version__": {"sentence_transformers": "6.2.0"}, "similarity_fn_name": "cosine"}
 # Without a length, model2vec would cut a text after 512 tokens.
 CONFIG = {"model_type": "model2vec", "architectures": ["StaticModel"], "normalize": True, "max_length": None}
 CARD = """---
@@ -62,8 +64,9 @@ from model2vec import StaticModel
 vectors = StaticModel.from_pretrained("path/to/this/folder").encode(["hello , how can i help ? i need a taxi ."])
 ```
 
-dial2vec gives each speaker the same weight, however much the speaker says; the other libraries know no speakers and
-take the mean over all tokens, which is near but not the same. model2vec also leaves out unknown tokens.
+dial2vec gives each speaker the same weight, however much the speaker says. The other libraries know no speakers and
+take the mean over all tokens, which is near but not the same. sentence-transformers before 6.2 leaves out the tokens'
+weights; model2vec leaves out unknown tokens.
 
 To group, search and compare dialogues like those it was trained on, by the cosine of their vectors. Measure first on
 dialogues of another kind or language.
@@ -82,7 +85,8 @@ def save_student(
         table.save(folder / TABLE_FILE)
         _link(folder / TABLE_FILE, folder / LIBRARY_FILE)
         tokenizer.save(str(folder / TOKENIZER_FILE))
-        for file, content in ((STUDENT_FILE, settings), ("modules.json", MODULES), ("config.json", CONFIG)):
+        written = {STUDENT_FILE: settings, "modules.json": MODULES, "config.json": CONFIG}
+        for file, content in (written | {"config_sentence_transformers.json": LIBRARY}).items():
             (folder / file).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         (folder / "1_Normalize").mkdir()
         (folder / "README.md").write_text(_card(table, settings), encoding="utf-8")

@@ -154,7 +154,7 @@ class StudentEncoder:
         return vectors if output == "dialogue" else apart
 
     def _whole(self, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-        groups, n_groups = _by_speaker(dialogues)
+        groups, n_groups = by_speaker(dialogues)
         ends = np.cumsum(n_groups)
         return unit_rows(np.add.reduceat(self._means(groups), ends - n_groups))
 
@@ -163,7 +163,7 @@ class StudentEncoder:
             groups = [[turn.text] for dialogue in dialogues for turn in dialogue.turns]
             n_groups = np.array([len(dialogue.turns) for dialogue in dialogues])
         else:
-            groups, n_groups = _by_speaker(dialogues)
+            groups, n_groups = by_speaker(dialogues)
         return np.split(unit_rows(self._means(groups)), np.cumsum(n_groups)[:-1])
 
     def _means(self, groups: Sequence[Sequence[str]]) -> NDArray[np.float32]:
@@ -266,7 +266,7 @@ def _shown(blocks: Iterator[list[Dialogue]], n: int, progress: bool) -> Iterator
             bar.update(len(block))
 
 
-def _by_speaker(dialogues: Sequence[Dialogue]) -> tuple[list[list[str]], NDArray[np.int64]]:
+def by_speaker(dialogues: Sequence[Dialogue]) -> tuple[list[list[str]], NDArray[np.int64]]:
     """Return the texts of each speaker of each dialogue, and the number of speakers of each dialogue."""
     groups: list[list[str]] = []
     n_groups = []

@@ -77,6 +77,10 @@ class WordReader:
         self._lock = threading.Lock()
         self._forget()
 
+    def __reduce__(self) -> tuple[type[WordReader], tuple[Tokenizer]]:
+        """Pickle the tokenizer only; a copy has an empty cache."""
+        return WordReader, (self.tokenizer,)
+
     def _forget(self) -> None:
         self._numbers = _Numbers()
         self._characters = 0

@@ -8,7 +8,7 @@ from pathlib import Path
 from dial2vec.collection.embedding.shards import ShardReader, look_at, shards_of
 from dial2vec.config import Drift, Settings
 from dial2vec.dialogue import Dialogue, Quarantined, read_dialogues
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import CorpusError
 from dial2vec.operation.drift.comparison import Comparison, compare
 from dial2vec.operation.drift.shape import Quartiles, Shape
@@ -31,7 +31,7 @@ def compare_files(
     """Compare the dialogues of files with the train split of a corpus.
 
     :param transcripts: JSON Lines file, or a folder of them, as for `dial2vec embed`.
-    :param model: Name, folder or address for `DialogueEncoder.from_pretrained`; None means the starting encoder.
+    :param model: Name, folder or address for `load_encoder`; None means the starting encoder.
     :param quarantine: List that gets the unusable records.
     :raises CorpusError: if the corpus has no splits yet, a file cannot be read, or no record can be used.
     :raises ModelError: if the model cannot be loaded.
@@ -40,13 +40,19 @@ def compare_files(
     require_split(corpus, train)
     # Report a wrong path before the model is loaded.
     look_at(transcripts)
-    encoder = DialogueEncoder.start(settings.encoder) if model is None else DialogueEncoder.from_pretrained(model)
+    encoder = _start(settings) if model is None else load_encoder(model)
     reference, new = read_dialogues(train, may_be_empty=True), _read(transcripts, quarantine)
     comparison = compare(reference, new, encoder=encoder, options=options, seed=settings.seed)
     if not comparison.new.dialogues:
         reasons = "; ".join(map(str, quarantine[:3])) or "it is empty"
         raise CorpusError(f"nothing in {transcripts} can be used: {reasons}. Mend it and try again.")
     return comparison
+
+
+def _start(settings: Settings) -> Encoder:
+    from dial2vec.encoder import DialogueEncoder  # imports torch, which a student does not need
+
+    return DialogueEncoder.start(settings.encoder)
 
 
 def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:

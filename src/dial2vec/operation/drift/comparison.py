@@ -13,7 +13,7 @@ import numpy as np
 from dial2vec.config import Drift
 from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder
 from dial2vec.evaluation.report.excerpts import excerpt
 from dial2vec.operation.drift.shape import Shape, shape_of
 from dial2vec.operation.drift.two_samples import Difference, FarAway, Floats, distances, energy_test, far_away
@@ -81,7 +81,7 @@ class DriftFindings:
 
 
 def compare(
-    reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: DialogueEncoder, options: Drift, seed: int
+    reference: Iterable[Dialogue], new: Iterable[Dialogue], *, encoder: Encoder, options: Drift, seed: int
 ) -> Comparison:
     """Compare new dialogues with those that a model was trained on; write nothing, and use no registry.
 

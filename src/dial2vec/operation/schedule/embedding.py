@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.shards import files_of, look_at
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import read_json, write_json
 from dial2vec.registry.tracking import local_model
@@ -27,9 +27,7 @@ def embed_folder(root: Path, folder: Path, corpus: str, *, batch_size: int) -> s
     output, memory = folder.with_name(f"{folder.name}.vectors"), root / "artifacts" / "embedded.json"
     if output.exists() and _known(memory).get(str(folder)) == key:
         return f"{output} is up to date"
-    done = embed_file(
-        folder, output, encoder=DialogueEncoder.from_pretrained(model), batch_size=batch_size, workers=here
-    )
+    done = embed_file(folder, output, encoder=load_encoder(model), batch_size=batch_size, workers=here)
     write_json(memory, _known(memory) | {str(folder): key})
     return f"{output}: {done.dialogues} vectors of length {done.dimension}"
 
