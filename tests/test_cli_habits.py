@@ -104,6 +104,22 @@ def test_control_c_ends_a_command_without_a_traceback(monkeypatch):
     assert (done.exit_code, done.output) == (130, "\nStopped.\n")
 
 
+def test_a_verdict_on_a_corpus_names_the_command_for_its_student(project, monkeypatch):
+    verdict = Verdict(promoted=False, reasons=["map is not above"])
+    monkeypatch.setattr("dial2vec.pipeline.promotion.promote_candidate", lambda *_: verdict)
+    receipt = project / "mlruns" / "registrations" / "calls.json"
+    receipt.parent.mkdir(parents=True)
+    numbers = {"version": "2", "start_version": "1"}
+    for small, lines in ((None, 2), (numbers, 3)):
+        receipt.write_text(json.dumps(numbers | {"small": small}))
+        shown = CliRunner().invoke(main, ["promote", "calls"]).stdout.splitlines()
+        assert len(shown) == lines
+    assert shown[2] == "  Its student is judged by: dial2vec promote calls-small"
+    assert (
+        CliRunner().invoke(main, ["promote", "calls-small"]).stdout.startswith("dial2vec-calls-small: the champion st")
+    )
+
+
 @pytest.mark.usefixtures("project")
 def test_versions_and_verdicts_are_printed_as_json(monkeypatch):
     version = RegisteredVersion(version="3", aliases=(), kind="trained", dev_scores={"map": 70.5}, created=1.0)

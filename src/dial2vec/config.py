@@ -195,8 +195,9 @@ class Distil:
     """Training of a student: a table of token vectors that imitates an encoder (block `distil`; docs/student.md)."""
 
     teacher: str = "run"
+    targets: Literal["neighbours", "vectors"] = "neighbours"
     epochs: int = bounded(6, low=0, high=40)
-    max_dialogues: int | None = bounded(None, low=100)
+    max_dialogues: int | None = bounded(20_000, low=100)
     dropped: float = bounded(0.6, low=0, high=0.95)
     learning_rate: float = bounded(2e-3, low=0, high=1)
     batch_size: int = bounded(64, low=1)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tokenizers import Tokenizer
 
 from conftest import make_dialogue
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
+from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.promotion import promote_candidate
@@ -43,7 +46,7 @@ def dev_of(n):
     ]
 
 
-def handed_over(monkeypatch, root, dev):
+def handed_over(monkeypatch, root, dev, corpus="calls"):
     """What the stage gives to the registry's gate."""
     calls = []
 
@@ -53,7 +56,7 @@ def handed_over(monkeypatch, root, dev):
 
     monkeypatch.setattr("dial2vec.pipeline.promotion.promote", gate)
     write_dialogues(Artifacts(root, "calls").split("dev"), dev)
-    promote_candidate(root, "calls", SETTINGS)
+    promote_candidate(root, corpus, SETTINGS)
     return calls[0]
 
 
@@ -61,6 +64,17 @@ def test_a_candidate_that_tells_topics_apart_is_better_than_one_that_tells_nothi
     compare = handed_over(monkeypatch, tmp_path, dev_of(60))["compare"]
     assert compare(encoders / "collapsed", encoders / "start") is None
     assert "clearly below it on" in compare(encoders / "start", encoders / "collapsed")
+
+
+def test_a_student_is_compared_as_any_other_candidate(monkeypatch, tmp_path, encoders, tiny_folder):
+    draws = np.random.default_rng(0)
+    table = TokenTable(draws.standard_normal((45, 16), dtype=np.float32), np.ones(45, np.float32))
+    tokenizer = Tokenizer.from_file(str(Path(tiny_folder) / "tokenizer.json"))
+    StudentEncoder(table, tokenizer, name="start").save_pretrained(tmp_path / "student")
+    gate = handed_over(monkeypatch, tmp_path, dev_of(60), corpus="calls-small")
+    assert gate["compare"](encoders / "collapsed", tmp_path / "student") is None
+    assert "clearly below it on" in gate["compare"](tmp_path / "student", encoders / "collapsed")
+    assert gate["rescore"](tmp_path / "student").scores is None
 
 
 def test_a_candidate_that_equals_its_rival_is_not_better(monkeypatch, tmp_path, encoders):

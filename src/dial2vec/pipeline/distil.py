@@ -15,6 +15,7 @@ from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.evaluation.selection.choice import EncodedCandidate
 from dial2vec.files import code_hash, write_json
@@ -41,7 +42,7 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
         note = f"No student is kept: it needs at least {LEAST_DIALOGUES} training dialogues"
         known = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
         return _keep_none(artifacts, f"{note}{known}, and there are {len(dialogues)}.")
-    lesson = lesson_of(teacher, own, dialogues, folder=artifacts.teacher_vectors)
+    lesson = lesson_of(teacher, own, dialogues, targets=options.targets, folder=artifacts.teacher_vectors)
     tables = fit(
         lesson,
         options=options,
@@ -104,7 +105,7 @@ def _agreement(encoder: Encoder, teacher: Teacher, dev: list[Dialogue], artifact
     if not dev:
         return None
     theirs: NDArray[np.float32] = teacher.vectors(dev, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
-    return float(np.mean((encoder.encode(dev) * theirs).sum(1))) if encoder.dimension == theirs.shape[1] else None
+    return float(np.mean((unit_rows(encoder.encode(dev)) * theirs).sum(1))) if encoder.dimension == theirs.shape[1] else None
 
 
 def _keep_none(artifacts: Artifacts, sentence: str) -> str:

@@ -70,7 +70,7 @@ def _measure(encoder: Encoder, dialogues: Sequence[Dialogue], settings: Settings
     return measure(encoder, dialogues, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
 
 
-def _notes(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> list[str]:
+def _notes(encoder: Encoder, dialogues: Sequence[Dialogue]) -> list[str]:
     if not (n := encoder.count_long(dialogues)):
         return []
     read = "read in windows" if encoder.reads_whole else "cut"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import torch
@@ -17,6 +18,9 @@ from dial2vec.encoder.nearest import unit_rows
 from dial2vec.training.distillation.bags import Bags
 from dial2vec.training.distillation.learning_table import LearningTable, first_weights
 from dial2vec.training.distillation.teachers import Teacher
+from dial2vec.training.methods.neighbours import neighbour_targets, neighbourhood_size
+
+Targets = Literal["neighbours", "vectors"]
 
 # Strength of the ridge, in units of the mean eigenvalue.
 RIDGE = 0.01
@@ -40,26 +44,33 @@ class Lesson:
     matrix: NDArray[np.float32]
 
 
-def lesson_of(teacher: Teacher, encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, folder: Path) -> Lesson:
+def lesson_of(
+    teacher: Teacher, encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, targets: Targets, folder: Path
+) -> Lesson:
     """Return what a student of a teacher learns from dialogues that the teacher knows.
 
     The rows begin as the vectors that an encoder gives to single tokens. If this encoder is the teacher, they are in
     its space already; else a matrix brings them there, fitted to the dialogues by least squares.
 
     :param encoder: Encoder whose tokenizer the student gets.
+    :param targets: What a dialogue should get: "vectors", the teacher's; "neighbours", mostly the mean of the teacher's
+        vectors of the nearest dialogues (`dial2vec.training.methods.neighbours.neighbour_targets`). What a bag of words
+        cannot tell averages out there.
     :param folder: Folder that keeps the teacher's vectors.
     """
     tokenizer = student_tokenizer(encoder)
     bags = Bags.of(dialogues, tokenizer)
-    targets = teacher.vectors(dialogues, folder)
+    goals = teacher.vectors(dialogues, folder)
+    if targets == "neighbours":
+        goals = neighbour_targets(goals, k=neighbourhood_size(len(goals)))
     rows = token_rows(encoder, tokenizer.get_vocab_size())
     weights = first_weights(bags, len(rows))
     matrix = np.eye(encoder.dimension, dtype=np.float32)
     if teacher.fingerprint != encoder.fingerprint():
         table = LearningTable(*map(torch.from_numpy, (rows, weights, matrix)))
         with torch.no_grad():
-            matrix = least_squares(table(bags).numpy(), targets)
-    return Lesson(bags, targets, rows, weights, matrix)
+            matrix = least_squares(table(bags).numpy(), goals)
+    return Lesson(bags, goals, rows, weights, matrix)
 
 
 def student_tokenizer(encoder: DialogueEncoder) -> Tokenizer:

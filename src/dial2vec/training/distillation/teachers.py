@@ -106,7 +106,9 @@ def _read(path: Path) -> pa.Table:
     try:
         return pq.read_table(path)
     except FileNotFoundError as error:
-        raise CorpusError(f"{path} does not exist; expected a Parquet file of vectors. Correct distil.teacher.") from error
+        raise CorpusError(
+            f"{path} does not exist; expected a Parquet file of vectors. Correct distil.teacher."
+        ) from error
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise CorpusError(f"{path} is no whole Parquet file ({reason}). Write it again.") from error
@@ -120,4 +122,3 @@ def _column(table: pa.Table, names: Sequence[str], path: Path) -> Any:
             "Rename its columns."
         )
     return table[name].combine_chunks()
-

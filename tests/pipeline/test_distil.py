@@ -1,0 +1,144 @@
+"""Stage distil on a small corpus: what it leaves, and what it does where it keeps no student."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from students import save_student
+
+from dial2vec.dialogue import read_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.student import StudentEncoder
+from dial2vec.errors import CorpusError
+from dial2vec.files import read_json
+from dial2vec.pipeline.distil import distil
+from dial2vec.pipeline.prepare import prepare
+from dial2vec.pipeline.sample import sample
+from dial2vec.pipeline.select import select
+from dial2vec.pipeline.train import train_encoder
+from dial2vec.pipeline.validate import validate
+from dial2vec.training.distillation import fitting
+from pipeline.test_stages import change, larger, project, run
+
+__all__ = ["larger", "project"]
+READY = (validate, prepare, sample, train_encoder, select)
+
+
+@pytest.fixture
+def selected(larger):
+    """The larger project after stage select, with a distillation of two epochs."""
+    change(larger, "distil", epochs=2, batch_size=16, learning_rate=1e-2, dropped=0.2)
+    run(larger, *READY)
+    return larger
+
+
+def test_the_student_gives_nearly_the_teachers_vectors(selected):
+    change(selected, "select", selection="last")
+    artifacts, [summary] = run(selected, distil)
+    assert summary.startswith("The student of epoch 2 was chosen")
+    record = read_json(artifacts.distillation)
+    assert record["kept"]
+    assert [candidate["name"] for candidate in record["candidates"]] == ["start", *(f"student of epoch {n}" for n in (1, 2))]
+    assert record["candidates"][2]["agreement"] > record["candidates"][0]["agreement"]
+    student = load_encoder(artifacts.student)
+    assert isinstance(student, StudentEncoder)
+    dev = list(read_dialogues(artifacts.split("dev")))
+    cosines = (student.encode(dev) * DialogueEncoder.from_pretrained(artifacts.model).encode(dev)).sum(1)
+    assert cosines.mean() == pytest.approx(record["candidates"][2]["agreement"], abs=0.02)
+    assert not artifacts.distilling.exists()
+
+
+def test_without_a_clear_gain_no_student_is_kept(selected):
+    change(selected, "distil", learning_rate=0.0)
+    artifacts, [summary] = run(selected, distil)
+    record = read_json(artifacts.distillation)
+    assert record["kept"] == summary.startswith("The student of")
+    change(selected, "distil", epochs=0)
+    artifacts, [summary] = run(selected, distil)
+    assert summary == "No student was asked for: distil.epochs is 0."
+    assert list(artifacts.student.iterdir()) == []
+    assert read_json(artifacts.distillation)["kept"] is False
+
+
+def test_a_kill_in_the_last_epoch_costs_that_epoch_only(selected, monkeypatch):
+    change(selected, "select", selection="last")
+    artifacts, _ = run(selected, distil)
+    whole = (artifacts.student / "table.safetensors").read_bytes()
+    real, epochs = fitting._epoch, []
+
+    def killed(*arguments, epoch, **options):
+        epochs.append(epoch)
+        if epochs == [0, 1]:
+            raise KeyboardInterrupt
+        return real(*arguments, epoch=epoch, **options)
+
+    monkeypatch.setattr(fitting, "_epoch", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(selected, distil)
+    run(selected, distil)
+    assert epochs == [0, 1, 1]
+    assert (artifacts.student / "table.safetensors").read_bytes() == whole
+
+
+def write_vectors(path, dialogues, *, name="embedding", dimension=5):
+    vectors = np.random.default_rng(0).normal(size=(len(dialogues), dimension))
+    pq.write_table(pa.table({"dialogue_id": [one.dialogue_id for one in dialogues], name: vectors.tolist()}), path)
+
+
+def test_vectors_of_another_model_can_be_the_teacher(selected):
+    change(selected, "select", selection="last")
+    artifacts, _ = run(selected)
+    dialogues = [one for split in ("train", "dev") for one in read_dialogues(artifacts.split(split))]
+    write_vectors(selected / "api.parquet", dialogues)
+    change(selected, "distil", teacher="api.parquet", targets="vectors")
+    run(selected, distil)
+    record = read_json(artifacts.distillation)
+    assert record["teacher"] == "api.parquet"
+    assert load_encoder(artifacts.student).dimension == 5
+    # The start has another length, so it cannot be compared with such vectors.
+    assert record["candidates"][0]["agreement"] is None
+    assert record["candidates"][2]["agreement"] > 0
+
+
+def test_a_file_that_knows_few_dialogues_gives_no_student(selected):
+    artifacts, _ = run(selected)
+    write_vectors(selected / "api.parquet", list(read_dialogues(artifacts.split("train")))[:7])
+    change(selected, "distil", teacher="api.parquet")
+    _, [summary] = run(selected, distil)
+    assert "whose ids are in the teacher's file, and there are 7" in summary
+
+
+def test_a_student_can_teach(selected):
+    save_student(selected / "other")
+    change(selected, "select", selection="last")
+    change(selected, "distil", teacher=str(selected / "other"))
+    artifacts, _ = run(selected, distil)
+    assert load_encoder(artifacts.student).dimension == 16
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"id": ["a"], "text": ["x"]}, "expected embedding or vector"),
+        ({"text": ["x"], "embedding": [[1.0]]}, "expected dialogue_id or"),
+        ({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}, "different lengths"),
+        ({"id": ["a", "b"], "vector": [[1.0], [float("nan")]]}, "NaN or infinity"),
+    ],
+)
+def test_a_bad_file_of_vectors_is_one_sentence(selected, columns, message):
+    pq.write_table(pa.table(columns), selected / "api.parquet")
+    change(selected, "distil", teacher="api.parquet")
+    with pytest.raises(CorpusError, match=message):
+        run(selected, distil)
+
+
+def test_a_missing_or_damaged_file_of_vectors_is_one_sentence(selected):
+    change(selected, "distil", teacher="api.parquet")
+    with pytest.raises(CorpusError, match="does not exist"):
+        run(selected, distil)
+    (selected / "api.parquet").write_text("no")
+    with pytest.raises(CorpusError, match="no whole Parquet file"):
+        run(selected, distil)
