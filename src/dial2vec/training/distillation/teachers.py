@@ -86,7 +86,7 @@ class FileTeacher:
             raise CorpusError(
                 f"{path} holds vectors of different lengths, or without numbers; expected one length. Write it again."
             )
-        values = np.asarray(pc.list_flatten(column).combine_chunks().cast(pa.float32()))
+        values = np.asarray(pc.list_flatten(column).cast(pa.float32()))
         self._vectors = unit_rows(values.reshape(-1, dimension))
         if not np.isfinite(self._vectors).all():
             raise CorpusError(f"{path} holds vectors with NaN or infinity; expected finite numbers. Leave them out.")
