@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from conftest import make_dialogue
-from dial2vec.dialogue import dialogue_from_record
+from dial2vec.dialogue import dialogue_from_record, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
@@ -29,6 +29,7 @@ import criteria
 import drift
 import fuzz_import
 import growth
+import million
 import recipe
 import scaling
 import scoring
@@ -356,3 +357,25 @@ def test_alarms_of_drift_are_counted_by_what_raised_them():
     pool = drift.Pool(between, [()] * 1100)
     row = drift.line("other", 0.2, [drift.another_corpus(pool, 100, 20)], pool, drift.Drift(), 2)
     assert row == "| other | 20 % | 2 of 2 (2, 2) |\n"
+
+
+def test_a_million_dialogues_are_those_of_the_corpus_with_some_other_words(tmp_path):
+    own = [make_dialogue("x", "a: w1 w2 w3", "b: w4 w5"), make_dialogue("y", "a: w6 w7")]
+    write_dialogues(tmp_path / "d.jsonl", own)
+    lines = list(million.varied(tmp_path / "d.jsonl", 5))
+    copies = [dialogue_from_record(json.loads(line)) for line in lines]
+    assert [copy.dialogue_id for copy in copies] == [f"call-{number:09d}" for number in range(5)]
+    for number, copy in enumerate(copies):
+        first, *others = (turn.text.split() for turn in copy.turns)
+        assert re.fullmatch("[0-9]{6}", first.pop())
+        for words, turn in zip([first, *others], own[number % 2].turns, strict=True):
+            assert sum(word != before for word, before in zip(words, turn.text.split(), strict=True)) <= 1
+
+
+def test_the_memory_and_the_time_of_a_command_are_those_of_all_its_processes():
+    busy = "import time; end = time.process_time() + 0.3\nwhile time.process_time() < end: pass"
+    started = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}])"
+    run = million.measured([sys.executable, "-c", started])
+    assert run.cpu >= 0.3
+    assert run.seconds >= 0.3
+    assert run.memory > 0
