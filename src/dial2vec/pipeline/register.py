@@ -27,8 +27,8 @@ from dial2vec.registry.records import Registration, TrainingRecord
 from dial2vec.registry.tracking import register_training
 
 EARLIER_STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate")
-# Blocks of the settings that make no other encoder; `distil` makes another student.
-NOT_TRAINING = ("corpora", "processes", "promote", "distil")
+# Settings that change no encoder.
+WITHOUT_EFFECT = ("corpora", "processes", "promote")
 
 
 def register(artifacts: Artifacts, settings: Settings) -> str:
@@ -84,7 +84,7 @@ def _record(artifacts: Artifacts, settings: Settings, start_model: Path, start: 
         languages=read_json(artifacts.profile)["this"]["languages"],
         example=next(iter(read_dialogues(artifacts.split("train")))),
         seconds={name: read_json(path) for name, path in seconds.items() if path.is_file()},
-        fingerprint=_fingerprint(artifacts.model, settings, dev["dev_hash"]),
+        fingerprint=_fingerprint(artifacts.model, settings, dev["dev_hash"], without=(*WITHOUT_EFFECT, "distil")),
     )
 
 
@@ -103,7 +103,7 @@ def _student_record(
         choice=distillation["sentence"],
         max_length=None,
         dimension=student.dimension,
-        fingerprint=_fingerprint(artifacts.student, settings, record.dev_hash, left_out=NOT_TRAINING[:3]),
+        fingerprint=_fingerprint(artifacts.student, settings, record.dev_hash, without=WITHOUT_EFFECT),
         kind="student",
         # A teacher from elsewhere is not in this registry.
         teacher_version=teacher.version if distillation["teacher"] == "trained" else "",
@@ -114,9 +114,9 @@ def _gains(spreads: dict[str, Any], name: str) -> dict[str, Gain]:
     return {metric: Gain(**gain) for metric, gain in (spreads.get(name) or {}).items()}
 
 
-def _fingerprint(model: Path, settings: Settings, dev_hash: str, *, left_out: Sequence[str] = NOT_TRAINING) -> str:
-    """Identify a training by its weights, settings and dev split."""
-    made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in left_out}
+def _fingerprint(model: Path, settings: Settings, dev_hash: str, *, without: Sequence[str]) -> str:
+    """Identify a training by its weights, dev split and settings, without the settings that cannot change it."""
+    made_by = {key: value for key, value in flat(settings).items() if key.split(".")[0] not in without}
     digest = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode())
     digest.update(dev_hash.encode())
     for path in sorted(model.glob("*.safetensors")):
