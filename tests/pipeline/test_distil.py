@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from students import save_student
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -22,6 +21,7 @@ from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.distillation import fitting
 from pipeline.test_stages import change, larger, project, run
+from students import save_student
 
 __all__ = ["larger", "project"]
 READY = (validate, prepare, sample, train_encoder, select)
@@ -30,7 +30,7 @@ READY = (validate, prepare, sample, train_encoder, select)
 @pytest.fixture
 def selected(larger):
     """The larger project after stage select, with a distillation of two epochs."""
-    change(larger, "distil", epochs=2, batch_size=16, learning_rate=1e-2, dropped=0.2)
+    change(larger, "distil", epochs=2, batch_size=16, learning_rate=1e-2)
     run(larger, *READY)
     return larger
 
@@ -41,7 +41,10 @@ def test_the_student_gives_nearly_the_teachers_vectors(selected):
     assert summary.startswith("The student of epoch 2 was chosen")
     record = read_json(artifacts.distillation)
     assert record["kept"]
-    assert [candidate["name"] for candidate in record["candidates"]] == ["start", *(f"student of epoch {n}" for n in (1, 2))]
+    assert [candidate["name"] for candidate in record["candidates"]] == [
+        "start",
+        *(f"student of epoch {n}" for n in (1, 2)),
+    ]
     assert record["candidates"][2]["agreement"] > record["candidates"][0]["agreement"]
     student = load_encoder(artifacts.student)
     assert isinstance(student, StudentEncoder)
@@ -67,15 +70,15 @@ def test_a_kill_in_the_last_epoch_costs_that_epoch_only(selected, monkeypatch):
     change(selected, "select", selection="last")
     artifacts, _ = run(selected, distil)
     whole = (artifacts.student / "table.safetensors").read_bytes()
-    real, epochs = fitting._epoch, []
+    real, epochs = fitting._report, []
 
-    def killed(*arguments, epoch, **options):
+    def killed(epoch, *arguments):
         epochs.append(epoch)
         if epochs == [0, 1]:
             raise KeyboardInterrupt
-        return real(*arguments, epoch=epoch, **options)
+        real(epoch, *arguments)
 
-    monkeypatch.setattr(fitting, "_epoch", killed)
+    monkeypatch.setattr(fitting, "_report", killed)
     with pytest.raises(KeyboardInterrupt):
         run(selected, distil)
     run(selected, distil)

@@ -62,7 +62,7 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
 def teacher_of(name: str, own: DialogueEncoder, root: Path) -> Teacher:
     """Return the teacher that `distil.teacher` names: "run", a Parquet file of vectors, or an encoder."""
     if name == "run":
-        return EncoderTeacher(own, "the encoder of this run")
+        return EncoderTeacher(own, "trained")
     if name.endswith(".parquet"):
         return FileTeacher(root / name)
     return EncoderTeacher(load_encoder(name), name)
@@ -105,7 +105,11 @@ def _agreement(encoder: Encoder, teacher: Teacher, dev: list[Dialogue], artifact
     if not dev:
         return None
     theirs: NDArray[np.float32] = teacher.vectors(dev, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
-    return float(np.mean((unit_rows(encoder.encode(dev)) * theirs).sum(1))) if encoder.dimension == theirs.shape[1] else None
+    return (
+        float(np.mean((unit_rows(encoder.encode(dev)) * theirs).sum(1)))
+        if encoder.dimension == theirs.shape[1]
+        else None
+    )
 
 
 def _keep_none(artifacts: Artifacts, sentence: str) -> str:

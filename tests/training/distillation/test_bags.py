@@ -1,13 +1,12 @@
 from collections import Counter
 
 import numpy as np
-from conftest import make_dialogue
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from students import tiny_student
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.training.distillation.bags import Bags
+from students import tiny_student
 
 WORDS = st.lists(st.sampled_from(["w0", "w1", "w2", "strange"]), min_size=1, max_size=4).map(" ".join)
 TURNS = st.lists(st.tuples(st.sampled_from("abc"), WORDS), min_size=1, max_size=6)
@@ -44,8 +43,3 @@ def test_taken_bags_are_those_of_the_dialogues(dialogues: list[list[tuple[str, s
     rows = [random.randrange(len(dialogues)) for _ in range(5)]  # type: ignore[attr-defined]
     every = as_counts(bags)
     assert as_counts(bags.take(np.array(rows))) == [every[row] for row in rows]
-
-
-def test_a_speaker_may_keep_no_token() -> None:
-    bags = Bags.of([make_dialogue("d", "a: w0 w1", "b: w2")], tiny_student().tokenizer)
-    assert as_counts(bags.keep(np.array([False, True, False]))) == [[{2: 1.0}, {}]]

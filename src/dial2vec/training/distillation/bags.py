@@ -57,16 +57,6 @@ class Bags:
         tokens = _ranges(self.speakers, speakers)
         return Bags(self.tokens[tokens], self.counts[tokens], self.speakers[speakers], self.dialogues[rows])
 
-    def keep(self, kept: NDArray[np.bool_]) -> Bags:
-        """Return the same dialogues and speakers with only some of their tokens.
-
-        :param kept: True for each token that stays, [m].
-        """
-        kept_before = np.concatenate([[0], np.cumsum(kept)])
-        ends = np.cumsum(self.speakers)
-        speakers = kept_before[ends] - kept_before[ends - self.speakers]
-        return Bags(self.tokens[kept], self.counts[kept], speakers, self.dialogues)
-
 
 def _ranges(lengths: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places of the items of some groups, of groups of these lengths that stand end to end."""
