@@ -42,6 +42,7 @@ from tokenizers import Tokenizer
 
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue, read_dialogues
+from dial2vec.encoder.folder import STUDENT_FILE
 from dial2vec.encoder.names import resolve
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.encoder.student.table import Rows
@@ -81,32 +82,24 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="turns of each reader")
     arguments = parser.parse_args()
     root = find_root()
-    prepared = [Artifacts(root, corpus) for corpus in arguments.corpora]
-    prepared = [artifacts for artifacts in prepared if artifacts.split("test").is_file()]
-    folders = {artifacts.corpus: arguments.model or artifacts.student for artifacts in prepared}
-    students = {name: StudentEncoder.from_pretrained(path) for name, path in folders.items() if _has_student(path)}
     static = model2vec(root)
     sys.stdout.write(f"{machine()}; load {os.getloadavg()[0]:.1f}; {arguments.repeats} turns\n\n")
-    for artifacts in prepared[:2] or [Artifacts(root, "demo")]:
-        sys.stdout.write(
-            speed_table(artifacts, students.get(artifacts.corpus) or made_up(), static, repeats=arguments.repeats)
-        )
-    for artifacts in prepared:
-        if artifacts.corpus in students:
+    rows: list[Row] = []
+    for corpus in arguments.corpora:
+        artifacts = Artifacts(root, corpus)
+        folder = arguments.model or artifacts.student
+        student = StudentEncoder.from_pretrained(folder) if (folder / STUDENT_FILE).is_file() else None
+        splits = artifacts.split("test").is_file()
+        if splits or corpus == "demo":
+            sys.stdout.write(speed_table(artifacts, student or made_up(), static, repeats=arguments.repeats))
+        if splits and student:
             dialogues = list(read_dialogues(artifacts.split("test")))
-            sys.stdout.write(
-                f"Student of {artifacts.corpus}:\n\n{folder_table(students[artifacts.corpus], dialogues)}\n"
-            )
-            sys.stdout.write(f"{likeness(students[artifacts.corpus], dialogues)}\n\n")
-    sys.stdout.write(
-        table_of_ways(
-            [row for artifacts in prepared for row in figures(artifacts, students.get(artifacts.corpus), static)]
-        )
-    )
-
-
-def _has_student(folder: Path) -> bool:
-    return (folder / "table.safetensors").is_file()
+            sys.stdout.write(f"Student of {corpus}:\n\n{folder_table(student, dialogues)}\n")
+            sys.stdout.write(f"{likeness(student, dialogues)}\n\n")
+        if splits:
+            rows += figures(artifacts, student, static)
+    if rows:
+        sys.stdout.write(f"Purity, Spearman and MAP on test:\n\n{table_of_ways(rows)}")
 
 
 def made_up(name: str = ENCODER) -> StudentEncoder:
