@@ -198,8 +198,8 @@ class Distil:
     targets: Literal["neighbours", "vectors"] = "neighbours"
     epochs: int = bounded(6, low=0, high=40)
     max_dialogues: int | None = bounded(20_000, low=100)
-    learning_rate: float = bounded(2.5e-3, low=0, high=1)
-    batch_size: int = bounded(64, low=1)
+    learning_rate: float = bounded(3e-3, low=0, high=1)
+    batch_size: int = bounded(256, low=1)
     rows: Literal["fp32", "fp16", "int8"] = "fp16"
 
 

@@ -107,15 +107,24 @@ def figures_of(views: Views, dev: Sequence[Dialogue], settings: Settings) -> dic
     return measure_vectors(views.whole, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
 
 
-def choose(candidates: list[EncodedCandidate], figures: list[dict[str, float] | None], settings: Settings) -> Choice:
-    """Choose among candidates, the start first, by `select.selection`."""
+def choose(
+    candidates: list[EncodedCandidate],
+    figures: list[dict[str, float] | None],
+    settings: Settings,
+    *,
+    allowance: float = 0.0,
+) -> Choice:
+    """Choose among candidates, the start first, by `select.selection`.
+
+    :param allowance: see `choose_label_free`.
+    """
     names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
         return choose_last(names, steps)
     if settings.select.selection == "dev_purity":
         purities = [None if scores is None else scores["purity"] for scores in figures]
         return choose_by_scores(names, steps, purities, title="purity on dev")
-    return choose_label_free(candidates, bootstraps=settings.select.bootstraps, seed=settings.seed)
+    return choose_label_free(candidates, bootstraps=settings.select.bootstraps, seed=settings.seed, allowance=allowance)
 
 
 def choice_record(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +87,9 @@ class Choice:
     results: list[CandidateResult]
 
 
-def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int) -> Choice:
+def choose_label_free(
+    candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int, allowance: float = 0.0
+) -> Choice:
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
 
     A candidate is admissible if it is clearly ahead of the start on at least two criteria and clearly below it on none.
@@ -98,6 +100,7 @@ def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int
     :param candidates: one or more candidates, the start first.
     :param bootstraps: number of resamplings, at least 1.
     :param seed: seed; resampling b is drawn by `default_rng([seed, b])` and its k-means seeded by `seed + b`.
+    :param allowance: loss on all dialogues, per criterion, that does not count.
     :raises Dial2vecError: if the candidates hold different numbers of dialogues.
     """
     n = len(candidates[0].views)
@@ -117,7 +120,7 @@ def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int
     ahead = ((figures > figures[:, :1]) + 0.5 * (figures == figures[:, :1])).mean(axis=0)
     scores = _scores(figures)
     criteria = [measure_criteria(candidate.views, seed=seed) for candidate in candidates]
-    objections = _all_objections(ahead, criteria)
+    objections = _all_objections(ahead, criteria, allowance)
     admissible = [place for place, objection in enumerate(objections) if objection is None]
     # `max` returns the first of equals.
     chosen = max(admissible, key=lambda place: scores[place], default=0)
@@ -132,7 +135,9 @@ def choose_label_free(candidates: Sequence[EncodedCandidate], *, bootstraps: int
         )
         for place, candidate in enumerate(candidates)
     ]
-    sentence = _chosen_sentence(results[chosen], bootstraps, results) if chosen else _kept_sentence(results[1:])
+    sentence = (
+        _chosen_sentence(results[chosen], bootstraps, results, allowance) if chosen else _kept_sentence(results[1:])
+    )
     return Choice(chosen, sentence, results)
 
 
@@ -200,23 +205,32 @@ def _scores(figures: Matrix) -> Matrix:
     return ranks.mean(axis=(0, 2))
 
 
-def _all_objections(ahead: Matrix, criteria: Sequence[dict[str, float]]) -> list[str | None]:
+def _all_objections(ahead: Matrix, criteria: Sequence[dict[str, float]], allowance: float) -> list[str | None]:
     """Return the objection to each candidate, or None."""
-    objections = [_objection(shares) for shares in ahead]
     # On all dialogues: among fewer, the same number of neighbours reaches further and a shrinking space loses less.
-    gains = [round(figures["cross_side"] - criteria[0]["cross_side"], DECIMALS) for figures in criteria]
-    best = max((gain for gain, objection in zip(gains, objections, strict=True) if objection is None), default=0.0)
+    gains = [
+        {name: round(figures[name] - criteria[0][name] + allowance, DECIMALS) for name in CHOOSING}
+        for figures in criteria
+    ]
+    harmless = [{name for name in CHOOSING if allowance and gained[name] >= 0} for gained in gains]
+    objections = [_objection(shares, names) for shares, names in zip(ahead, harmless, strict=True)]
+    agreement = [gained["cross_side"] for gained in gains]
+    best = max((gain for gain, objection in zip(agreement, objections, strict=True) if objection is None), default=0.0)
     refused = MOSTLY_LOST if best > 0 else f"no gain in {TITLES['cross_side']}"
     # If the best gain is below 0, half of it is higher than the best itself, so all are refused.
     return [
         refused if objection is None and gain < KEPT_SHARE * best else objection
-        for gain, objection in zip(gains, objections, strict=True)
+        for gain, objection in zip(agreement, objections, strict=True)
     ]
 
 
-def _objection(ahead: Matrix) -> str | None:
-    """Return why a candidate is not admissible, or None."""
-    below = [TITLES[name] for name, share in _by_criterion(ahead).items() if share <= CLEARLY_BELOW]
+def _objection(ahead: Matrix, harmless: Collection[str]) -> str | None:
+    """Return why a candidate is not admissible, or None.
+
+    :param harmless: criteria whose loss does not count.
+    """
+    shares = _by_criterion(ahead)
+    below = [TITLES[name] for name, share in shares.items() if share <= CLEARLY_BELOW and name not in harmless]
     if below:
         return f"clearly below the start on {_listed(below)}"
     if (ahead >= CLEARLY_AHEAD).sum() < AHEAD_ON:
@@ -230,9 +244,12 @@ def _verdict(place: int, chosen: int, objection: str | None) -> str:
     return "the start" if place == 0 else objection or "admissible"
 
 
-def _chosen_sentence(result: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult]) -> str:
+def _chosen_sentence(
+    result: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult], allowance: float
+) -> str:
     clear = [criterion for criterion in CHOOSING if result.ahead[criterion] >= CLEARLY_AHEAD]
-    unclear = [TITLES[criterion] for criterion in CHOOSING if criterion not in clear]
+    below = [TITLES[criterion] for criterion in CHOOSING if result.ahead[criterion] <= CLEARLY_BELOW]
+    unclear = [TITLES[name] for name in CHOOSING if name not in clear and TITLES[name] not in below]
     shares = [f"{result.ahead[criterion] * 100:.0f} %" for criterion in clear]
     # Only the first share names the resamplings.
     shares[0] = f"in {shares[0]} of {bootstraps} resamplings"
@@ -240,6 +257,8 @@ def _chosen_sentence(result: CandidateResult, bootstraps: int, everyone: Sequenc
     sentence = f"The {result.name} was chosen: it is clearly ahead of the start on {_listed(ahead)}"
     if unclear:
         sentence += f", and not clearly below it on {_listed(unclear)}"
+    if below:
+        sentence += f", and at most {allowance:g} below it on {_listed(below)}"
     admissible = sum(other.verdict in ("chosen", "admissible") for other in everyone)
     shrunk = any(other.verdict == MOSTLY_LOST for other in everyone)
     if admissible > 1 or shrunk:

@@ -21,9 +21,11 @@ from dial2vec.training.distillation.lesson import Lesson
 
 # Rates of weights and matrix, relative to that of the rows.
 WEIGHTS_RATE, MATRIX_RATE = 4.0, 0.4
+# An epoch has at least so many steps, so that a small corpus is learnt too.
+LEAST_STEPS = 64
 # Weight of the squared distance of all rows from where they began, beside the sum of all dialogues' losses. It keeps
 # rare words where the teacher has them, so that dialogues of unseen topics gain too; measured in docs/student.md.
-PRIOR = 0.1
+PRIOR = 0.15
 
 log = logging.getLogger(__name__)
 
@@ -51,15 +53,16 @@ def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint
         ],
         fused=True,
     )
-    n_steps = options.epochs * math.ceil(len(bags) / options.batch_size)
+    size = max(1, min(options.batch_size, len(bags) // LEAST_STEPS))
+    n_steps = options.epochs * math.ceil(len(bags) / size)
     schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, total_iters=n_steps)
     state = folder / "state.pt"
     first_rows, targets = table.rows.detach().clone(), torch.from_numpy(lesson.targets)
     for epoch in range(_resume(state, table, optimiser, schedule), options.epochs):
         order = np.random.default_rng([seed, 4, epoch]).permutation(len(bags))
         total = 0.0
-        for first in range(0, len(order), options.batch_size):
-            rows = order[first : first + options.batch_size]
+        for first in range(0, len(order), size):
+            rows = order[first : first + size]
             loss = imitation_loss(table(bags.take(rows)), targets[torch.from_numpy(rows)])
             optimiser.zero_grad()
             (loss + PRIOR / len(bags) * (table.rows - first_rows).square().sum()).backward()
