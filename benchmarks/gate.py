@@ -25,7 +25,7 @@ from dial2vec.files import find_root
 from dial2vec.pipeline.artifacts import Artifacts
 
 CORPUS = "demo"
-BEFORE, AFTER = ("validate", "prepare"), ("sample", "train", "select", "evaluate", "register")
+BEFORE, AFTER = ("validate", "prepare"), ("sample", "train", "select", "distil", "evaluate", "register")
 
 
 def shuffled(dialogues: list[Dialogue], seed: int) -> list[Dialogue]:

@@ -51,7 +51,7 @@ PLUMBING = {
     *(f"dial2vec.pipeline.{name}" for name in ("artifacts", "dvc_records", "run_stage")),
 }
 HEAVY = ("mlflow", "prefect", "dvc", "great_expectations", "ijson")
-STAGES = ("validate", "prepare", "sample", "train", "select", "evaluate", "register")
+STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate", "register")
 
 
 @cache

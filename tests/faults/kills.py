@@ -55,6 +55,11 @@ def new_rate(project: Path, number: int) -> None:
     _set(project, "train", "learning_rate", 1e-4 * (1 + number / 1000))
 
 
+def new_student(project: Path, number: int) -> None:
+    """A setting of the student changes: distil and what follows."""
+    _set(project, "distil", "learning_rate", 3e-3 * (1 + number / 1000))
+
+
 def new_selection(project: Path, number: int) -> None:
     """A setting of evaluation changes: evaluate and register."""
     _set(project, "evaluate", "batch_size", 8 + number)
@@ -80,7 +85,8 @@ class Kind:
 KINDS = (
     Kind("nightly flow, new data", ("python", "flows/retrain.py"), new_dialogues, 0.25),
     Kind("training, new data", ("dial2vec", "run"), new_by_hand, 0.15),
-    Kind("training", ("dial2vec", "run"), new_rate, 0.25),
+    Kind("training", ("dial2vec", "run"), new_rate, 0.15),
+    Kind("distillation", ("dial2vec", "run"), new_student, 0.1),
     Kind("evaluation", ("dial2vec", "run"), new_selection, 0.2),
     Kind("promotion", ("dial2vec", "promote", CORPUS), new_rate, 0.15),
 )

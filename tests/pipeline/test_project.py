@@ -79,7 +79,7 @@ def test_changed_code_changes_the_stages_that_depend_on_it(new, monkeypatch, tmp
     with (copy / "evaluation" / "scores.py").open("a") as handle:
         handle.write("# changed\n")
     after = hashes(new)
-    assert {stage for stage in after if after[stage] != before[stage]} == {"select", "evaluate", "register"}
+    assert {stage for stage in after if after[stage] != before[stage]} == {"select", "distil", "evaluate", "register"}
 
 
 def test_the_repository_itself_has_no_hashes():
