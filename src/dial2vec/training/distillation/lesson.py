@@ -1,4 +1,4 @@
-"""The lesson of a student: bags of tokens, what they should give, and where its table begins."""
+"""The lesson of a student: bags of tokens, their targets, and the first rows of its table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def lesson_of(
     its space already; else a matrix brings them there, fitted to the dialogues by least squares.
 
     :param encoder: Encoder whose tokenizer the student gets.
-    :param targets: What a dialogue should get: "vectors", the teacher's; "neighbours", mostly the mean of the teacher's
+    :param targets: Kind of vector that a dialogue should get: "vectors", the teacher's; "neighbours", mostly the mean of the teacher's
         vectors of the nearest dialogues (`dial2vec.training.methods.neighbours.neighbour_targets`). What a bag of words
         cannot tell averages out there.
     :param folder: Folder that keeps the teacher's vectors.

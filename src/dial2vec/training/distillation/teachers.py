@@ -63,7 +63,7 @@ class EncoderTeacher:
         return list(dialogues)
 
     def vectors(self, dialogues: Sequence[Dialogue], folder: Path) -> NDArray[np.float32]:
-        """Encode the dialogues; a killed run goes on where it was."""
+        """Encode the dialogues; a killed run resumes."""
         if isinstance(self.encoder, StudentEncoder):
             return unit_rows(self.encoder.encode(dialogues))
         return unit_rows(kept_vectors(self.encoder, dialogues, folder=folder, precision="auto"))
