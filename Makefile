@@ -71,7 +71,7 @@ faults: .venv/installed  ## test recovery after kills at random moments; takes h
 bench: .venv/installed  ## run all benchmarks and fill docs/benchmarks.md; over an hour on an idle machine, 3 GB
 	@$(BIN)/python benchmarks/bench.py
 
-bench-quick: .venv/installed  ## compare speed of training and encoding with other libraries; 2 minutes (docs/benchmarks.json)
+bench-quick: .venv/installed  ## compare speed of training and encoding with other libraries; 3 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick
 
 docs: .venv/installed  ## build the manual in artifacts/manual; `.venv/bin/mkdocs serve` shows it with search

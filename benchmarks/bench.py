@@ -20,6 +20,7 @@ from dial2vec.files import atomic_path, find_root
 
 COMMANDS = {
     "speed": ["speed.py", "--repeats", "3"],
+    "student": ["student.py"],
     "scaling": ["scaling.py", "--output", "docs/scaling.png"],
     "scoring": ["scoring.py", "--sizes", "1000", "10000", "100000"],
     "million": ["million.py", "--sizes", "10000", "100000", "1000000"],

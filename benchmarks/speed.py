@@ -11,6 +11,7 @@ and the highest run. In fp32, and in bf16 as well if the device has instructions
   everywhere, one n x n matching after the other; ten encodings of each dialogue that is evaluated.
 - library: `encode` of sentence-transformers on the joined turns, at its defaults except 512 tokens, and at the best of
   several batch sizes; left out if it is not installed.
+- the library again, at all its defaults, beside a student with random rows: benchmarks/student.py has all about it.
 - machine: the product of two matrices of 2,048 x 2,048. Fractions of it count useful operations: tokens that are no
   padding, layers that are not frozen.
 - kernels: other implementations of attention, beside the one that is used (`sdpa`).
@@ -78,6 +79,12 @@ def main() -> None:
     found = training(encoder, dialogues[:400], n=counts[0], repeats=repeats)
     encoder = DialogueEncoder.from_pretrained(given.encoder, device=given.device)
     found |= encoding(encoder, given.encoder, dialogues[: counts[1]], repeats=repeats)
+    if given.device == "cpu":
+        # Imported here: on a GPU this script needs torch and transformers only.
+        import student
+
+        static, n = student.model2vec(find_root()), student.TIMED
+        found |= student.against_library(dialogues[:n], dialogues[n:], static, name=given.encoder)
     if not given.quick:
         found |= kernels(encoder, dialogues[:24], repeats=repeats)
     sys.stdout.write(f"{machine(given.device)}; {repeats} runs\n\n| figure | median (lowest to highest) |\n|---|---|\n")
