@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
+from threadpoolctl import threadpool_limits
 
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import TokenTable
+from dial2vec.encoder.student.table import product
 from dial2vec.errors import ModelError
 
 
@@ -55,6 +60,42 @@ def test_a_text_longer_than_a_chunk_and_texts_without_tokens():
             np.testing.assert_allclose(weights, expected[1], rtol=1e-5)
 
 
+@pytest.mark.parametrize(("n", "k", "d"), [(0, 3, 5), (1, 0, 5), (2, 300, 384), (64, 64, 64), (130, 700, 100)])
+def test_a_product_in_small_parts_is_that_of_the_whole_matrices(n, k, d):
+    draws = np.random.default_rng(0)
+    counts, rows = draws.poisson(0.5, (n, k)), draws.standard_normal((k, d)).astype(np.float32)
+    found = product(counts, rows)
+    assert (found.dtype, found.shape) == (np.float32, (n, d))
+    np.testing.assert_allclose(found, counts @ rows.astype(np.float64), rtol=1e-4, atol=1e-4)
+
+
+def test_sums_do_not_depend_on_the_number_of_threads():
+    table = random_table(d=384)
+    texts = random_texts(1000, table)
+    with threadpool_limits(1, user_api="blas"):
+        alone = table.sums(*texts)
+    for found, expected in zip(table.sums(*texts), alone, strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("rows", ["fp32", "fp16", "int8"])
+def test_only_rows_that_are_read_are_weighted_and_kept(rows):
+    table = random_table().as_rows(rows)
+    factors = table.weights if table.scales is None else table.weights * table.scales
+    whole = table.rows * factors[:, None]
+    draws = np.random.default_rng(0)
+    for size in (0, 1, 20, 20, 500):
+        ids = draws.integers(0, 40, size)
+        np.testing.assert_array_equal(table.weighted(ids), whole[ids])
+    assert 40 <= len(table._weighted) <= 80
+    with ThreadPoolExecutor(8) as pool:
+        draw = [draws.integers(0, len(table), 400) for _ in range(50)]
+        for ids, found in zip(draw, pool.map(table.weighted, draw), strict=True):
+            np.testing.assert_array_equal(found, whole[ids])
+    assert len(table._weighted) <= len(table)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(table)).weighted(draw[0]), whole[draw[0]])
+
+
 @pytest.mark.parametrize("rows", ["fp32", "fp16", "int8"])
 def test_saved_rows_give_nearly_the_same_vectors(tmp_path, rows):
     table = random_table()
@@ -83,7 +124,7 @@ def test_a_row_of_zeros_stays_zero_in_int8():
     table = TokenTable(np.array([[0, 0], [1, -2]], dtype=np.float32), np.ones(2, dtype=np.float32))
     small = table.as_rows("int8")
     assert small.rows.tolist() == [[0, 0], [32, -64]]
-    np.testing.assert_array_equal(small.weighted, table.rows)
+    np.testing.assert_array_equal(small.weighted(np.arange(2)), table.rows)
 
 
 def test_other_libraries_find_rows_times_weights(tmp_path):
@@ -92,7 +133,7 @@ def test_other_libraries_find_rows_times_weights(tmp_path):
         table.as_rows(rows).save(tmp_path / rows)
         arrays = load_file(tmp_path / rows)
         product = arrays["embeddings"].astype(np.float32) * arrays["weights"][:, None]
-        np.testing.assert_allclose(product, table.as_rows(rows).weighted, rtol=1e-5)
+        np.testing.assert_allclose(product, table.as_rows(rows).weighted(np.arange(len(table))), rtol=1e-5)
 
 
 ROWS, WEIGHTS = np.ones((3, 2), dtype=np.float32), np.ones(3, dtype=np.float32)

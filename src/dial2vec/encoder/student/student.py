@@ -223,7 +223,7 @@ class StudentEncoder:
         # The dialogue's vector is the sum over its tokens of the weighted row over the weight of the speaker's tokens.
         factors = 1 / np.bincount(speakers, self.table.weights[ids].astype(np.float64))[speakers]
         unique, places = np.unique(ids, return_inverse=True)
-        rows = self.table.weighted[unique].astype(np.float64)
+        rows = self.table.weighted(unique).astype(np.float64)
         vector = np.bincount(places, factors, minlength=len(unique)) @ rows
         direction = vector if towards is None else np.asarray(towards, dtype=np.float64)
         return (rows @ (direction / _length(direction)) / _length(vector))[places] * factors, lengths
