@@ -53,9 +53,9 @@ def lesson_of(
     its space already; else a matrix brings them there, fitted to the dialogues by least squares.
 
     :param encoder: Encoder whose tokenizer the student gets.
-    :param targets: Kind of vector that a dialogue should get: "vectors", the teacher's; "neighbours", mostly the mean of the teacher's
-        vectors of the nearest dialogues (`dial2vec.training.methods.neighbours.neighbour_targets`). What a bag of words
-        cannot tell averages out there.
+    :param targets: Kind of vector that a dialogue should get: "vectors", the teacher's; "neighbours", mostly the mean
+        of the teacher's vectors of the nearest dialogues (`training.methods.neighbours.neighbour_targets`), where
+        things that a bag of words cannot tell average out.
     :param folder: Folder that keeps the teacher's vectors.
     """
     tokenizer = student_tokenizer(encoder)
