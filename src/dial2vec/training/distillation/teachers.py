@@ -27,13 +27,15 @@ LEAST_KNOWN = 100
 
 
 class Teacher(Protocol):
-    """Gives dialogues the vectors that a student learns to give.
+    """Gives dialogues the vectors that a student learns to give."""
 
-    Attributes: `name`, for reports; `fingerprint`, a hash of everything that decides the vectors.
-    """
+    @property
+    def name(self) -> str:
+        """Name for reports."""
 
-    name: str
-    fingerprint: str
+    @property
+    def fingerprint(self) -> str:
+        """Hash of everything that decides the vectors."""
 
     def known(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
         """Return the dialogues that have a vector."""
