@@ -73,8 +73,13 @@ def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint
         with atomic_path(_file(folder, epoch)) as temporary:
             _whole(table, known, lesson).save(temporary)
         with atomic_path(state) as temporary:
-            parts = {"table": table, "optimiser": optimiser, "schedule": schedule}
-            torch.save({"done": epoch + 1} | {name: part.state_dict() for name, part in parts.items()}, temporary)
+            saved = {
+                "done": epoch + 1,
+                "table": table.state_dict(),
+                "optimiser": optimiser.state_dict(),
+                "schedule": schedule.state_dict(),
+            }
+            torch.save(saved, temporary)
     return [_file(folder, epoch) for epoch in range(options.epochs)]
 
 
