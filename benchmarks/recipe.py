@@ -2,6 +2,7 @@
 
     .venv/bin/python benchmarks/recipe.py run sgd self_dialogue --sizes 200 500 2000 all --seeds 1 2 3
     .venv/bin/python benchmarks/recipe.py run sgd --variants paper map default --split dev
+    .venv/bin/python benchmarks/recipe.py run sgd self_dialogue --variants default student --seeds 42 1 2
     .venv/bin/python benchmarks/recipe.py table
 
 Needs the splits of the corpora (`make run` with them in `corpora`). One line per cell goes to benchmarks/recipe.jsonl.
@@ -17,6 +18,7 @@ import json
 import shutil
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -27,10 +29,12 @@ from study import Row, add_row, is_known, over_seeds, read_rows, run_study
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues, write_dialogues
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.evaluation import TASKS
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.distil import distil
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
@@ -42,6 +46,8 @@ AS_THE_PAPER_READS = {"input": "separators"}
 # name -> differences from params.yaml in the blocks `encoder` and `train`, and the choice.
 VARIANTS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "default": ({}, {}, "label_free"),
+    # The student of the default; docs/student.md.
+    "student": ({}, {}, "label_free"),
     "default, last candidate": ({}, {}, "last"),
     "default, with separators": (AS_THE_PAPER_READS, {}, "label_free"),
     "map": ({}, {"epochs": 0}, "label_free"),
@@ -93,18 +99,21 @@ def cell(root: Path, settings: Settings, corpus: str, variant: str, size: str, s
     if variant in STARTS:
         encoder, chosen = DialogueEncoder.start(ours.encoder), "start"
     else:
-        encoder, chosen = trained(source, ours, size)
+        encoder, chosen = trained(source, ours, size, with_student=variant == "student")
     seconds = time.perf_counter() - began
     options = settings.evaluate
     # The same k-means seed for all seeds of training: its noise is not the method's.
-    with encoder.autocast("auto"):
+    with encoder.autocast("auto") if isinstance(encoder, DialogueEncoder) else nullcontext():
         found = measure(encoder, scored, runs=options.kmeans_runs, seed=settings.seed, batch_size=8, progress=False)
     figures = {task: (found.scores or {}).get(task) for task in (*TASKS, "purity_sd", "spearman_ceiling")}
     add_row(RESULTS, key | {"chosen": chosen, "seconds": round(seconds)} | figures)
 
 
-def trained(source: Artifacts, ours: Settings, size: str) -> tuple[DialogueEncoder, str]:
-    """Train on a seeded draw of the train split, choose, and return the encoder and the name of the choice."""
+def trained(source: Artifacts, ours: Settings, size: str, *, with_student: bool) -> tuple[Encoder, str]:
+    """Train on a seeded draw of the train split, choose, and return the encoder and the name of the choice.
+
+    :param with_student: True returns the student of that encoder, or the start if no student is kept.
+    """
     train = list(read_dialogues(source.split("train")))
     n = len(train) if size == "all" else int(size)
     lot = np.random.default_rng([ours.seed, 3]).permutation(len(train))[:n]
@@ -113,8 +122,14 @@ def trained(source: Artifacts, ours: Settings, size: str) -> tuple[DialogueEncod
         scratch.splits.mkdir(parents=True)
         write_dialogues(scratch.split("train"), [train[place] for place in np.sort(lot)])
         shutil.copyfile(source.split("dev"), scratch.split("dev"))
+        shutil.copyfile(source.split_report, scratch.split_report)
         for stage in (sample, train_encoder, select):
             stage(scratch, ours)
+        if with_student:
+            distil(scratch, ours)
+            if scratch.kept_student is None:
+                return DialogueEncoder.start(ours.encoder), "start"
+            return load_encoder(scratch.student), str(read_json(scratch.distillation)["chosen"])
         encoder = DialogueEncoder.from_pretrained(scratch.model)
         return encoder, str(read_json(scratch.selection)["chosen"])
 
