@@ -14,12 +14,14 @@ from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.files import read_json
 from dial2vec.pipeline.distil import distil
+from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.select import select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.distillation import fitting
+from dial2vec.training.distillation.teachers import FileTeacher
 from pipeline.test_stages import change, larger, project, run
 from students import save_student
 
@@ -64,6 +66,18 @@ def test_without_a_clear_gain_no_student_is_kept(selected):
     assert summary == "No student was asked for: distil.epochs is 0."
     assert list(artifacts.student.iterdir()) == []
     assert read_json(artifacts.distillation)["kept"] is False
+    run(selected, evaluate)
+    assert read_json(artifacts.metrics)["student"] is None
+    assert summary in artifacts.report.read_text()
+
+
+def test_rows_without_id_or_vector_are_left_out(selected):
+    artifacts, _ = run(selected)
+    train = list(read_dialogues(artifacts.split("train")))
+    ids = [None, *(dialogue.dialogue_id for dialogue in train[:5])]
+    vectors = [[1.0, 2.0], None, *([[1.0, 2.0]] * 4)]
+    pq.write_table(pa.table({"dialogue_id": ids, "embedding": vectors}), selected / "api.parquet")
+    assert len(FileTeacher(selected / "api.parquet").known(train)) == 4
 
 
 def test_a_kill_in_the_last_epoch_costs_that_epoch_only(selected, monkeypatch):
@@ -87,7 +101,9 @@ def test_a_kill_in_the_last_epoch_costs_that_epoch_only(selected, monkeypatch):
 
 
 def write_vectors(path, dialogues, *, name="embedding", dimension=5):
-    vectors = np.random.default_rng(0).normal(size=(len(dialogues), dimension))
+    """Vectors that tell topics apart, with some noise."""
+    topics = [int(str(dialogue.label)[-1]) for dialogue in dialogues]
+    vectors = np.eye(dimension)[topics] + 0.1 * np.random.default_rng(0).normal(size=(len(dialogues), dimension))
     pq.write_table(pa.table({"dialogue_id": [one.dialogue_id for one in dialogues], name: vectors.tolist()}), path)
 
 
@@ -103,7 +119,7 @@ def test_vectors_of_another_model_can_be_the_teacher(selected):
     assert load_encoder(artifacts.student).dimension == 5
     # The start has another length, so it cannot be compared with such vectors.
     assert record["candidates"][0]["agreement"] is None
-    assert record["candidates"][2]["agreement"] > 0
+    assert record["candidates"][2]["agreement"] > 0.5
 
 
 def test_a_file_that_knows_few_dialogues_gives_no_student(selected):
@@ -129,6 +145,10 @@ def test_a_student_can_teach(selected):
         ({"text": ["x"], "embedding": [[1.0]]}, "expected dialogue_id or"),
         ({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}, "different lengths"),
         ({"id": ["a", "b"], "vector": [[1.0], [float("nan")]]}, "NaN or infinity"),
+        ({"id": ["a", "a"], "vector": [[1.0], [2.0]]}, "'a' more than once"),
+        ({"id": ["a"], "vector": ["[1.0]"]}, "vectors of type string"),
+        ({"id": [1.0], "vector": [[1.0]]}, "ids of type double"),
+        ({"id": ["a"], "vector": [["1.0"]]}, "lists of numbers"),
     ],
 )
 def test_a_bad_file_of_vectors_is_one_sentence(selected, columns, message):

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from dial2vec.encoder.folder import is_student
+from dial2vec.encoder.names import resolve
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
@@ -28,7 +30,15 @@ def or_small(ctx: click.Context, option: click.Parameter, model: str | None) -> 
     """
     if model != SMALL or (Path(SMALL) / "config.json").is_file():
         return model
-    return f"models:/dial2vec-{ctx.params.get('corpus') or _only_corpus(option.opts[0])}-small@champion"
+    corpus = ctx.params.get("corpus") or _only_corpus(option.opts[0])
+    address = f"models:/dial2vec-{corpus}-small@champion"
+    if not is_student(resolve(address)):
+        click.echo(
+            f"No student of {corpus} is champion yet, so {SMALL} is the starting encoder. `dial2vec promote "
+            f"{corpus}-small` judges the student.",
+            err=True,
+        )
+    return address
 
 
 def _only_corpus(option: str) -> str:

@@ -31,13 +31,14 @@ def run() -> None:
     continues if it is started again.
     """
     from dial2vec.params import load_settings
-    from dial2vec.pipeline.dvc import dvc, ensure_data, targets
+    from dial2vec.pipeline.dvc import dvc, ensure_data, require_stages, targets
     from dial2vec.pipeline.dvc_records import note_data
     from dial2vec.pipeline.results import results_table
     from dial2vec.registry.receipts import reconcile
 
     root = find_root()
     settings = load_settings(root / "params.yaml")
+    require_stages(root)
     with checkout_lock(root, "dial2vec run"):
         ensure_data(root, settings.corpora)
         for note in reconcile(root, settings.corpora):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder, TokenTable
-from dial2vec.evaluation.selection.choice import EncodedCandidate
+from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate
 from dial2vec.files import code_hash, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
@@ -28,9 +30,7 @@ from dial2vec.training.distillation.teachers import EncoderTeacher, FileTeacher,
 
 # A student of fewer dialogues would know few words.
 LEAST_DIALOGUES = 100
-# Loss in a criterion that a student may have. Where the start's agreement of the two sides is near its ceiling of 1, as
-# on sgd (0.979), students with better figures lose 0.004; ruined ones lose 0.02 and more (docs/student.md).
-ALLOWANCE = 0.01
+KEPT = "The start was kept"
 
 
 def distil(artifacts: Artifacts, settings: Settings) -> str:
@@ -40,7 +40,7 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
         return _keep_none(artifacts, "No student was asked for: distil.epochs is 0.")
     own = DialogueEncoder.from_pretrained(artifacts.model)
     teacher = teacher_of(options.teacher, own, artifacts.root)
-    dialogues = teacher.known(_drawn(artifacts, settings))
+    dialogues = _drawn(teacher.known(list(read_dialogues(artifacts.split("train")))), settings)
     if len(dialogues) < LEAST_DIALOGUES:
         note = f"No student is kept: it needs at least {LEAST_DIALOGUES} training dialogues"
         known = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
@@ -53,11 +53,12 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
         folder=artifacts.distilling,
         fingerprint=_fingerprint(artifacts, settings, teacher, own),
     )
-    students = [
-        StudentEncoder(TokenTable.load(path), student_tokenizer(own), name=settings.encoder.name, teacher=teacher.name)
-        for path in tables
-    ]
-    summary = _choose(artifacts, settings, students, teacher, n=len(dialogues))
+
+    def student(path: Path) -> StudentEncoder:
+        table, tokenizer = TokenTable.load(path), student_tokenizer(own)
+        return StudentEncoder(table, tokenizer, name=settings.encoder.name, teacher=teacher.name)
+
+    summary = _choose(artifacts, settings, [partial(student, path) for path in tables], teacher, n=len(dialogues))
     shutil.rmtree(artifacts.distilling, ignore_errors=True)
     return summary
 
@@ -71,35 +72,36 @@ def teacher_of(name: str, own: DialogueEncoder, root: Path) -> Teacher:
     return EncoderTeacher(load_encoder(name), name)
 
 
-def _drawn(artifacts: Artifacts, settings: Settings) -> list[Dialogue]:
-    """Return the training dialogues, or as many as the settings allow, drawn by the seed, in their order."""
-    dialogues = list(read_dialogues(artifacts.split("train")))
+def _drawn(dialogues: list[Dialogue], settings: Settings) -> list[Dialogue]:
+    """Return the dialogues, or as many as the settings allow, drawn by the seed, in their order."""
     lot = np.random.default_rng([settings.seed, 5]).permutation(len(dialogues))[: settings.distil.max_dialogues]
     return [dialogues[place] for place in np.sort(lot)]
 
 
 def _choose(
-    artifacts: Artifacts, settings: Settings, students: list[StudentEncoder], teacher: Teacher, *, n: int
+    artifacts: Artifacts, settings: Settings, students: list[Callable[[], StudentEncoder]], teacher: Teacher, *, n: int
 ) -> str:
     """Choose among the start and the students like stage select, and write the folder and the record."""
     dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
-    encoders: list[Encoder] = [DialogueEncoder.start(settings.encoder), *students]
-    candidates = [
-        EncodedCandidate("start" if not epoch else f"student of epoch {epoch}", epoch * n, views(encoder, dev))
-        for epoch, encoder in enumerate(encoders)
-    ]
+    known = teacher.known(dev)
+    candidates, agreements = [], []
+    # One at a time: with large vocabularies a table takes hundreds of megabytes.
+    loads: list[Callable[[], Encoder]] = [partial(DialogueEncoder.start, settings.encoder), *students]
+    for epoch, load in enumerate(loads):
+        encoder, name = load(), f"student of epoch {epoch}" if epoch else "start"
+        candidates.append(EncodedCandidate(name, epoch * n, views(encoder, dev)))
+        agreements.append(_agreement(encoder, teacher, known, artifacts))
     figures = [figures_of(candidate.views, dev, settings) for candidate in candidates]
-    choice = choose(candidates, figures, settings, allowance=ALLOWANCE)
-    sentence = choice.sentence.replace("The start was kept", "No student is kept", 1)
+    choice = choose(candidates, figures, settings, allowance=STUDENT_ALLOWANCE)
+    sentence = choice.sentence
+    if sentence.startswith(KEPT):
+        sentence = f"No student is kept{sentence.removeprefix(KEPT)}".replace("ahead of it", "ahead of the start", 1)
     record = choice_record(choice, sentence, candidates, figures, settings)
-    known = {dialogue.dialogue_id for dialogue in teacher.known(dev)}
-    for entry, encoder in zip(record["candidates"], encoders, strict=True):
-        entry["agreement"] = _agreement(
-            encoder, teacher, [dialogue for dialogue in dev if dialogue.dialogue_id in known], artifacts
-        )
+    for entry, agreement in zip(record["candidates"], agreements, strict=True):
+        entry["agreement"] = agreement
     _empty(artifacts.student)
     if choice.chosen:
-        students[choice.chosen - 1].save_pretrained(artifacts.student, rows=settings.distil.rows)
+        students[choice.chosen - 1]().save_pretrained(artifacts.student, rows=settings.distil.rows)
     about = {"kept": bool(choice.chosen), "teacher": teacher.name, "dialogues": n}
     write_json(artifacts.distillation, about | record)
     return sentence
@@ -119,7 +121,9 @@ def _agreement(encoder: Encoder, teacher: Teacher, dev: list[Dialogue], artifact
 
 def _keep_none(artifacts: Artifacts, sentence: str) -> str:
     _empty(artifacts.student)
-    write_json(artifacts.distillation, {"kept": False, "sentence": sentence, "candidates": []})
+    shutil.rmtree(artifacts.distilling, ignore_errors=True)
+    nothing = {"kept": False, "sentence": sentence, "chosen": "start", "candidates": []}
+    write_json(artifacts.distillation, nothing)
     return sentence
 
 

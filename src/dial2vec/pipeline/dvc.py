@@ -227,6 +227,20 @@ def _ready(root: Path) -> None:
     mend(root)
 
 
+def require_stages(root: Path) -> None:
+    """Raise if the project's dvc.yaml lacks a stage, because it was made by an earlier version.
+
+    :raises VersioningError: naming the stages and what to copy.
+    """
+    text = (root / "dvc.yaml").read_text(encoding="utf-8") if (root / "dvc.yaml").is_file() else ""
+    if lacking := [stage for stage in STAGES if f"  {stage}:" not in text]:
+        raise VersioningError(
+            f"{root / 'dvc.yaml'} has no stage {', '.join(lacking)}; this version of dial2vec runs it. Make a project "
+            "beside yours (`dial2vec new ../newer`) and copy its dvc.yaml, and the block of the same name in its "
+            "params.yaml."
+        )
+
+
 def targets(corpora: Sequence[str], stages: Sequence[str] = STAGES) -> list[str]:
     """Return DVC's names of the stages, corpus by corpus."""
     return [f"{stage}@{corpus}" for corpus in corpora for stage in stages]

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
-from dial2vec.encoder.folder import folder_hash
+from dial2vec.encoder.folder import folder_hash, is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.score_cache import cache_scores, cached_scores
-from dial2vec.evaluation.selection.choice import EncodedCandidate, choose_label_free
+from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry import corpus_of
@@ -45,7 +45,9 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
     def compare(rival: Path, model: Path) -> str | None:
         folders, drawn = {"rival": rival, "candidate": model}, draw_dialogues(dev, settings)
         pair = [EncodedCandidate(name, 0, views(load_encoder(folder), drawn)) for name, folder in folders.items()]
-        choice = choose_label_free(pair, bootstraps=settings.select.bootstraps, seed=settings.seed)
+        allowance = STUDENT_ALLOWANCE if is_student(model) else 0.0
+        bootstraps = settings.select.bootstraps
+        choice = choose_label_free(pair, bootstraps=bootstraps, seed=settings.seed, allowance=allowance)
         return None if choice.chosen == 1 else choice.results[1].verdict.replace("the start", "it")
 
     if not dev:

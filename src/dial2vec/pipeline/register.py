@@ -106,7 +106,7 @@ def _student_record(
         fingerprint=_fingerprint(artifacts.student, settings, record.dev_hash, without=WITHOUT_EFFECT),
         kind="student",
         # A teacher from elsewhere is not in this registry.
-        teacher_version=teacher.version if distillation["teacher"] == "trained" else "",
+        teacher_version=teacher.version if settings.distil.teacher == "run" else "",
     )
 
 

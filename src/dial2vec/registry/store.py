@@ -209,6 +209,10 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
     """
     if not client.search_registered_models(f"name = '{name}'"):
         names = [model.name for model in client.search_registered_models()]
+        if name.endswith(SMALL) and name.removesuffix(SMALL) in names:
+            raise ModelError(
+                f"nothing is registered as {name}: no run has kept a student. `dial2vec results` says why."
+            )
         raise ModelError(
             f"nothing is registered as {name}.{did_you_mean(name, names)} "
             f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."

@@ -100,7 +100,7 @@ def _started(model: Path) -> Iterator[_Process]:
     ours, its = Pipe()
     with ours, its:
         popen = subprocess.Popen(
-            [sys.executable, "-c", f"from {__name__} import serve; serve()", str(model), str(its.fileno())],
+            [sys.executable, "-P", "-c", f"from {__name__} import serve; serve()", str(model), str(its.fileno())],
             # The same modules as here, also in a notebook that has changed `sys.path`.
             env={**os.environ, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             stdin=subprocess.DEVNULL,

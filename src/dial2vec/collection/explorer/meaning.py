@@ -28,7 +28,7 @@ def packed_student(collection: Collection, rows: NDArray[np.int64]) -> dict[str,
     if not isinstance(encoder, StudentEncoder):
         raise ArtifactError(
             f"{collection.folder} was made with {encoder.name}, a transformer, which a page cannot run; expected a "
-            "student. Leave --meaning out, or index with --model small."
+            "student. Leave --meaning out, or index with --model small once a student is champion."
         )
     parts = json.loads(encoder.tokenizer.to_str())
     kinds = {name: (parts[name] or {}).get("type") for name in TOKENIZER}

@@ -42,8 +42,8 @@ tags:
 # A small dialogue encoder
 
 One vector of {dimension} numbers per whole dialogue, from a table of {n} token vectors ({rows}). Made with dial2vec:
-the table was trained to give the vectors of {teacher}, which started from {name}. It needs no transformer and no GPU,
-and reads dialogues of any length.
+the table was trained to give the vectors of {teacher}. Its tokenizer is that of {name}. It needs no transformer and no
+GPU, and reads dialogues of any length.
 
 ```python
 from dial2vec import Dialogue, StudentEncoder, Turn

@@ -21,7 +21,7 @@ from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.params import load_operation, load_settings
-from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data
+from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data, require_stages
 from dial2vec.pipeline.dvc import push as push_versions
 from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.register import data_hash
@@ -40,7 +40,7 @@ from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Cancelled, State  # noqa: E402
 
 # Only these stages can succeed if repeated: killed training resumes, and a tracking server may be away for a moment.
-RETRIES = {"train": 1, "register": 2}
+RETRIES = {"train": 1, "distil": 1, "register": 2}
 # Seconds to wait for another retraining; "wait" is longer than any takes.
 PATIENCE = {"wait": 7 * 24 * 3600.0, "refuse": 0.0}
 
@@ -158,6 +158,7 @@ def _retrain_corpus(corpus: str, result: CorpusResult, *, force: bool) -> None:
         reason = Reason(True, "it was asked for") if force else decide(corpus)
         result.why = reason.words
         if reason.train:
+            require_stages(ROOT)
             for stage in STAGES:
                 retries = RETRIES.get(stage, 0)
                 run_stage.with_options(name=stage, retries=retries, retry_delay_seconds=10)(stage, corpus)

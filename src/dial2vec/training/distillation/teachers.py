@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,6 @@ from dial2vec.errors import CorpusError
 
 ID_COLUMNS = ("dialogue_id", "conversation_id", "id")
 VECTOR_COLUMNS = ("embedding", "vector", "embeddings", "vectors")
-# Dialogues that a file of vectors has to know.
-LEAST_KNOWN = 100
 
 
 class Teacher(Protocol):
@@ -82,17 +81,23 @@ class FileTeacher:
     def __init__(self, path: Path) -> None:
         self.name = path.name
         table = _read(path)
-        ids, column = (_column(table, names, path) for names in (ID_COLUMNS, VECTOR_COLUMNS))
+        names = [_name(table, names, path) for names in (ID_COLUMNS, VECTOR_COLUMNS)]
+        table = table.select(names).drop_null()
+        ids, column = (table[name].combine_chunks() for name in names)
+        _check_types(ids.type, column.type, path)
         lengths = set(pc.unique(pc.list_value_length(column)).to_pylist())
         if len(lengths) != 1 or not (dimension := lengths.pop()):
             raise CorpusError(
                 f"{path} holds vectors of different lengths, or without numbers; expected one length. Write it again."
             )
-        values = np.asarray(pc.list_flatten(column).cast(pa.float32()))
+        values = np.asarray(pc.list_flatten(column).cast(pa.float32()).to_numpy(zero_copy_only=False))
         self._vectors = unit_rows(values.reshape(-1, dimension))
         if not np.isfinite(self._vectors).all():
             raise CorpusError(f"{path} holds vectors with NaN or infinity; expected finite numbers. Leave them out.")
         self._places = {str(key): place for place, key in enumerate(ids.to_pylist())}
+        if len(self._places) < len(ids):
+            twice = next(key for key, count in Counter(map(str, ids.to_pylist())).items() if count > 1)
+            raise CorpusError(f"{path} holds the id {twice!r} more than once; expected each id once. Keep one of them.")
         self.fingerprint = f"{path.resolve()} {path.stat().st_mtime_ns} {path.stat().st_size}"
 
     def known(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
@@ -116,11 +121,24 @@ def _read(path: Path) -> pa.Table:
         raise CorpusError(f"{path} is no whole Parquet file ({reason}). Write it again.") from error
 
 
-def _column(table: pa.Table, names: Sequence[str], path: Path) -> Any:
+def _name(table: pa.Table, names: Sequence[str], path: Path) -> str:
+    """Return the first of some names that a table has as a column."""
     name = next((name for name in names if name in table.column_names), None)
     if name is None:
         raise CorpusError(
             f"{path} has the columns {', '.join(table.column_names[:8])}; expected {' or '.join(names)} as well. "
             "Rename its columns."
         )
-    return table[name].combine_chunks()
+    return name
+
+
+def _check_types(ids: pa.DataType, vectors: pa.DataType, path: Path) -> None:
+    """Raise if ids are no texts or whole numbers, or vectors no lists of numbers."""
+    is_list = pa.types.is_list(vectors) or pa.types.is_large_list(vectors) or pa.types.is_fixed_size_list(vectors)
+    numbers = is_list and (pa.types.is_floating(vectors.value_type) or pa.types.is_integer(vectors.value_type))
+    texts = pa.types.is_string(ids) or pa.types.is_large_string(ids) or pa.types.is_integer(ids)
+    if not (texts and numbers):
+        raise CorpusError(
+            f"{path} holds ids of type {ids} and vectors of type {vectors}; expected texts or whole numbers, and lists "
+            "of numbers. Convert its columns."
+        )
