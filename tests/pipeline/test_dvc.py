@@ -180,7 +180,7 @@ def test_flow_runs_every_stage_as_a_task_leaves_a_table_and_promotes(project):
         [[verdict]] = database.execute("select data from artifact where key = 'verdict'").fetchall()
         lines = [message for (message,) in database.execute("select message from log")]
     assert {f"{stage}-{corpus}" for corpus in ("calls", "chats") for stage in STAGES} <= set(tasks)
-    assert [row["encoder"] for row in json.loads(json.loads(table))] == ["start", "trained"] * 2
+    assert [row["encoder"] for row in json.loads(json.loads(table))] == ["start", "trained", "student"] * 2
     assert "## chats: new champion" in verdict
     assert any("didn't change, skipping" in line for line in lines)
     assert open_store(project).get_model_version_by_alias("dial2vec-chats", "champion").version == 2
