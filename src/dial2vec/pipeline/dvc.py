@@ -231,7 +231,9 @@ def require_stages(root: Path) -> None:
     """Raise if the project's dvc.yaml lacks a stage, because it was made by an earlier version.
 
     :raises VersioningError: naming the stages and what to copy.
+    :raises MissingExtraError: if DVC is not installed.
     """
+    require_module("dvc")
     text = (root / "dvc.yaml").read_text(encoding="utf-8") if (root / "dvc.yaml").is_file() else ""
     if lacking := [stage for stage in STAGES if f"  {stage}:" not in text]:
         raise VersioningError(
