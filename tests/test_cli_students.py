@@ -160,6 +160,13 @@ def test_small_is_that_of_the_named_corpus(project, monkeypatch):
     assert asked == ["models:/dial2vec-chats-small@champion"]
 
 
+def test_small_without_a_student_as_champion_says_so(project, monkeypatch, tiny_folder):
+    project("calls")
+    monkeypatch.setattr("dial2vec.cli.model.resolve", lambda name: tiny_folder)
+    done = CliRunner().invoke(main, ["embed", "a.jsonl", "--output", "a.parquet", "--model", "small"])
+    assert "No student of calls is champion yet, so small is the starting encoder." in done.output
+
+
 def test_small_is_one_sentence_with_several_corpora_and_outside_a_project(project, tmp_path):
     words = ["embed", "a.jsonl", "--output", "a.parquet", "--model", "small"]
     project("calls", "chats")

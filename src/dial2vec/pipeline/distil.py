@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, read_dialogues
@@ -83,20 +82,19 @@ def _choose(
 ) -> str:
     """Choose among the start and the students like stage select, and write the folder and the record."""
     dev = draw_dialogues(list(read_dialogues(artifacts.split("dev"), may_be_empty=True)), settings)
-    known = teacher.known(dev)
-    candidates, agreements = [], []
+    candidates = []
     # One at a time: with large vocabularies a table takes hundreds of megabytes.
     loads: list[Callable[[], Encoder]] = [partial(DialogueEncoder.start, settings.encoder), *students]
     for epoch, load in enumerate(loads):
         encoder, name = load(), f"student of epoch {epoch}" if epoch else "start"
         candidates.append(EncodedCandidate(name, epoch * n, views(encoder, dev)))
-        agreements.append(_agreement(encoder, teacher, known, artifacts))
     figures = [figures_of(candidate.views, dev, settings) for candidate in candidates]
     choice = choose(candidates, figures, settings, allowance=STUDENT_ALLOWANCE)
     sentence = choice.sentence
     if sentence.startswith(KEPT):
         sentence = f"No student is kept{sentence.removeprefix(KEPT)}".replace("ahead of it", "ahead of the start", 1)
     record = choice_record(choice, sentence, candidates, figures, settings)
+    agreements = _agreements(candidates, teacher, dev, artifacts)
     for entry, agreement in zip(record["candidates"], agreements, strict=True):
         entry["agreement"] = agreement
     _empty(artifacts.student)
@@ -107,16 +105,20 @@ def _choose(
     return sentence
 
 
-def _agreement(encoder: Encoder, teacher: Teacher, dev: list[Dialogue], artifacts: Artifacts) -> float | None:
-    """Return the mean cosine with the teacher's vectors of dev; None where the two cannot be compared."""
-    if not dev:
-        return None
-    theirs: NDArray[np.float32] = teacher.vectors(dev, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
-    return (
-        float(np.mean((unit_rows(encoder.encode(dev)) * theirs).sum(1)))
-        if encoder.dimension == theirs.shape[1]
-        else None
-    )
+def _agreements(
+    candidates: list[EncodedCandidate], teacher: Teacher, dev: list[Dialogue], artifacts: Artifacts
+) -> list[float | None]:
+    """Return each candidate's mean cosine with the teacher's vectors of dev; None if the two cannot be compared."""
+    known = teacher.known(dev)
+    if not known:
+        return [None] * len(candidates)
+    theirs = teacher.vectors(known, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
+    ids = {dialogue.dialogue_id for dialogue in known}
+    rows = [place for place, dialogue in enumerate(dev) if dialogue.dialogue_id in ids]
+    wholes = [candidate.views.whole[rows] for candidate in candidates]
+    return [
+        float((unit_rows(whole) * theirs).sum(1).mean()) if whole.shape == theirs.shape else None for whole in wholes
+    ]
 
 
 def _keep_none(artifacts: Artifacts, sentence: str) -> str:

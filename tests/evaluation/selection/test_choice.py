@@ -5,6 +5,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.selection import choice
 from dial2vec.evaluation.selection.choice import (
     MOSTLY_LOST,
+    STUDENT_ALLOWANCE,
     EncodedCandidate,
     choose_by_scores,
     choose_label_free,
@@ -159,6 +160,16 @@ def test_clusters_without_any_gain_in_the_agreement_of_the_sides_keep_the_start(
         "The start was kept: no candidate that is clearly ahead of it gains in agreement of the two sides (try 1: no "
         "gain in agreement of the two sides)."
     )
+
+
+@pytest.mark.parametrize(("loss", "chosen"), [(0.004, 1), (0.0101, 0)])
+def test_a_loss_within_the_allowance_does_not_count(monkeypatch, loss, chosen):
+    figures = [(0.5, 0.3, 0.979)], [(0.9, 0.7, 0.979 - loss)]
+    refused = choose_label_free(faked(monkeypatch, *figures), bootstraps=10, seed=0)
+    assert refused.chosen == 0
+    found = choose_label_free(faked(monkeypatch, *figures), bootstraps=10, seed=0, allowance=STUDENT_ALLOWANCE)
+    assert found.chosen == chosen
+    assert ("and at most 0.01 below it on agreement of the two sides" in found.sentence) == bool(chosen)
 
 
 def test_of_equals_the_earlier_wins(monkeypatch):

@@ -41,7 +41,7 @@ def fit(lesson: Lesson, *, options: Distil, seed: int, folder: Path, fingerprint
     :raises Dial2vecError: if the loss is no longer a number.
     """
     claim(folder, fingerprint)
-    # Tokens of the dialogues come first in the trained table, so that the optimiser has no others.
+    # The trained table has the tokens of the dialogues only, so that the optimiser moves no others.
     known, tokens = np.unique(lesson.bags.tokens, return_inverse=True)
     bags = Bags(tokens.astype(np.int64), lesson.bags.counts, lesson.bags.speakers, lesson.bags.dialogues)
     table = LearningTable(*map(torch.from_numpy, (lesson.rows[known], lesson.weights[known], lesson.matrix)))
