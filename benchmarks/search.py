@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from timing import machine
 
 from dial2vec.collection import Collection
-from dial2vec.collection.collection import Addition, Manifest
+from dial2vec.collection.collection_folder import Addition, Manifest
 from dial2vec.collection.search import approximate
 from dial2vec.collection.search.exact import nearest_rows
 

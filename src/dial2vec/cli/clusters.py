@@ -15,8 +15,8 @@ from dial2vec.data.words import printable
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
-    from dial2vec.collection import Collection
     from dial2vec.collection.clustering import Clusters
+    from dial2vec.collection.collection_folder import CollectionFolder
 
 # Minimum width of a dialogue's text, in characters, on narrow terminals too.
 MIN_TEXT = 60
@@ -46,10 +46,10 @@ def cluster(
         raise Dial2vecError(f"found --k {k} with --by density, which finds the number itself. Leave one of them out.")
     from tqdm.auto import tqdm
 
-    from dial2vec.collection import Collection
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
+    from dial2vec.collection.collection_folder import CollectionFolder
 
-    collection = Collection(folder)
+    collection = CollectionFolder(folder)
     with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:
         clusters = cluster_collection(collection, k=k, by=by, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
@@ -65,7 +65,7 @@ def cluster(
     click.echo(f"Next: dial2vec search {quote(str(folder))} --like {quote(clusters.clusters[0].typical[0])}")
 
 
-def _table(clusters: Clusters, collection: Collection) -> str:
+def _table(clusters: Clusters, collection: CollectionFolder) -> str:
     """Return the clusters, largest first, each with the beginning of a typical and of a borderline dialogue."""
     width = min(shutil.get_terminal_size().columns, 140)
     lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name"]

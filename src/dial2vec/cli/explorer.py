@@ -56,12 +56,12 @@ def show(
     :param meaning: True to add the collection's student to the file.
     :param browser: True to open the page in the user's browser.
     """
-    from dial2vec.collection import Collection
+    from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.explorer.maps import maps_of
 
     if static is not None and static.is_dir():
         raise Dial2vecError(f"{static} is a folder; expected a file to write. Name one, such as {static / 'map.html'}.")
-    collection = Collection(folder)
+    collection = CollectionFolder(folder)
     maps = maps_of(collection, start=start, from_scratch=from_scratch)
     if 2 * len(maps.trained.fitted) < len(collection) and len(maps.trained.fitted) < 50_000:
         fitted = f"The map was made from {len(maps.trained.fitted)} of the {len(collection)} dialogues"

@@ -16,7 +16,7 @@ from dial2vec.cli.model import model_option
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
-    from dial2vec.collection import Collection
+    from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search import Filters, Search
     from dial2vec.dialogue import Dialogue
 
@@ -36,8 +36,8 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     TRANSCRIPTS is a JSON Lines file, or a folder of them. Dialogues already in the collection are skipped. A stopped
     run continues if it is started again.
     """
-    from dial2vec.collection import Collection, add
-    from dial2vec.collection.collection import MANIFEST
+    from dial2vec.collection.adding import add
+    from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
     from dial2vec.collection.embedding.shards import look_at
 
     look_at(transcripts)
@@ -46,7 +46,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
     encoder = load_encoder(model or own)
     done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
-    collection = Collection(output)
+    collection = CollectionFolder(output)
     dates = collection.rows["date"]
     click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} already there")
     click.echo(f"{len(dates) - dates.null_count} of them have a date")
@@ -58,7 +58,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     click.echo(f'Next: dial2vec search {quote(str(output))} "what somebody said"')
 
 
-def _update(collection: Collection, approximate: bool) -> None:
+def _update(collection: CollectionFolder, approximate: bool) -> None:
     from tqdm.auto import tqdm
 
     from dial2vec.collection.search.approximate import FAISS, FROM, has_faiss, update_index
@@ -116,10 +116,10 @@ def search(
     """
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
-    from dial2vec.collection import Collection
+    from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search import Filters, Search
 
-    collection = Collection(folder)
+    collection = CollectionFolder(folder)
     filters = Filters(labels, speakers, after, before, where)
     # Before the encoder is loaded, which takes seconds.
     filters.rows(collection)

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.collection.collection import MANIFEST, ROWS, Addition, Collection, Manifest, rows_file
+from dial2vec.collection.collection_folder import MANIFEST, ROWS, Addition, CollectionFolder, Manifest, rows_file
 from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.data.metadata import packed_metadata
@@ -61,7 +61,7 @@ def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 
         manifest = _opened(folder, encoder)
         work = folder / "adding"
         quarantine: list[Quarantined] = []
-        n_new, n_existing = _write_new(Collection(folder), transcripts, work / "dialogues.jsonl", quarantine)
+        n_new, n_existing = _write_new(CollectionFolder(folder), transcripts, work / "dialogues.jsonl", quarantine)
         if n_new:
             embed_file(
                 work / "dialogues.jsonl",
@@ -113,7 +113,9 @@ def _begin(folder: Path, encoder: Encoder, fingerprint: str) -> Manifest:
     return manifest
 
 
-def _write_new(collection: Collection, transcripts: Path, path: Path, quarantine: list[Quarantined]) -> tuple[int, int]:
+def _write_new(
+    collection: CollectionFolder, transcripts: Path, path: Path, quarantine: list[Quarantined]
+) -> tuple[int, int]:
     """Write the new dialogues to a file, and return the numbers of new and of existing dialogues."""
     contents = collection.rows["content"].to_numpy()
     known = dict(zip(collection.rows["dialogue_id"].to_pylist(), contents.tolist(), strict=True))

@@ -16,7 +16,7 @@ from dial2vec.collection.adding import add, content_of
 from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import read_clusters
-from dial2vec.collection.collection import MANIFEST, Collection
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.data.importing.files.formats import stem
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
@@ -49,7 +49,7 @@ class LookReading:
     merge_turns: bool = False
 
 
-def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable[[str], object]) -> Collection:
+def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable[[str], object]) -> CollectionFolder:
     """Make a folder the collection of an export, and return the collection.
 
     If the export or its reading has changed, its dialogues replace those of the collection; dialogues that are the same
@@ -80,7 +80,7 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
         with suppress(ArtifactError):
             if read_json(record) == state | {"done": True}:
                 say(f"{source} is unchanged since {folder} was made from it")
-                return Collection(folder)
+                return CollectionFolder(folder)
         transcripts = _dialogues(folder / OWN, source, reading, say)
         encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint())
@@ -88,10 +88,10 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
         if added.quarantine:
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
         write_json(record, state | {"done": True})
-        return Collection(folder)
+        return CollectionFolder(folder)
 
 
-def clusters_of(collection: Collection) -> Clusters | None:
+def clusters_of(collection: CollectionFolder) -> Clusters | None:
     """Return the clusters of a collection, made if they are missing or old; None if it has fewer than 2 dialogues."""
     existing = read_clusters(collection)
     if existing and existing[0].seen == len(collection):
@@ -131,7 +131,7 @@ def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str) -> None:
     """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word."""
     if not (folder / MANIFEST).exists():
         return
-    collection = Collection(folder)
+    collection = CollectionFolder(folder)
     rows = collection.rows
     known = dict(zip(rows["dialogue_id"].to_pylist(), rows["content"].to_pylist(), strict=True))
     read = read_dialogues(transcripts, quarantine=[])

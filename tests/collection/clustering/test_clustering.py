@@ -14,7 +14,7 @@ from dial2vec.collection import Collection
 from dial2vec.collection.adding import _rows
 from dial2vec.collection.clustering import cluster, clustering, clusters, read_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
-from dial2vec.collection.collection import Addition, Manifest, rows_file
+from dial2vec.collection.collection_folder import Addition, Manifest, rows_file
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 

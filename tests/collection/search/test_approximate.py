@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("faiss")
 
-from dial2vec.collection.collection import Addition, Collection, Manifest, rows_file
+from dial2vec.collection.collection_folder import Addition, CollectionFolder, Manifest, rows_file
 from dial2vec.collection.search import approximate
 from dial2vec.collection.search.approximate import open_index, update_index
 from dial2vec.collection.search.exact import nearest_rows
@@ -20,16 +20,16 @@ def make(tmp_path, monkeypatch):
     vectors = centres[rng.integers(20, size=3000)] + 0.5 * rng.normal(size=(3000, 24))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
-    def make(n: int, fingerprint: str = "f") -> Collection:
+    def make(n: int, fingerprint: str = "f") -> CollectionFolder:
         rows_file(tmp_path, 0).parent.mkdir(exist_ok=True)
         (tmp_path / "vectors.f32").write_bytes(vectors[:n].tobytes())
         Manifest("m", fingerprint, 24, (Addition("s", "2026-03-04", n, 0),)).write(tmp_path)
-        return Collection(tmp_path)
+        return CollectionFolder(tmp_path)
 
     return make
 
 
-def recall(collection: Collection) -> float:
+def recall(collection: CollectionFolder) -> float:
     index, vectors = open_index(collection), collection.vectors
     shares = []
     for row in range(0, len(vectors), 50):

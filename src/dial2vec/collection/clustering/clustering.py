@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
 from dial2vec.collection.clustering.clusters import (
     Cluster,
     Clusters,
@@ -26,7 +25,7 @@ from dial2vec.collection.clustering.partition import (
 )
 from dial2vec.collection.clustering.stability import LEAST, SAMPLE, match_groups, measure_stability, propose_number
 from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
-from dial2vec.collection.collection import sampled
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import folder_lock
@@ -57,7 +56,7 @@ class Centres:
 
 
 def cluster(
-    collection: Collection,
+    collection: CollectionFolder,
     *,
     k: int | None = None,
     by: str | None = None,
@@ -94,7 +93,7 @@ def cluster(
     return clusters
 
 
-def _check_sizes(collection: Collection, k: int | None, by: str | None) -> None:
+def _check_sizes(collection: CollectionFolder, k: int | None, by: str | None) -> None:
     needed = max(2, k or 0, LEAST if by == "density" else 0)
     if len(collection) < needed:
         raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least {needed}. Add some.")
@@ -102,7 +101,7 @@ def _check_sizes(collection: Collection, k: int | None, by: str | None) -> None:
         raise CorpusError(f"found --k {k}; expected at most {SAMPLE:,}. Take fewer clusters.")
 
 
-def _before(collection: Collection, *, from_scratch: bool) -> tuple[Clusters, Vectors] | None:
+def _before(collection: CollectionFolder, *, from_scratch: bool) -> tuple[Clusters, Vectors] | None:
     try:
         return read_clusters(collection)
     except ArtifactError:
@@ -111,7 +110,9 @@ def _before(collection: Collection, *, from_scratch: bool) -> tuple[Clusters, Ve
         raise
 
 
-def _from_scratch(collection: Collection, k: int | None, by: str, seed: int, done: Callable[[int], object]) -> Centres:
+def _from_scratch(
+    collection: CollectionFolder, k: int | None, by: str, seed: int, done: Callable[[int], object]
+) -> Centres:
     units, news = collection.vectors, list[str]()
     considered: tuple[tuple[int, float], ...] = ()
     if by == "density":
@@ -130,7 +131,7 @@ def _from_scratch(collection: Collection, k: int | None, by: str, seed: int, don
     return Centres(centres[order], list(range(len(centres))), by, len(units), len(centres), news, {}, considered)
 
 
-def _with_ids_of(new: Centres, before: Clusters, collection: Collection) -> Centres:
+def _with_ids_of(new: Centres, before: Clusters, collection: CollectionFolder) -> Centres:
     """Give new clusters the ids of the old clusters that they match."""
     old = read_assignment(collection)
     known = [cluster.id for cluster in before.clusters]
@@ -147,7 +148,7 @@ def _with_ids_of(new: Centres, before: Clusters, collection: Collection) -> Cent
     return replace(new, ids=ids, next_id=next_id, news=news)
 
 
-def _onto(before: tuple[Clusters, Vectors], collection: Collection) -> Centres:
+def _onto(before: tuple[Clusters, Vectors], collection: CollectionFolder) -> Centres:
     """Keep the centres, and add one for each group of new dialogues that is far from all centres.
 
     All dialogues since the last clustering from scratch count as new. So a topic that grows by a few a night is found.
@@ -181,7 +182,7 @@ def _closeness(units: Vectors) -> float:
 
 
 def _described(
-    collection: Collection, new: Centres, assignment: Assignment, seed: int, before: Clusters | None
+    collection: CollectionFolder, new: Centres, assignment: Assignment, seed: int, before: Clusters | None
 ) -> Clusters:
     """Return the clusters with names, terms, sizes and stability."""
     k, units = len(new.centres), collection.vectors
@@ -210,7 +211,7 @@ def _described(
     )  # fmt: skip
 
 
-def _terms(collection: Collection, groups: NDArray[np.int32], k: int, seed: int) -> list[list[Term]]:
+def _terms(collection: CollectionFolder, groups: NDArray[np.int32], k: int, seed: int) -> list[list[Term]]:
     rows = sampled(len(collection), READ, seed)
     # Meetings have so many terms that 20,000 of them would take gigabytes.
     words = np.cumsum(np.asarray(collection.rows["words"])[rows])
@@ -231,7 +232,7 @@ def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:
     return measure_stability(own, centres, seed=seed).agreement
 
 
-def _ids(collection: Collection, rows: NDArray[np.int64], value: NDArray[np.float32]) -> tuple[str, ...]:
+def _ids(collection: CollectionFolder, rows: NDArray[np.int64], value: NDArray[np.float32]) -> tuple[str, ...]:
     """Return the ids of the dialogues with the lowest values."""
     first = rows[np.argsort(value[rows], kind="stable")[:SHOWN]]
     return tuple(collection.rows["dialogue_id"].take(first).to_pylist())

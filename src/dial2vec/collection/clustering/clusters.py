@@ -17,9 +17,9 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from pyarrow.compute import replace_substring_regex
 
-from dial2vec.collection import Collection
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors
 from dial2vec.collection.clustering.terms import Term
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.metadata import METADATA_PREFIX, typed_columns
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
@@ -81,12 +81,12 @@ class Clusters:
     considered: tuple[tuple[int, float], ...] = ()
 
 
-def folder_of(collection: Collection) -> Path:
+def folder_of(collection: CollectionFolder) -> Path:
     """Return the folder with the clusters of a collection."""
     return collection.folder / "clusters"
 
 
-def read_clusters(collection: Collection) -> tuple[Clusters, Vectors] | None:
+def read_clusters(collection: CollectionFolder) -> tuple[Clusters, Vectors] | None:
     """Return the clusters of a collection and their centres [k, d].
 
     :return: None if there are no clusters, or only clusters of another encoder or format.
@@ -124,14 +124,14 @@ def _from_record(record: dict[str, Any]) -> Clusters:
     return Clusters(**record | {"clusters": clusters, "news": tuple(record["news"]), "considered": pairs})
 
 
-def read_assignment(collection: Collection) -> Groups:
+def read_assignment(collection: CollectionFolder) -> Groups:
     """Return the cluster id of each assigned dialogue, int32 [seen]."""
     folder = folder_of(collection)
     with np.load(folder / read_json(folder / "clusters.json")["state"]) as state:
         return np.asarray(state["assignment"], dtype=np.int32)
 
 
-def write_clusters(collection: Collection, clusters: Clusters, centres: Vectors, assignment: Assignment) -> None:
+def write_clusters(collection: CollectionFolder, clusters: Clusters, centres: Vectors, assignment: Assignment) -> None:
     """Write `assignment.parquet`, `assignment.csv`, centres and clusters; atomic as a whole."""
     folder = folder_of(collection)
     ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[assignment.groups]

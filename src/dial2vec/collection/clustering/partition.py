@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from dial2vec.collection.collection import sampled
+from dial2vec.collection.collection_folder import sampled
 from dial2vec.encoder.nearest import unit_rows
 
 Vectors = NDArray[np.float32]

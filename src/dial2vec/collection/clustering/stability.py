@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of
-from dial2vec.collection.collection import sampled
+from dial2vec.collection.collection_folder import sampled
 
 # Sample size, number of random halves, and numbers of clusters to try.
 SAMPLE, HALVES = 5000, 10

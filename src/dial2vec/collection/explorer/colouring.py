@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.report.pictures import COLOURS
 
@@ -51,7 +51,7 @@ class Colouring:
     groups: tuple[str, ...] = ()
 
 
-def colourings(collection: Collection, rows: NDArray[np.int64]) -> list[Colouring]:
+def colourings(collection: CollectionFolder, rows: NDArray[np.int64]) -> list[Colouring]:
     """Return the possible colourings of these dialogues, at least one.
 
     :raises ArtifactError: if the folder `clusters` of the collection cannot be read.
@@ -69,7 +69,7 @@ def colourings(collection: Collection, rows: NDArray[np.int64]) -> list[Colourin
     return ways or [_with_grey("nothing", [0] * len(rows), ["dialogues"], COLOURS[:1], ("", ""))]
 
 
-def _by_metadata(collection: Collection, rows: NDArray[np.int64]) -> Iterator[Colouring]:
+def _by_metadata(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator[Colouring]:
     """Yield a colouring per category and per number, the most frequent key first."""
     kinds = {key: evidence.kind for key, evidence in collection.metadata_kinds.items()}
     for key in (key for key, kind in kinds.items() if kind in ("category", "number")):

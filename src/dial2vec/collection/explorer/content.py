@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.dialogue import Dialogue
@@ -22,7 +22,7 @@ SIMILAR = 10
 OPENING_TURNS, OPENING_CHARACTERS = 2, 90
 
 
-def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
+def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
     """Return the data of the map and the legend for JSON; arrays are base64 of their little-endian bytes.
 
     :param rows: rows of the collection in the order of the page, int64 [n].
@@ -54,7 +54,7 @@ def content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict
     }
 
 
-def whole_content(collection: Collection, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
+def whole_content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
     """Return the data of a page without a server: `content`, the dialogues, and the ten most similar of each."""
     units = np.asarray(collection.vectors[rows])
     count = min(SIMILAR, len(rows) - 1)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from dial2vec.collection import Collection
-from dial2vec.collection.collection import sampled
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.explorer.content import packed, whole_content
 from dial2vec.collection.explorer.maps import SEED, Maps
 from dial2vec.collection.explorer.meaning import packed_student
@@ -42,7 +41,7 @@ class StaticPage:
 
 def write_page(
     path: Path,
-    collection: Collection,
+    collection: CollectionFolder,
     maps: Maps,
     *,
     meaning: bool = False,

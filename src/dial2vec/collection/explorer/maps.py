@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
-from dial2vec.collection.collection import sampled
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.explorer.projection import Points, aligned, lay_out_many, place
 from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.errors import ArtifactError
@@ -49,7 +48,7 @@ class Maps:
 
 
 def maps_of(
-    collection: Collection,
+    collection: CollectionFolder,
     *,
     start: str | None = None,
     from_scratch: bool = False,
@@ -80,7 +79,9 @@ def maps_of(
     return Maps(trained, compared, other.manifest.model)
 
 
-def _map(path: Path, collection: Collection, *, seed: int, progress: bool, like: Points | None = None) -> CollectionMap:
+def _map(
+    path: Path, collection: CollectionFolder, *, seed: int, progress: bool, like: Points | None = None
+) -> CollectionMap:
     """Read a map or make it, place new dialogues on it, and store it.
 
     :param like: map to align a new map with.
@@ -115,7 +116,7 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     return CollectionMap(points, fitted)
 
 
-def _read(path: Path, collection: Collection) -> CollectionMap:
+def _read(path: Path, collection: CollectionFolder) -> CollectionMap:
     try:
         with np.load(path) as kept:
             points, fitted, content = kept["points"], kept["fitted"], str(kept["content"])
@@ -128,6 +129,6 @@ def _read(path: Path, collection: Collection) -> CollectionMap:
     return CollectionMap(points, fitted)
 
 
-def _content(collection: Collection, count: int) -> str:
+def _content(collection: CollectionFolder, count: int) -> str:
     """Return a hash of the first `count` dialogues of a collection."""
     return hashlib.sha256(collection.rows["content"][:count].to_numpy().tobytes()).hexdigest()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import base64_of
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
@@ -18,7 +18,7 @@ from dial2vec.errors import ArtifactError
 TOKENIZER = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
 
 
-def packed_student(collection: Collection, rows: NDArray[np.int64]) -> dict[str, Any]:
+def packed_student(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
     """Return the student of a collection and the vectors of these dialogues for JSON, as int8.
 
     :param rows: rows of the collection in the order of the page, int64 [n].

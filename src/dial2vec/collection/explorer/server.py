@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dial2vec.addresses import address_of, listen
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_json
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
@@ -57,7 +57,7 @@ class WrongRequestError(ValueError):
 class Explorer:
     """Answers the requests of the page; dialogues that are added later do not show."""
 
-    def __init__(self, collection: Collection, maps: Maps) -> None:
+    def __init__(self, collection: CollectionFolder, maps: Maps) -> None:
         self.collection, self.maps = collection, maps
         self._texts = Texts(collection)
         self._content = to_json(content(collection, maps, np.arange(len(collection))))
@@ -133,7 +133,7 @@ class Explorer:
             return unit_vector(self._encoder.encode(Dialogue("search", (Turn("anyone", words.strip()),))))
 
 
-def application(collection: Collection, maps: Maps) -> ASGIApp:
+def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     """Return the ASGI application of the explorer of a collection."""
     explorer = Explorer(collection, maps)
 
@@ -176,7 +176,7 @@ def with_headers(app: ASGIApp) -> ASGIApp:
 
 
 def serve_page(
-    collection: Collection, maps: Maps, *, port: int, say: Callable[[str], object], browser: bool = False
+    collection: CollectionFolder, maps: Maps, *, port: int, say: Callable[[str], object], browser: bool = False
 ) -> None:
     """Serve the explorer on a port of this machine until Ctrl-C.
 

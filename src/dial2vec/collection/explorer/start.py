@@ -5,13 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from dial2vec.collection import Collection, add
+from dial2vec.collection.adding import add
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
 
 
-def read_by_start(collection: Collection, folder: Path, start: str | None, *, progress: bool) -> Collection | None:
+def read_by_start(
+    collection: CollectionFolder, folder: Path, start: str | None, *, progress: bool
+) -> CollectionFolder | None:
     """Return the dialogues of a collection with vectors of another encoder; None without one. A killed run resumes.
 
     :param folder: folder of this second collection; if the encoder changes, the map `<folder>.npz` is deleted.
@@ -22,7 +25,7 @@ def read_by_start(collection: Collection, folder: Path, start: str | None, *, pr
     encoder = None if start is None else load_encoder(start)
     if encoder is not None:
         _make_room(collection, folder, encoder)
-    existing = Collection(folder) if (folder / "collection.json").exists() else None
+    existing = CollectionFolder(folder) if (folder / "collection.json").exists() else None
     if encoder is None and existing is None:
         return None
     known = 0 if existing is None else len(existing)
@@ -31,7 +34,7 @@ def read_by_start(collection: Collection, folder: Path, start: str | None, *, pr
         write_dialogues(more, collection.dialogues(range(known, len(collection))))
         add(folder, more, encoder=encoder or load_encoder(folder / "model"), progress=progress)
         more.unlink()
-    other = Collection(folder)
+    other = CollectionFolder(folder)
     if other.rows["content"] != collection.rows["content"]:
         raise ArtifactError(
             f"{folder} holds other dialogues than {collection.folder}. Remove it, and name the encoder again: --start."
@@ -39,7 +42,7 @@ def read_by_start(collection: Collection, folder: Path, start: str | None, *, pr
     return other
 
 
-def _make_room(collection: Collection, folder: Path, encoder: Encoder) -> None:
+def _make_room(collection: CollectionFolder, folder: Path, encoder: Encoder) -> None:
     """Remove the vectors and the map of another encoder."""
     fingerprint = encoder.fingerprint()
     if fingerprint == collection.manifest.fingerprint:
@@ -47,6 +50,6 @@ def _make_room(collection: Collection, folder: Path, encoder: Encoder) -> None:
             f"{encoder.name} is the encoder of {collection.folder} itself; expected another one to compare with. "
             "Leave --start out, or name the encoder that this one was trained from."
         )
-    if (folder / "collection.json").exists() and Collection(folder).manifest.fingerprint != fingerprint:
+    if (folder / "collection.json").exists() and CollectionFolder(folder).manifest.fingerprint != fingerprint:
         folder.with_suffix(".npz").unlink(missing_ok=True)
         shutil.rmtree(folder)

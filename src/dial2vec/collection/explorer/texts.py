@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.files import atomic_path
 
 BLOCK = 10_000
@@ -24,7 +24,7 @@ class Texts:
     :param collection: collection whose file is made or extended if dialogues are missing.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: CollectionFolder) -> None:
         path = collection.folder / "map" / "texts.arrow"
         kept = _kept(path)
         if kept is None or len(kept) != len(collection):
@@ -49,7 +49,7 @@ def _kept(path: Path) -> pa.Table | None:
         return None
 
 
-def _write(sink: pa.OSFile, collection: Collection, kept: pa.Table | None) -> None:
+def _write(sink: pa.OSFile, collection: CollectionFolder, kept: pa.Table | None) -> None:
     with pa.ipc.new_file(sink, SCHEMA) as writer:
         if kept is not None:
             writer.write_table(kept)
@@ -57,7 +57,7 @@ def _write(sink: pa.OSFile, collection: Collection, kept: pa.Table | None) -> No
             writer.write_table(pa.table({"said": texts}, schema=SCHEMA))
 
 
-def _texts(collection: Collection, *, first: int) -> Iterator[list[str]]:
+def _texts(collection: CollectionFolder, *, first: int) -> Iterator[list[str]]:
     dialogues = collection.dialogues(range(first, len(collection)))
     while block := list(islice(dialogues, BLOCK)):
         yield ["\n".join(" ".join(turn.text.lower().split()) for turn in dialogue.turns) for dialogue in block]

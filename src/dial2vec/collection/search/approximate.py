@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
-from dial2vec.collection.collection import sampled
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
@@ -88,7 +87,7 @@ def has_faiss() -> bool:
     return importlib.util.find_spec("faiss") is not None
 
 
-def open_index(collection: Collection) -> Approximate | None:
+def open_index(collection: CollectionFolder) -> Approximate | None:
     """Return the index of a collection; None if it is missing, damaged or does not match the collection."""
     files = _files(collection)
     if not all(path.is_file() for path in files):
@@ -109,7 +108,7 @@ def open_index(collection: Collection) -> Approximate | None:
 
 
 def update_index(
-    collection: Collection, *, seed: int = 1, done: Callable[[int], object] = lambda _: None
+    collection: CollectionFolder, *, seed: int = 1, done: Callable[[int], object] = lambda _: None
 ) -> IndexRecord:
     """Bring the index of a collection up to date, and return its record; atomic.
 
@@ -138,12 +137,12 @@ def update_index(
     return record
 
 
-def _files(collection: Collection) -> tuple[Path, Path]:
+def _files(collection: CollectionFolder) -> tuple[Path, Path]:
     folder = collection.folder / "search"
     return folder / "index.faiss", folder / "index.json"
 
 
-def _kept(collection: Collection, files: tuple[Path, Path]) -> tuple[Any, int]:
+def _kept(collection: CollectionFolder, files: tuple[Path, Path]) -> tuple[Any, int]:
     """Return the existing index and its number of training vectors; None and 0 if it does not match the collection."""
     import faiss
 
@@ -157,7 +156,7 @@ def _kept(collection: Collection, files: tuple[Path, Path]) -> tuple[Any, int]:
     return None, 0
 
 
-def _trained(collection: Collection, seed: int) -> Any:
+def _trained(collection: CollectionFolder, seed: int) -> Any:
     import faiss
 
     n, d = collection.vectors.shape
@@ -171,14 +170,14 @@ def _trained(collection: Collection, seed: int) -> Any:
     return index
 
 
-def _add(index: Any, collection: Collection, done: Callable[[int], object]) -> None:
+def _add(index: Any, collection: CollectionFolder, done: Callable[[int], object]) -> None:
     for first in range(index.ntotal, len(collection), BLOCK):
         block = np.ascontiguousarray(collection.vectors[first : first + BLOCK])
         index.add(block)
         done(len(block))
 
 
-def _measure(index: Any, collection: Collection, seed: int, trained: int) -> IndexRecord:
+def _measure(index: Any, collection: CollectionFolder, seed: int, trained: int) -> IndexRecord:
     """Double the number of lists that a query reads until the recall is reached."""
     vectors, rows = collection.vectors, sampled(len(collection), QUERIES, seed)
     true = [set(nearest_rows(vectors, vectors[row], AT)[0].tolist()) for row in rows]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.metadata import Kind
 from dial2vec.dialogue import moment_of
 from dial2vec.errors import CorpusError, did_you_mean
@@ -46,7 +46,7 @@ class Filters:
     before: str | None = None
     where: tuple[str, ...] = ()
 
-    def rows(self, collection: Collection) -> NDArray[np.int64] | None:
+    def rows(self, collection: CollectionFolder) -> NDArray[np.int64] | None:
         """Return the rows that pass, ascending, int64 [m]; None if there is no condition.
 
         :raises CorpusError: if a label, speaker or key is unknown, a date or condition is invalid, or no dialogue has a
@@ -90,7 +90,7 @@ def _listed(known: Sequence[str]) -> str:
     return f"There are {len(known)}: {', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
 
 
-def _meets(collection: Collection, condition: str) -> NDArray[np.bool_]:
+def _meets(collection: CollectionFolder, condition: str) -> NDArray[np.bool_]:
     """Return a mask of the dialogues whose metadata meet a condition."""
     match = CONDITION.fullmatch(condition)
     if not match:

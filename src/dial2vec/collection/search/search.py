@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection import Collection
+from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.approximate import open_index
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
@@ -54,7 +54,7 @@ class Search:
     :param collection: open collection; dialogues added later are not found.
     """
 
-    def __init__(self, collection: Collection) -> None:
+    def __init__(self, collection: CollectionFolder) -> None:
         self.collection = collection
         self.encoder = load_encoder(collection.model)
         self.approximate = open_index(collection)

@@ -1,0 +1,199 @@
+"""The files of a collection, and reading them.
+
+Each file only grows at its end. `collection.json` is written last and says how many bytes count. Bytes that a killed
+addition left after them are not read; the next addition cuts them off.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed
+from dial2vec.dialogue import Dialogue, dialogue_from_record
+from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
+from dial2vec.files import write_json
+
+MANIFEST = "collection.json"
+FORMAT = 1
+ROWS = pa.schema(
+    [
+        ("dialogue_id", pa.string()),
+        ("labels", pa.list_(pa.string())),
+        ("date", pa.timestamp("s", tz="UTC")),
+        ("speakers", pa.list_(pa.string())),
+        ("turns", pa.int32()),
+        ("words", pa.int32()),
+        # Offset of the line in `dialogues.jsonl`, and hash of speakers and texts.
+        ("byte", pa.int64()),
+        ("content", pa.uint64()),
+        # Missing in rows that older versions wrote, and then read as null.
+        ("metadata", PACKED),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """Dialogues added in one run.
+
+    :param source: file or folder of the dialogues.
+    :param added: time of the addition, ISO 8601 in UTC.
+    :param dialogues: number of dialogues.
+    :param text_bytes: length of their lines in `dialogues.jsonl`.
+    """
+
+    source: str
+    added: str
+    dialogues: int
+    text_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The content of `collection.json`.
+
+    :param model: name or folder of the encoder; a copy of the encoder is in the folder `model`.
+    :param fingerprint: result of that encoder's `fingerprint()`.
+    :param dimension: length of the vectors.
+    :param additions: oldest first.
+    """
+
+    model: str
+    fingerprint: str
+    dimension: int
+    additions: tuple[Addition, ...] = ()
+
+    @property
+    def dialogues(self) -> int:
+        """Return the number of dialogues."""
+        return sum(addition.dialogues for addition in self.additions)
+
+    @property
+    def text_bytes(self) -> int:
+        """Return the number of bytes of `dialogues.jsonl` that count."""
+        return sum(addition.text_bytes for addition in self.additions)
+
+    def write(self, folder: Path) -> None:
+        """Write `collection.json` atomically."""
+        write_json(folder / MANIFEST, {"format": FORMAT} | asdict(self))
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Read `collection.json`.
+
+        :raises ArtifactError: if the folder is no collection, or a collection in another format.
+        """
+        try:
+            record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+            if (version := record.pop("format")) != FORMAT:
+                raise ArtifactError(
+                    f"{folder} is a collection in format {version}; expected {FORMAT}. Index its dialogues again."
+                )
+            return cls(**record | {"additions": tuple(Addition(**addition) for addition in record["additions"])})
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ArtifactError(
+                f"{folder} is no collection: it has no {MANIFEST}. `dial2vec index FILE --output {folder}` makes one."
+            ) from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ArtifactError(
+                f"{folder / MANIFEST} cannot be read ({error}). Remove {folder}, and index its dialogues again."
+            ) from error
+
+
+class CollectionFolder:
+    """Dialogues with their vectors. Open the collection again to see dialogues that were added since.
+
+    :param folder: folder made by `dial2vec.collection.add`.
+    :raises ArtifactError: if the folder is no collection.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.manifest = Manifest.read(self.folder)
+
+    def __len__(self) -> int:
+        """Return the number of dialogues."""
+        return self.manifest.dialogues
+
+    @property
+    def model(self) -> Path:
+        """Folder of the encoder that made the vectors, for `dial2vec.load_encoder`."""
+        return self.folder / "model"
+
+    @cached_property
+    def vectors(self) -> NDArray[np.float32]:
+        """Vectors of length 1, float32 [n, d], mapped from the file, read-only; a zero vector stays zero."""
+        shape = (len(self), self.manifest.dimension)
+        if not len(self):
+            return np.zeros(shape, dtype=np.float32)
+        return np.memmap(self._whole("vectors.f32", shape[0] * shape[1] * 4), dtype=np.float32, mode="r", shape=shape)
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """Table with the columns of `ROWS`, one row per dialogue, in the order of the vectors."""
+        files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
+        return pa.concat_tables([pq.read_table(path, schema=ROWS) for path in files]) if files else ROWS.empty_table()
+
+    @cached_property
+    def metadata_kinds(self) -> dict[str, Evidence]:
+        """Kind and type of each key of the metadata, the most frequent key first."""
+        return kinds_of([self.rows["metadata"]])
+
+    def metadata(self, key: str) -> pa.Array:
+        """Return the values of a key of the metadata, one per dialogue, in the type of `metadata_kinds`."""
+        return typed(self.rows["metadata"], key, self.metadata_kinds[key])
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """Row number by dialogue id."""
+        return {name: row for row, name in enumerate(self.rows["dialogue_id"].to_pylist())}
+
+    def row(self, dialogue_id: str) -> int:
+        """Return the row of a dialogue.
+
+        :raises CorpusError: if the collection has no such dialogue.
+        """
+        try:
+            return self.row_of[dialogue_id]
+        except KeyError:
+            hint = did_you_mean(dialogue_id, self.row_of) if len(self) <= 10_000 else ""
+            raise CorpusError(
+                f"{self.folder} has no dialogue {dialogue_id!r}; expected one of its {len(self)} ids.{hint}"
+            ) from None
+
+    def dialogues(self, rows: Sequence[int] | None = None) -> Iterator[Dialogue]:
+        """Yield the dialogues of these rows, in this order; of all rows if `rows` is None."""
+        starts = self.rows["byte"]
+        with self._whole("dialogues.jsonl", self.manifest.text_bytes).open("rb") as handle:
+            for row in range(len(self)) if rows is None else rows:
+                handle.seek(starts[row].as_py())
+                yield dialogue_from_record(json.loads(handle.readline()))
+
+    def _whole(self, name: str, size: int) -> Path:
+        path = self.folder / name
+        size_found = path.stat().st_size if path.is_file() else 0
+        if size_found < size:
+            raise ArtifactError(
+                f"{path} has {size_found} bytes; expected at least {size}. Remove {self.folder}, and index its "
+                "dialogues again."
+            )
+        return path
+
+
+def rows_file(folder: Path, number: int) -> Path:
+    """Return the file with the rows of an addition."""
+    return folder / "rows" / f"{number:06d}.parquet"
+
+
+def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    """Return at most `most` of n rows, ascending; the same rows for the same seed."""
+    return np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
