@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +18,7 @@ from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
     from dial2vec.collection.clustering import Clusters
+    from dial2vec.collection.clustering.levels import Area
     from dial2vec.collection.collection_folder import CollectionFolder
 
 # Minimum width of a dialogue's text, in characters, on narrow terminals too.
@@ -24,53 +27,67 @@ MIN_TEXT = 60
 
 @click.command(epilog=examples("dial2vec cluster calls", "dial2vec cluster calls --k 15 --json"))
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.option("-k", "--k", type=click.IntRange(min=1), help="Number of clusters; default: the most stable number.")
-@click.option("--by", type=click.Choice(["k", "density"]), help="Method; density finds the number itself; default: k.")
+@click.option("-k", "--k", type=click.IntRange(min=1), help="Number of clusters; default: as many as there are topics.")
 @click.option(
     "--anew",
     "from_scratch",
     is_flag=True,
     help="Cluster everything from scratch; clusters that stay together keep their ids.",
 )
+@click.option("--undo", is_flag=True, help="Bring back the clusters before the last clustering.")
 @click.option("--seed", default=1, show_default=True, help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def cluster(
-    folder: Path, k: int | None, by: Literal["k", "density"] | None, from_scratch: bool, seed: int, as_json: bool
-) -> None:
+def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: int, as_json: bool) -> None:
     """Group the dialogues of a collection, and name the groups.
 
-    If FOLDER was clustered before, new dialogues join the existing clusters. Writes into FOLDER/clusters:
-    assignment.csv, assignment.parquet, and clusters.json with everything known about each cluster.
+    The number of groups comes from the dialogues. Groups that are close to each other form an area, and large groups
+    have fine topics. If FOLDER was clustered before, new dialogues join the existing clusters. Writes into
+    FOLDER/clusters: assignment.csv, assignment.parquet, and clusters.json with everything known about each cluster.
     """
-    if k is not None and by == "density":
-        raise Dial2vecError(f"found --k {k} with --by density, which finds the number itself. Leave one of them out.")
+    if undo and (k is not None or from_scratch):
+        raise Dial2vecError("found --undo with --k or --anew; expected one of them. --undo brings old clusters back.")
     from tqdm.auto import tqdm
 
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
+    from dial2vec.collection.clustering.clustering import clustering_steps
+    from dial2vec.collection.clustering.clusters import restore_clusters
     from dial2vec.collection.collection_folder import CollectionFolder
 
     collection = CollectionFolder(folder)
-    with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:
-        clusters = cluster_collection(collection, k=k, by=by, seed=seed, from_scratch=from_scratch, done=bar.update)
+    if undo:
+        clusters = restore_clusters(collection)
+    else:
+        with tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False) as bar:
+            clusters = cluster_collection(collection, k=k, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
-        click.echo((folder / "clusters" / "clusters.json").read_text(encoding="utf-8").rstrip())
+        record = json.loads((folder / "clusters" / "clusters.json").read_text(encoding="utf-8"))
+        del record["previous"]
+        click.echo(json.dumps(record, ensure_ascii=False, indent=2))
         return
     click.echo(_table(clusters, collection))
     for sentence in clusters.news:
         click.echo(sentence)
-    if clusters.considered:
-        tried = ", ".join(f"{number}: {agreement:.2f}" for number, agreement in clusters.considered)
-        click.echo(f"Agreement of the clusters of random halves, by the number of clusters: {tried}")
     click.echo(f"Cluster of each dialogue: {folder / 'clusters' / 'assignment.csv'}")
     click.echo(f"Next: dial2vec search {quote(str(folder))} --like {quote(clusters.clusters[0].typical[0])}")
 
 
 def _table(clusters: Clusters, collection: CollectionFolder) -> str:
-    """Return the clusters, largest first, each with the beginning of a typical and of a borderline dialogue."""
+    """Return areas and their clusters, largest first, with the start of a typical and of a borderline dialogue."""
     width = min(shutil.get_terminal_size().columns, 140)
     lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name"]
-    for cluster in sorted(clusters.clusters, key=lambda cluster: -cluster.size):
+    areas = {area.id: area for area in clusters.areas}
+    titled = len(areas) < len(clusters.clusters)
+    above = None
+    for cluster in sorted(clusters.clusters, key=lambda cluster: (*_rank(cluster.area, areas), -cluster.size)):
+        if titled and cluster.area in areas and cluster.area != above:
+            above = cluster.area
+            lines.append(f"{'':4} {areas[above].size:>7,} {'':6}  {areas[above].name.upper()}"[:width])
         lines.append(f"{cluster.id:>4} {cluster.size:>7,} {cluster.stability:>6.2f}  {cluster.name}"[:width])
+        if len(parts := [topic for topic in clusters.fine if topic.cluster == cluster.id]) > 1:
+            fine = " · ".join(f"{topic.name} ({topic.size:,})" for topic in sorted(parts, key=lambda part: -part.size))
+            lines.append(
+                f"{'':21}{'fine':<10}  {textwrap.shorten(fine, max(MIN_TEXT, width - 34), placeholder=' ...')}"
+            )
         for title, names in (("typical", cluster.typical), ("borderline", cluster.borderline)):
             for name in names[:1]:
                 [dialogue] = collection.dialogues([collection.row(name)])
@@ -79,3 +96,8 @@ def _table(clusters: Clusters, collection: CollectionFolder) -> str:
                 text = textwrap.shorten(text, room, placeholder=" ...")
                 lines.append(f"{'':21}{title:<10}  {text:<{room}}  {printable(name)}")
     return "\n".join(lines)
+
+
+def _rank(area: int, areas: Mapping[int, Area]) -> tuple[int, int]:
+    """Return the place of an area in the table: the largest comes first."""
+    return (-areas[area].size if area in areas else 0, area)

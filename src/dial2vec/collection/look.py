@@ -14,7 +14,7 @@ from tqdm.auto import tqdm
 
 from dial2vec.collection.adding import add, content_of
 from dial2vec.collection.clustering import Clusters
-from dial2vec.collection.clustering.clustering import cluster
+from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.data.importing.files.formats import stem
@@ -98,7 +98,7 @@ def clusters_of(collection: CollectionFolder) -> Clusters | None:
         return existing[0]
     if len(collection) < 2:
         return None
-    with tqdm(unit=" numbers of clusters", disable=None, leave=False) as bar:
+    with tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False) as bar:
         return cluster(collection, done=bar.update)
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.collection import Collection
 from dial2vec.collection.adding import _rows
-from dial2vec.collection.clustering import cluster, clustering, clusters, read_clusters
+from dial2vec.collection.clustering import cluster, clusters, describing, read_clusters, restore_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.collection_folder import Addition, Manifest, rows_file
 from dial2vec.encoder.nearest import unit_rows
@@ -24,7 +24,6 @@ D = 12
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     monkeypatch.setattr("dial2vec.collection.clustering.stability.HALVES", 4)
-    monkeypatch.setattr("dial2vec.collection.clustering.stability.TRIED", (2, 3, 4, 5))
     monkeypatch.setattr("dial2vec.collection.clustering.partition.STARTS", 1)
 
 
@@ -75,7 +74,7 @@ def test_topics_are_found_counted_and_named_by_their_words(make):
     assert found.clusters[0].name == "topica worda"
     assert all(one.stability == pytest.approx(1) for one in found.clusters)
     table = pd.read_csv(make.folder / "clusters" / "assignment.csv")
-    assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name"]
+    assert list(table.columns) == ["dialogue_id", "cluster", "similarity", "margin", "name", "area", "fine"]
     assert len(table) == 92
 
 
@@ -147,10 +146,54 @@ def test_clustered_anew_ids_stay_with_what_stays_together(make):
     assert sum("is gone" in sentence for sentence in fewer.news) == 2
 
 
-def test_density_finds_the_number_and_leaves_nobody_out(make):
-    found = cluster(make.add(*[0, 1, 2] * 40), by="density")
-    assert [one.size for one in found.clusters] == [40, 40, 40]
-    assert "lie in no dense region" in found.news[0]
+def test_clusters_before_come_back_and_go_again(make):
+    collection = make.add(*[0] * 40, *[1] * 30, *[2] * 20)
+    one = cluster(collection)
+    table = (make.folder / "clusters" / "assignment.csv").read_text()
+    two = cluster(collection, k=2)
+    assert restore_clusters(collection) == one == read_clusters(collection)[0]
+    assert (make.folder / "clusters" / "assignment.csv").read_text() == table
+    assert restore_clusters(collection) == two
+    assert len(list((make.folder / "clusters").glob("centres-*.npz"))) == 2
+
+
+def test_undo_shows_the_clusters_of_fewer_dialogues_than_there_are(make):
+    one = cluster(make.add(*[0, 1, 2] * 30))
+    cluster(make.add(*[0] * 10))
+    assert restore_clusters(Collection(make.folder)) == one
+    assert len(pd.read_csv(make.folder / "clusters" / "assignment.csv")) == 90
+    assert cluster(Collection(make.folder)).seen == 100
+
+
+def test_nothing_to_undo_is_one_sentence(make):
+    collection = make.add(*[0, 1, 2] * 30)
+    with pytest.raises(ArtifactError, match="There is nothing to undo"):
+        restore_clusters(collection)
+    cluster(collection)
+    with pytest.raises(ArtifactError, match="There is nothing to undo"):
+        restore_clusters(collection)
+
+
+def test_clusters_of_the_last_format_keep_their_ids(make):
+    collection = make.add(*[0] * 40, *[1] * 30, *[2] * 20)
+    before = cluster(collection)
+    path = make.folder / "clusters" / "clusters.json"
+    record = json.loads(path.read_text())
+    state = make.folder / "clusters" / record["state"]
+    with np.load(state) as arrays:
+        old = {"centres": arrays["centres"], "assignment": arrays["assignment"] + 5}
+    np.savez(state, **old)
+    for name in ("areas", "fine", "previous"):
+        del record[name]
+    clusters = [{**one, "id": one["id"] + 5} for one in record["clusters"]]
+    for one in clusters:
+        del one["area"]
+    path.write_text(json.dumps(record | {"format": 2, "considered": [[3, 0.9]], "clusters": clusters, "next_id": 8}))
+    assert read_clusters(collection)[0].areas == ()
+    after = cluster(collection)
+    assert [one.id for one in after.clusters] == [5, 6, 7]
+    assert [one.size for one in after.clusters] == [one.size for one in before.clusters]
+    assert len(after.areas) == 3
 
 
 def test_the_same_again_is_the_same_to_the_byte(make):
@@ -193,7 +236,7 @@ def test_a_kill_while_clusters_are_written_leaves_those_that_were_there(make, mo
     after = cluster(collection, k=3)
     assert read_assignment(collection)[:90].tolist() == was
     assert [one.id for one in after.clusters] == [2, 0, 1]
-    assert len(list((make.folder / "clusters").glob("centres-*.npz"))) == 1
+    assert len(list((make.folder / "clusters").glob("centres-*.npz"))) == 2
 
 
 def test_a_topic_that_grows_by_a_few_a_night_is_found(make):
@@ -213,12 +256,6 @@ def test_what_is_far_from_all_and_from_each_other_is_no_cluster(make, monkeypatc
     assert [one.id for one in cluster(Collection(make.folder)).clusters] == [one.id for one in before.clusters]
 
 
-@pytest.mark.parametrize(("options", "least"), [({"by": "density"}, 15), ({"k": 9}, 9)])
-def test_what_takes_more_dialogues_is_one_sentence(make, options, least):
-    with pytest.raises(CorpusError, match=f"has 4 dialogues; expected at least {least}"):
-        cluster(make.add(0, 1, 0, 1), **options)
-
-
 def test_command_prints_names_and_where_the_assignment_is(make):
     make.add(*[0, 1, 2] * 30)
     done = CliRunner().invoke(main, ["cluster", str(make.folder)])
@@ -227,10 +264,14 @@ def test_command_prints_names_and_where_the_assignment_is(make):
     assert "assignment.csv" in done.stdout
     record = json.loads(CliRunner().invoke(main, ["cluster", str(make.folder), "--json"]).stdout)
     assert len(record["clusters"]) == 3
-    both = CliRunner().invoke(main, ["cluster", str(make.folder), "--k", "3", "--by", "density"])
-    assert (both.exit_code, "Leave one of them out" in both.stderr) == (1, True)
+    assert "previous" not in record
+    both = CliRunner().invoke(main, ["cluster", str(make.folder), "--k", "3", "--undo"])
+    assert (both.exit_code, "expected one of them" in both.stderr) == (1, True)
+    assert CliRunner().invoke(main, ["cluster", str(make.folder), "--k", "2"]).exit_code == 0
+    undone = CliRunner().invoke(main, ["cluster", str(make.folder), "--undo"])
+    assert undone.stdout == done.stdout
 
 
 def test_terms_are_read_from_a_sample_of_bounded_size(make, monkeypatch):
-    monkeypatch.setattr(clustering, "READ", 30)
+    monkeypatch.setattr(describing, "READ", 30)
     assert len(cluster(make.add(*[0, 1, 2] * 30)).clusters) == 3

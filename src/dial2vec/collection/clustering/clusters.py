@@ -1,6 +1,7 @@
 """Reading and writing clusters, in the folder `clusters` of a collection.
 
 `clusters.json` is written last and names its file of centres and assignment. So a killed run leaves the old clusters.
+It also holds the clusters before, which `restore_clusters` brings back.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 from pyarrow.compute import replace_substring_regex
 
-from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors
+from dial2vec.collection.clustering.levels import Area, FineTopic
+from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.metadata import METADATA_PREFIX, typed_columns
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, read_json, write_json
+from dial2vec.files import atomic_path, folder_lock, read_json, write_json
 
-FORMAT = 2
+FORMAT = 3
+# Format 2 had no areas and no fine topics, but `considered`.
+READABLE = (2, FORMAT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Cluster:
     :param halves: agreement of `stability.Stability` if the cluster is split into two, in [-1, 1].
     :param far: 2 % quantile of its dialogues' cosines to the centre; a new dialogue below it is far away.
     :param typical: ids of the dialogues closest to the centre.
-    :param borderline: ids of the dialogues that are almost as close to another centre.
+    :param borderline: ids of the dialogues that are almost as close to another centre, or closer.
+    :param area: id of its area.
     """
 
     id: int
@@ -51,6 +56,7 @@ class Cluster:
     far: float
     typical: tuple[str, ...]
     borderline: tuple[str, ...]
+    area: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,7 @@ class Clusters:
     """All clusters of a collection.
 
     :param fingerprint: fingerprint of the collection's encoder.
-    :param by: "k" or "density".
+    :param by: "communities" or "k"; "density" in clusters of older versions.
     :param seed: random seed.
     :param agreement: mean adjusted Rand index with the clusters of halves, at most 1.
     :param seen: number of assigned dialogues, the first ones of the collection.
@@ -66,7 +72,8 @@ class Clusters:
     :param next_id: id of the next new cluster.
     :param clusters: clusters in the order of their centres.
     :param news: changes since the last run, in sentences.
-    :param considered: pairs of number of clusters and agreement, if the number was chosen by stability.
+    :param areas: groups of clusters.
+    :param fine: parts of clusters.
     """
 
     fingerprint: str
@@ -78,7 +85,26 @@ class Clusters:
     next_id: int
     clusters: tuple[Cluster, ...]
     news: tuple[str, ...] = ()
-    considered: tuple[tuple[int, float], ...] = ()
+    areas: tuple[Area, ...] = ()
+    fine: tuple[FineTopic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """Arrays of the clusters.
+
+    :param centres: centres of the clusters, vectors of length 1, [k, d].
+    :param groups: cluster of each dialogue, as its place in `Clusters.clusters`, int32 [seen].
+    :param fine_centres: centres of the fine topics, [m, d].
+    :param fine_parents: cluster of each fine topic, as its place, int32 [m].
+    :param fine: fine topic of each dialogue, int32 [seen].
+    """
+
+    centres: Vectors
+    groups: Groups
+    fine_centres: Vectors
+    fine_parents: Groups
+    fine: Groups
 
 
 def folder_of(collection: CollectionFolder) -> Path:
@@ -92,36 +118,56 @@ def read_clusters(collection: CollectionFolder) -> tuple[Clusters, Vectors] | No
     :return: None if there are no clusters, or only clusters of another encoder or format.
     :raises ArtifactError: if the clusters are damaged.
     """
+    existing = read_with_state(collection)
+    return None if existing is None else (existing[0], existing[1].centres)
+
+
+def read_with_state(collection: CollectionFolder) -> tuple[Clusters, ClusterState] | None:
+    """Return the clusters of a collection and their arrays, like `read_clusters`."""
     folder = folder_of(collection)
     if not (folder / "clusters.json").exists():
         return None
     try:
         record = read_json(folder / "clusters.json")
-        if record.pop("format") != FORMAT or record["fingerprint"] != collection.manifest.fingerprint:
+        if record.get("format") not in READABLE or record["fingerprint"] != collection.manifest.fingerprint:
             return None
-        with np.load(folder / record.pop("state")) as state:
-            centres: Vectors = state["centres"]
-        clusters = _from_record(record)
-        if len(centres) != len(clusters.clusters) or clusters.seen > len(collection):
-            raise ValueError("centres and clusters do not match")
+        return _parsed(record, collection)
     except (ArtifactError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ArtifactError(
             f"{folder} cannot be read ({error}). `dial2vec cluster {collection.folder} --anew` makes new ones."
         ) from error
-    return clusters, centres
+
+
+def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clusters, ClusterState]:
+    fields = {key: value for key, value in record.items() if key not in ("format", "state", "previous", "considered")}
+    clusters = _from_record(fields)
+    with np.load(folder_of(collection) / record["state"]) as arrays:
+        centres: Vectors = arrays["centres"]
+        ids = np.asarray(arrays["assignment"], dtype=np.int32)
+        fine = [arrays[name] for name in ("fine_centres", "fine_parents", "fine") if name in arrays]
+    if len(centres) != len(clusters.clusters) or not clusters.seen == len(ids) <= len(collection):
+        raise ValueError("centres and clusters do not match")
+    order = np.argsort([cluster.id for cluster in clusters.clusters])
+    known = np.sort([cluster.id for cluster in clusters.clusters])
+    groups = order[np.searchsorted(known, ids)].astype(np.int32)
+    if not fine:
+        fine = [centres, np.arange(len(centres), dtype=np.int32), groups]
+    return clusters, ClusterState(centres, groups, *fine)
 
 
 def _from_record(record: dict[str, Any]) -> Clusters:
     clusters = tuple(
-        Cluster(
-            **cluster
-            | {"terms": tuple(Term(**term) for term in cluster["terms"])}
-            | {key: tuple(cluster[key]) for key in ("typical", "borderline")}
-        )
+        Cluster(**_with_terms(cluster) | {key: tuple(cluster[key]) for key in ("typical", "borderline")})
         for cluster in record["clusters"]
     )
-    pairs = tuple((int(k), float(agreement)) for k, agreement in record["considered"])
-    return Clusters(**record | {"clusters": clusters, "news": tuple(record["news"]), "considered": pairs})
+    areas = tuple(Area(**_with_terms(area)) for area in record.get("areas", []))
+    fine = tuple(FineTopic(**_with_terms(topic)) for topic in record.get("fine", []))
+    news = tuple(record["news"])
+    return Clusters(**record | {"clusters": clusters, "news": news, "areas": areas, "fine": fine})
+
+
+def _with_terms(record: dict[str, Any]) -> dict[str, Any]:
+    return record | {"terms": tuple(Term(**term) for term in record["terms"])}
 
 
 def read_assignment(collection: CollectionFolder) -> Groups:
@@ -131,33 +177,90 @@ def read_assignment(collection: CollectionFolder) -> Groups:
         return np.asarray(state["assignment"], dtype=np.int32)
 
 
-def write_clusters(collection: CollectionFolder, clusters: Clusters, centres: Vectors, assignment: Assignment) -> None:
-    """Write `assignment.parquet`, `assignment.csv`, centres and clusters; atomic as a whole."""
+def write_clusters(collection: CollectionFolder, clusters: Clusters, state: ClusterState) -> None:
+    """Write `assignment.parquet`, `assignment.csv`, centres and clusters; atomic as a whole.
+
+    The clusters before are kept for `restore_clusters`, unless they are the same.
+    """
     folder = folder_of(collection)
-    ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[assignment.groups]
-    names = {cluster.id: cluster.name for cluster in clusters.clusters}
+    ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[state.groups]
+    arrays = {name: getattr(state, name) for name in ("centres", "fine_centres", "fine_parents", "fine")}
+    digest = hashlib.sha256(b"".join(array.tobytes() for array in (*arrays.values(), ids))).hexdigest()[:16]
+    path = folder / f"centres-{digest}.npz"
+    with atomic_path(path) as temporary, temporary.open("wb") as handle:
+        np.savez(handle, assignment=ids, **arrays)
+    record = {"format": FORMAT, "state": path.name} | asdict(clusters)
+    _write_tables(collection, clusters, state)
+    _write_record(folder, record, _previous(folder, record))
+
+
+def restore_clusters(collection: CollectionFolder) -> Clusters:
+    """Bring back the clusters before the last clustering, and return them; a second call undoes the first.
+
+    :raises ArtifactError: if there are none, or they are damaged.
+    """
+    folder = folder_of(collection)
+    with folder_lock(folder, "writes to"):
+        record = read_json(folder / "clusters.json") if (folder / "clusters.json").exists() else {}
+        before = record.pop("previous", None)
+        if not before:
+            raise ArtifactError(
+                f"{folder} holds no earlier clusters; expected those before the last `dial2vec cluster`. "
+                "There is nothing to undo."
+            )
+        try:
+            clusters, state = _parsed(before, collection)
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            raise ArtifactError(
+                f"the earlier clusters in {folder} cannot be read ({error}). Keep those of today."
+            ) from error
+        _write_tables(collection, clusters, state)
+        _write_record(folder, before, record)
+    return clusters
+
+
+def _previous(folder: Path, record: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the record of the clusters to keep beside new ones; None if there are none."""
+    try:
+        now = read_json(folder / "clusters.json")
+    except (ArtifactError, OSError):
+        return None
+    before: dict[str, Any] | None = now.pop("previous", None)
+    return before if now["state"] == record["state"] else now
+
+
+def _write_record(folder: Path, record: dict[str, Any], previous: dict[str, Any] | None) -> None:
+    """Write `clusters.json`, and remove the arrays that it does not name."""
+    write_json(folder / "clusters.json", record | {"previous": previous})
+    named = {record["state"], (previous or {}).get("state")}
+    for path in folder.glob("centres-*.npz"):
+        if path.name not in named:
+            path.unlink()
+
+
+def _write_tables(collection: CollectionFolder, clusters: Clusters, state: ClusterState) -> None:
+    """Write the assignment of the dialogues that the clusters have seen."""
+    folder, seen = folder_of(collection), clusters.seen
+    assignment = assign(collection.vectors[:seen], state.centres, known=state.groups)
+    by_place = list(clusters.clusters)
+    names, areas = {area.id: area.name for area in clusters.areas}, [cluster.area for cluster in by_place]
+    places = pa.array(state.groups)
     table = pa.table(
         {
-            "dialogue_id": collection.rows["dialogue_id"],
-            "cluster": ids,
+            "dialogue_id": collection.rows["dialogue_id"][:seen],
+            "cluster": pa.array([cluster.id for cluster in by_place], pa.int32()).take(places),
             "similarity": assignment.similarity,
             "margin": assignment.margin,
-            "name": pa.array([names[id] for id in ids.tolist()], pa.string()),
+            "name": pa.array([cluster.name for cluster in by_place], pa.string()).take(places),
+            "area": pa.array([names.get(area) for area in areas], pa.string()).take(places),
         }
-        | typed_columns(collection.rows["metadata"], collection.metadata_kinds)
+        | ({"fine": pa.array([topic.name for topic in clusters.fine]).take(state.fine)} if clusters.fine else {})
+        | typed_columns(collection.rows["metadata"][:seen], collection.metadata_kinds)
     )
-    digest = hashlib.sha256(centres.tobytes() + ids.tobytes()).hexdigest()[:16]
-    state = folder / f"centres-{digest}.npz"
-    with atomic_path(state) as temporary, temporary.open("wb") as handle:
-        np.savez(handle, centres=centres, assignment=ids)
     with atomic_path(folder / "assignment.parquet") as temporary:
         pq.write_table(table, temporary)
     with atomic_path(folder / "assignment.csv") as temporary:
         pc.write_csv(_without_formulas(table), temporary)
-    write_json(folder / "clusters.json", {"format": FORMAT, "state": state.name} | asdict(clusters))
-    for older in folder.glob("centres-*.npz"):
-        if older != state:
-            older.unlink()
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Groups of similar vectors, by spherical k-means or by density; each vector belongs to its nearest centre."""
+"""Centres of groups of similar vectors, by spherical k-means or by density, and the nearest centre of each vector."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ BLOCK = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The nearest centre of each vector.
+    """The centre of each vector.
 
-    :param groups: number of the nearest centre, int32 [n].
-    :param similarity: cosine to the nearest centre, float32 [n].
-    :param margin: `similarity` minus the cosine to the second nearest centre, float32 [n], at least 0; with one centre
-        equal to `similarity`.
+    :param groups: number of the centre, int32 [n].
+    :param similarity: cosine to that centre, float32 [n].
+    :param margin: `similarity` minus the largest cosine to another centre, float32 [n]; below 0 only if a community
+        holds a dialogue that is nearer to the centre of another one; with one centre equal to `similarity`.
     """
 
     groups: Groups
@@ -37,8 +37,11 @@ class Assignment:
     margin: Vectors
 
 
-def assign(units: Vectors, centres: Vectors) -> Assignment:
-    """Assign vectors of length 1 to centres of length 1, in blocks; ties go to the first centre."""
+def assign(units: Vectors, centres: Vectors, *, known: Groups | None = None) -> Assignment:
+    """Assign vectors of length 1 to their nearest centres of length 1, in blocks; ties go to the first centre.
+
+    :param known: centres of the first vectors, int32 [at most n], which they keep even if another one is nearer.
+    """
     n = len(units)
     groups, similarity = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.float32)
     margin = np.zeros(n, dtype=np.float32)
@@ -46,6 +49,8 @@ def assign(units: Vectors, centres: Vectors) -> Assignment:
         cosines = units[first : first + BLOCK] @ centres.T
         rows, places = np.arange(len(cosines)), slice(first, first + len(cosines))
         groups[places] = cosines.argmax(axis=1)
+        if known is not None and first < len(known):
+            groups[first : first + BLOCK][: len(known) - first] = known[first : first + BLOCK]
         similarity[places] = cosines[rows, groups[places]]
         cosines[rows, groups[places]] = -np.inf
         second = cosines.max(axis=1)
@@ -68,8 +73,8 @@ def centres_of(units: Vectors, k: int, *, seed: int) -> Vectors:
     return unit_rows(fitted.cluster_centers_)
 
 
-def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = False) -> tuple[Vectors, float]:
-    """Return the centres of dense regions, [k, d], and the share of vectors outside all regions.
+def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = False) -> Vectors:
+    """Return the centres of dense regions, [k, d].
 
     HDBSCAN (Campello et al. 2013) on a sample of at most 10,000, reduced to 30 principal components: in hundreds of
     dimensions nothing is dense.
@@ -85,4 +90,4 @@ def dense_centres(units: Vectors, *, smallest: int, seed: int, single: bool = Fa
         few = PCA(min(DENSE_DIMENSIONS, *sample.shape), random_state=seed).fit_transform(sample)
         regions = HDBSCAN(min_cluster_size=smallest, allow_single_cluster=single, copy=True).fit_predict(few)
     means = [sample[regions == number].mean(axis=0) for number in range(regions.max() + 1)]
-    return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1])), float((regions < 0).mean())
+    return unit_rows(np.array(means, dtype=np.float32).reshape(-1, sample.shape[1]))

@@ -80,7 +80,12 @@ def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k
 
     :param groups: cluster of each dialogue, from 0.
     """
-    counts, vocabulary = _counts([terms_of(dialogue) for dialogue in dialogues], groups, k)
+    return terms_by_group([terms_of(dialogue) for dialogue in dialogues], groups, k)
+
+
+def terms_by_group(terms: Sequence[set[str]], groups: Sequence[int], k: int) -> list[list[Term]]:
+    """Return the same as `characteristic_terms`, from the results of `terms_of`."""
+    counts, vocabulary = _counts(terms, groups, k)
     sizes = np.bincount(np.asarray(groups, dtype=int), minlength=k)
     return [_best(counts, vocabulary, sizes, cluster) for cluster in range(k)]
 

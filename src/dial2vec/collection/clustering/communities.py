@@ -1,0 +1,139 @@
+"""Communities of the graph of nearest neighbours: groups whose number comes from the vectors themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits
+
+from dial2vec.collection.clustering.partition import SAMPLE, Groups, Vectors, assign
+from dial2vec.collection.collection_folder import sampled
+from dial2vec.encoder.nearest import nearest_others, unit_rows
+
+# Neighbours per dialogue, at most a quarter of the dialogues; fewer neighbours give finer groups.
+NEIGHBOURS = 20
+# Partitions that vote on each edge, and rounds of voting.
+PARTITIONS, ROUNDS = 20, 5
+# Smallest size of a group; the dialogues of a smaller one join the groups of their neighbours.
+SMALLEST = 5
+# Cosines held at a time: 200 MB.
+COSINES = 50_000_000
+
+
+def communities(units: Vectors, *, seed: int, done: Callable[[int], object] = lambda _: None) -> Groups:
+    """Group vectors into communities of their neighbour graph; each vector is in exactly one, the largest is number 0.
+
+    Two vectors are linked if one is among the nearest neighbours of the other; the weight is the share of neighbours
+    that they have in common (Jarvis and Patrick 1973). Louvain's method (Blondel et al. 2008) divides the graph many
+    times, and the divisions vote (Lancichinetti and Fortunato 2012), so the result hardly depends on the seed. Of more
+    than 50,000 vectors a sample is divided, and the others go to the nearest centre.
+
+    :param units: vectors of length 1, float32 [n, d], n at least 1.
+    :param done: called with 1 after each of at most `steps()` steps.
+    :return: group of each vector, int32 [n].
+    """
+    rows = sampled(len(units), SAMPLE, seed)
+    sample = np.asarray(units[rows])
+    with threadpool_limits(limits=1):
+        graph = neighbour_graph(sample, min(NEIGHBOURS, max(3, len(sample) // 4), len(sample) - 1))
+    done(1)
+    groups = divide(graph, seed=seed, done=done)
+    if len(rows) == len(units):
+        return groups
+    everything = assign(units, centres_of_groups(sample, groups)).groups
+    everything[rows] = groups
+    return _largest_first(everything)
+
+
+def steps() -> int:
+    """Return the largest number of times that `communities` calls `done`."""
+    return 1 + ROUNDS
+
+
+def neighbour_graph(units: Vectors, k: int) -> csr_matrix:
+    """Link each vector to its k nearest others, in both directions; float32 [n, n], symmetric, without a diagonal.
+
+    The weight is the Jaccard index of the two neighbourhoods, each of which holds the vector itself.
+    """
+    n = len(units)
+    if k < 1:
+        return csr_matrix((n, n), dtype=np.float32)
+    nearest = nearest_others(units, k=k, block=max(16, min(1024, COSINES // n)))
+    ends = np.column_stack([np.arange(n, dtype=np.int32), nearest])
+    pairs = csr_matrix(
+        (np.ones(ends.size, dtype=np.float32), ends.ravel(), np.arange(0, ends.size + 1, k + 1)), shape=(n, n)
+    )
+    linked = pairs.maximum(pairs.T).tocoo()
+    weights = np.empty(linked.nnz, dtype=np.float32)
+    for first in range(0, linked.nnz, 1_000_000):
+        part = slice(first, first + 1_000_000)
+        shared = np.asarray(pairs[linked.row[part]].multiply(pairs[linked.col[part]]).sum(axis=1)).ravel()
+        weights[part] = shared / (2 * (k + 1) - shared)
+    weights[linked.row == linked.col] = 0
+    graph = csr_matrix((weights, (linked.row, linked.col)), shape=(n, n))
+    graph.eliminate_zeros()
+    return graph
+
+
+def divide(graph: csr_matrix, *, seed: int, done: Callable[[int], object] = lambda _: None) -> Groups:
+    """Divide a graph into communities by the votes of many partitions, int32 [n]; the largest is number 0.
+
+    Each round weights an edge by the share of partitions that keep its ends together, and drops it if most do not. The
+    rounds end when all partitions agree.
+    """
+    from sknetwork.clustering import Louvain
+
+    edges, votes_on = graph.tocoo(), graph
+    labels: Groups = np.zeros(graph.shape[0], dtype=np.int32)
+    if not edges.nnz:
+        return labels
+    for turn in range(ROUNDS):
+        partitions = [
+            Louvain(shuffle_nodes=True, random_state=_state(seed, turn, number)).fit_predict(votes_on)
+            for number in range(PARTITIONS)
+        ]
+        labels = partitions[0].astype(np.int32)
+        together = np.mean([own[edges.row] == own[edges.col] for own in partitions], axis=0)
+        done(1)
+        if ((together == 0) | (together == 1)).all():
+            break
+        kept = edges.data * np.where(together > 0.5, together, 0)
+        votes_on = csr_matrix((kept, (edges.row, edges.col)), shape=graph.shape)
+        votes_on.eliminate_zeros()
+    return _largest_first(_without_small(graph, labels))
+
+
+def centres_of_groups(units: Vectors, groups: Groups) -> Vectors:
+    """Return the mean direction of each group, float32 [k, d]."""
+    members = csr_matrix((np.ones(len(groups), dtype=np.float32), (groups, np.arange(len(groups)))))
+    return unit_rows(np.asarray(members @ units, dtype=np.float32))
+
+
+def _state(seed: int, turn: int, number: int) -> int:
+    """Return a seed of its own for each partition."""
+    return int(np.random.SeedSequence([seed, turn, number]).generate_state(1)[0] >> 1)
+
+
+def _without_small(graph: csr_matrix, labels: Groups) -> Groups:
+    """Move the members of small groups to the groups that they are linked to most."""
+    sizes = np.bincount(labels)
+    small = sizes[labels] < SMALLEST
+    if small.all() or not small.any():
+        return labels
+    members = csr_matrix((np.ones(len(labels)), (np.arange(len(labels)), labels)), shape=(len(labels), len(sizes)))
+    strength = np.asarray((graph[small] @ members).todense())
+    strength[:, sizes < SMALLEST] = -1
+    moved = labels.copy()
+    moved[small] = strength.argmax(axis=1)
+    return moved
+
+
+def _largest_first(labels: NDArray[np.int32]) -> Groups:
+    """Number the groups by size, ties by their first member; no number is left out."""
+    numbers, firsts, inverse, sizes = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
+    places = np.empty(len(numbers), dtype=np.int32)
+    places[np.lexsort((firsts, -sizes))] = np.arange(len(numbers), dtype=np.int32)
+    return places[inverse]

@@ -1,0 +1,164 @@
+"""Names, sizes, stability and examples of clusters, of the areas above them and of the fine topics below them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState
+from dial2vec.collection.clustering.communities import centres_of_groups, communities
+from dial2vec.collection.clustering.levels import Area, FineTopic
+from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of
+from dial2vec.collection.clustering.stability import LEAST, CentreFinder, measure_stability
+from dial2vec.collection.clustering.terms import NAMED_BY, READ, READ_WORDS, Term, names_of, terms_by_group, terms_of
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
+
+SHOWN = 3
+# Share of a cluster's own dialogues that counts as far from its centre.
+FAR_SHARE = 0.02
+# A cluster splits if random halves of it agree this well on the same two parts, and the smaller part has this share.
+SPLITS, SMALLEST_HALF = 0.9, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Undescribed:
+    """Clusters without names, sizes and examples. Fields with the same names are those of `Clusters`.
+
+    :param state: arrays of the clusters; `groups` and `fine` cover all dialogues.
+    :param areas: area of each cluster, int32 [k].
+    :param names: names to keep, by id.
+    """
+
+    state: ClusterState
+    areas: Groups
+    ids: list[int]
+    by: str
+    settled: int
+    next_id: int
+    news: list[str]
+    names: dict[int, str]
+
+
+def describe_clusters(
+    collection: CollectionFolder, new: Undescribed, seed: int, before: Clusters | None, done: Callable[[int], object]
+) -> Clusters:
+    """Return clusters with names, terms, sizes and stability.
+
+    :param before: clusters before these, for what has changed; None if there were none.
+    :param done: called with 1 after each half of the dialogues on which stability is measured.
+    """
+    state, units = new.state, collection.vectors
+    k, assignment = len(state.centres), assign(collection.vectors, state.centres, known=state.groups)
+    find: CentreFinder = _find_communities if new.by == "communities" else centres_of
+    stability = measure_stability(units, state.centres, seed=seed, groups=state.groups, find=find, done=done)
+    vocabulary = _Vocabulary.read(collection, seed)
+    terms = vocabulary.of(state.groups, k)
+    names = [new.names.get(id, name) for id, name in zip(new.ids, names_of(terms, new.ids), strict=True)]
+    was = {cluster.id: cluster for cluster in before.clusters} if before else {}
+    news, clusters = list(new.news), []
+    for group, (id, name) in enumerate(zip(new.ids, names, strict=True)):
+        rows = np.flatnonzero(state.groups == group)
+        halves = _halves(units, rows, seed)
+        if id in was and was[id].halves < SPLITS <= halves:
+            news.append(f"Cluster {id} ({name}) splits into two now; --anew clusters all dialogues from scratch.")
+        if id in was and was[id].size and not len(rows):
+            news.append(f"Cluster {id} ({name}) has no dialogues any more.")
+        far = float(np.quantile(assignment.similarity[rows], FAR_SHARE)) if len(rows) else 1.0
+        if id in new.names:
+            # The limit stays: dialogues beyond it are in the cluster too, and must not widen it.
+            far = was[id].far
+        typical, borderline = (_ids(collection, rows, value) for value in (-assignment.similarity, assignment.margin))
+        stable, area = stability.clusters[group], int(new.areas[group])
+        clusters.append(
+            Cluster(id, name, tuple(terms[group]), len(rows), stable, halves, far, typical, borderline, area)
+        )
+    return Clusters(
+        collection.manifest.fingerprint, new.by, seed, stability.agreement, len(units), new.settled, new.next_id,
+        tuple(clusters), tuple(news), _areas(vocabulary, new, clusters),
+        _fine_topics(vocabulary, new, clusters),
+    )  # fmt: skip
+
+
+def _areas(vocabulary: _Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[Area, ...]:
+    n_areas = int(new.areas.max()) + 1
+    groups = new.areas[new.state.groups]
+    if n_areas == len(clusters):
+        terms, names = [list(cluster.terms) for cluster in clusters], [cluster.name for cluster in clusters]
+    else:
+        terms = vocabulary.of(groups, n_areas)
+        names = names_of(terms, range(n_areas))
+    sizes = np.bincount(groups, minlength=n_areas)
+    return tuple(Area(area, names[area], tuple(terms[area]), int(sizes[area])) for area in range(n_areas))
+
+
+def _fine_topics(vocabulary: _Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[FineTopic, ...]:
+    fine, parents = new.state.fine, new.state.fine_parents
+    terms = vocabulary.of(fine, len(parents))
+    sizes = np.bincount(fine, minlength=len(parents))
+    alone = np.bincount(parents, minlength=len(clusters)) == 1
+    # A topic that is not divided gives its part its own name; the name of another part says what the topic's does not.
+    own = [
+        list(clusters[parent].terms) if alone[parent] else _beyond(terms[at], clusters[parent].terms[:NAMED_BY])
+        for at, parent in enumerate(parents)
+    ]
+    names = names_of(own, range(len(parents)))
+    names = [clusters[parent].name if alone[parent] else names[at] for at, parent in enumerate(parents)]
+    return tuple(
+        FineTopic(at, clusters[parent].id, names[at], tuple(own[at]), int(sizes[at]))
+        for at, parent in enumerate(parents.tolist())
+    )
+
+
+def _beyond(terms: list[Term], known: tuple[Term, ...]) -> list[Term]:
+    """Return the terms that are not known; all of them if all are."""
+    texts = {term.text for term in known}
+    return [term for term in terms if term.text not in texts] or terms
+
+
+def _find_communities(units: Vectors, k: int, *, seed: int) -> Vectors:
+    """Return the centres of communities, whose number is their own."""
+    del k
+    return centres_of_groups(units, communities(units, seed=seed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    """Terms of a sample of dialogues, for groupings of all dialogues."""
+
+    rows: NDArray[np.int64]
+    terms: list[set[str]]
+
+    @classmethod
+    def read(cls, collection: CollectionFolder, seed: int) -> _Vocabulary:
+        rows = sampled(len(collection), READ, seed)
+        # Meetings have so many terms that 20,000 of them would take gigabytes.
+        words = np.cumsum(np.asarray(collection.rows["words"])[rows])
+        if words[-1] > READ_WORDS:
+            fewer = max(1, int(len(rows) * READ_WORDS / words[-1]))
+            rows = np.sort(np.random.default_rng(seed).permutation(rows)[:fewer])
+        return cls(rows, [terms_of(dialogue) for dialogue in collection.dialogues(rows.tolist())])
+
+    def of(self, groups: Groups, k: int) -> list[list[Term]]:
+        """Return the terms of each of k groups; `groups` has one of them per dialogue of the collection."""
+        return terms_by_group(self.terms, groups[self.rows].tolist(), k)
+
+
+def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:
+    """Return the stability of a split into two; -1 if there are too few dialogues, or one part is too small."""
+    if len(rows) < 4 * LEAST:
+        return -1.0
+    own = np.asarray(units[rows[sampled(len(rows), 2000, seed)]])
+    centres = centres_of(own, 2, seed=seed)
+    share = assign(own, centres).groups.mean()
+    if not SMALLEST_HALF <= share <= 1 - SMALLEST_HALF:
+        return -1.0
+    return measure_stability(own, centres, seed=seed).agreement
+
+
+def _ids(collection: CollectionFolder, rows: NDArray[np.int64], value: NDArray[np.float32]) -> tuple[str, ...]:
+    """Return the ids of the dialogues with the lowest values."""
+    first = rows[np.argsort(value[rows], kind="stable")[:SHOWN]]
+    return tuple(collection.rows["dialogue_id"].take(first).to_pylist())
