@@ -275,3 +275,18 @@ def test_command_prints_names_and_where_the_assignment_is(make):
 def test_terms_are_read_from_a_sample_of_bounded_size(make, monkeypatch):
     monkeypatch.setattr(describing, "READ", 30)
     assert len(cluster(make.add(*[0, 1, 2] * 30)).clusters) == 3
+
+
+def test_groups_are_a_table_of_the_clusters(make):
+    collection = make.add(*[0] * 40, *[1] * 30, *[2] * 20)
+    table = collection.groups()
+    assert table["size"].tolist() == [40, 30, 20]
+    assert table["share"].tolist() == pytest.approx([4 / 9, 3 / 9, 2 / 9])
+    assert table.loc[0, "name"] == "topica worda" == table.loc[0, "area"]
+    assert table.loc[0, "fine"] == ["topica worda"]
+    path = make.folder / "clusters" / "clusters.json"
+    before = path.stat().st_mtime_ns
+    assert collection.groups().equals(table)
+    assert path.stat().st_mtime_ns == before
+    assert make.add(*[1] * 15).groups()["size"].tolist() == [45, 40, 20]
+    assert len(Collection(make.folder).groups(k=2)) == 2

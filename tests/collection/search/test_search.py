@@ -225,3 +225,12 @@ def test_nothing_that_was_said_steers_a_terminal():
     assert "\x1b" not in shown
     assert "\x07" not in shown
     assert "hello" in shown
+
+
+def test_a_search_as_a_table_has_the_hits_and_their_first_turn(folder, search):
+    table = Collection(folder).search("w1 w2 w3", 4, filters=Filters(labels=("cards",)))
+    hits = search.find("w1 w2 w3", 4, filters=Filters(labels=("cards",)))
+    assert table["dialogue_id"].tolist() == [hit.dialogue_id for hit in hits]
+    assert table["cosine"].tolist() == pytest.approx([hit.cosine for hit in hits])
+    assert table["text"].tolist() == [hit.turns[0].text for hit in hits]
+    assert list(Collection(folder).search("w1", filters=Filters(where=("note == nothing",))).columns) == list(table)
