@@ -140,6 +140,20 @@ def test_wrong_settings_say_what_is_valid(raw, message):
             {"drift": {"max_dialogues": 50, "min_dialogues": 60}},
             r"drift\.min_dialogues: found 60, more than drift\.max_dialogues \(50\); lower it",
         ),
+        (
+            {"language_model": {"address": "ftp://x"}},
+            r"language_model\.address: found 'ftp://x'; expected one that begi",
+        ),
+        (
+            {"language_model": {"address": "http://me:secret@x/v1"}},
+            r"language_model\.address: found a user or password",
+        ),
+        ({"language_model": {"address": "http://x/v1"}}, r"language_model\.model is blank; give the name of a model"),
+        (
+            {"language_model": {"address": "http://x/v1", "model": "m", "key_variable": ""}},
+            r"language_model\.key_variable is blank",
+        ),
+        ({"language_model": {"price_in": -1}}, r"language_model\.price_in: expected at least 0, found -1"),
     ],
 )
 def test_wrong_settings_of_the_operation_say_what_is_valid(raw, message):

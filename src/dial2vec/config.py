@@ -295,12 +295,26 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True)
+class LanguageModel:
+    """A language model that describes groups (block `language_model`; docs/language-model.md); prices per million."""
+
+    address: str | None = None
+    model: str = ""
+    key_variable: str = "OPENAI_API_KEY"
+    price_in: float = bounded(0.0, low=0)
+    price_out: float = bounded(0.0, low=0)
+    timeout: float = bounded(60.0, low=0.1, high=3600)
+    dialogues_per_group: int = bounded(4, low=1, high=50)
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
     """All of `operation.yaml`; no stage reads it."""
 
     schedule: Schedule = field(default_factory=Schedule)
     drift: Drift = field(default_factory=Drift)
     serve: Serve = field(default_factory=Serve)
+    language_model: LanguageModel = field(default_factory=LanguageModel)
 
 
 def flat(settings: Settings | Operation) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
-from dial2vec.config import Operation, PreservingWay, Settings
+from dial2vec.config import LanguageModel, Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
 
 # Methods that train on parts of dialogues, so a hierarchy would stay untrained.
@@ -109,6 +109,28 @@ def _of_operation(operation: Operation) -> Iterator[str]:
         yield f"schedule.timezone: found {schedule.timezone!r}.{did_you_mean(schedule.timezone, known)} Such as UTC."
     if not schedule.inbox.strip():
         yield "schedule.inbox is blank; give a folder, such as inbox."
+    yield from _of_language_model(operation.language_model)
+
+
+def _of_language_model(block: LanguageModel) -> Iterator[str]:
+    """Yield what is wrong; an address with a user or password is not repeated."""
+    if block.address is None:
+        return
+    scheme, _, rest = block.address.partition("://")
+    if "@" in rest.partition("/")[0]:
+        yield (
+            "language_model.address: found a user or password in it; expected the address alone. Put the key into the "
+            f"variable {block.key_variable}."
+        )
+    elif scheme not in ("http", "https") or not rest.strip("/ "):
+        yield (
+            f"language_model.address: found {block.address!r}; expected one that begins with http:// or https://, such "
+            "as http://localhost:11434/v1."
+        )
+    if not block.model.strip():
+        yield "language_model.model is blank; give the name of a model at that address."
+    if not block.key_variable.strip():
+        yield "language_model.key_variable is blank; give the name of a variable, such as OPENAI_API_KEY."
 
 
 def _of_methods(settings: Settings) -> Iterator[str]:
