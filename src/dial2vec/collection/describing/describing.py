@@ -1,0 +1,307 @@
+"""Descriptions of a collection's groups, in the folder `descriptions` of the collection.
+
+Each answer is kept in `descriptions/answers` under a hash of address, model and question, as soon as it is there. So a
+killed or failed run loses none, and a later run asks only about groups that changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
+from dial2vec.collection.clustering.partition import Vectors
+from dial2vec.collection.clustering.terms import Term
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.describing.chat import Answer, AnswerError, RefusedError, ask
+from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
+from dial2vec.config import LanguageModel
+from dial2vec.data.importing.redaction import Redactor
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ArtifactError, Dial2vecError
+from dial2vec.files import folder_lock, read_json, write_json
+from dial2vec.pipeline.import_export import Masks
+
+FORMAT = 1
+# Terms of a group in a question, and dialogues of a group that are compared to find typical ones.
+N_TERMS, COMPARED = 10, 20_000
+# Typical dialogues are chosen among the closest ones, this many times as many.
+AMONG = 10
+# After this many groups in a row without an answer, no further group is asked about.
+IN_A_ROW = 3
+# No further group is asked about once the answers cost this many times the estimate.
+MOST_TIMES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What the questions without a kept answer will cost.
+
+    :param questions: number of questions.
+    :param dialogues: number of dialogues in them, a dialogue in two questions counted twice.
+    :param tokens_in: estimated tokens of the questions.
+    :param tokens_out: estimated tokens of the answers.
+    :param cost: estimated cost in the currency of the prices; 0 without prices.
+    """
+
+    questions: int
+    dialogues: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """Result of `describe_groups`.
+
+    :param record: content of `descriptions.json`.
+    :param answered: number of groups in the model's words.
+    :param asked: number of questions that the server answered in this run.
+    :param cost: cost of these by the tokens that the server counted; 0 without prices.
+    :param failures: reasons why groups kept their terms, one sentence each.
+    """
+
+    record: dict[str, Any]
+    answered: int
+    asked: int
+    cost: float
+    failures: tuple[str, ...]
+
+
+def folder_of_descriptions(collection: CollectionFolder) -> Path:
+    """Return the folder with the descriptions of a collection."""
+    return collection.folder / "descriptions"
+
+
+def read_descriptions(collection: CollectionFolder) -> dict[str, Any] | None:
+    """Return the content of `descriptions.json`: `clusters` and `areas` with a record by id, as text.
+
+    :return: None if there are no descriptions, or those of another encoder or format.
+    :raises ArtifactError: if the file is damaged.
+    """
+    path = folder_of_descriptions(collection) / "descriptions.json"
+    if not path.is_file():
+        return None
+    try:
+        record: dict[str, Any] = read_json(path)
+        fits = record["format"] == FORMAT and record["fingerprint"] == collection.manifest.fingerprint
+    except (ArtifactError, KeyError, TypeError) as error:
+        raise ArtifactError(
+            f"{path} cannot be read ({error}); expected descriptions of groups. Delete it, and run `dial2vec describe "
+            f"{collection.folder}`."
+        ) from error
+    return record if fits else None
+
+
+def questions_of(collection: CollectionFolder, settings: LanguageModel, *, masks: Masks | None) -> list[Question]:
+    """Return the questions about all clusters and areas that hold dialogues; nothing is sent.
+
+    A question holds typical dialogues of its group, and some of the closest other group. Ids, labels and metadata of
+    dialogues are never part of it.
+
+    :param settings: block `language_model`; `dialogues_per_group` is the number of typical dialogues.
+    :param masks: options for masking; None leaves the texts unmasked.
+    :raises ArtifactError: if the collection has no clusters.
+    """
+    existing = read_clusters(collection)
+    if existing is None:
+        raise ArtifactError(
+            f"{collection.folder} has no clusters; expected them, to describe them. Run `dial2vec cluster "
+            f"{collection.folder}` first."
+        )
+    clusters, centres = existing
+    return _Questions(collection, clusters, centres, settings.dialogues_per_group, masks).all()
+
+
+class _Questions:
+    def __init__(
+        self, collection: CollectionFolder, clusters: Clusters, centres: Vectors, n: int, masks: Masks | None
+    ) -> None:
+        self.collection, self.clusters, self.centres, self.n = collection, clusters, centres, n
+        self.redactor: Redactor | None = None
+        if masks is not None:
+            speakers = {name for names in collection.rows["speakers"].to_pylist() for name in names or ()}
+            self.redactor = Redactor(sorted(speakers), names=masks.names, countries=masks.countries)
+        ids = read_assignment(collection)
+        filled = [place for place, cluster in enumerate(clusters.clusters) if cluster.size]
+        self.rows = {at: self._typical(np.flatnonzero(ids == clusters.clusters[at].id), centres[at]) for at in filled}
+
+    def all(self) -> list[Question]:
+        """Return the questions, clusters first. An area of one cluster has no question."""
+        questions = [self._about_cluster(at) for at in self.rows]
+        for area in self.clusters.areas:
+            places = [at for at in self.rows if self.clusters.clusters[at].area == area.id]
+            if len(places) > 1:
+                largest = sorted(places, key=lambda at: -self.clusters.clusters[at].size)
+                inside = self._dialogues([self.rows[at][0] for at in largest[: self.n]])
+                others = [
+                    term for other in self.clusters.areas if other is not area for term in self._sent(other.terms)
+                ]
+                parts = [", ".join(self._sent(self.clusters.clusters[at].terms)) for at in largest]
+                text = question_text(self._sent(area.terms), inside, others=others[: 3 * N_TERMS], parts=parts)
+                terms = tuple(term.text for term in area.terms)
+                questions.append(Question("area", area.id, area.name, terms, area.size, len(inside), text))
+        return questions
+
+    def _about_cluster(self, place: int) -> Question:
+        cluster = self.clusters.clusters[place]
+        inside = self._dialogues(self.rows[place])
+        near = self._closest(place)
+        outside = [] if near is None else self._dialogues(self.rows[near][: max(1, self.n // 2)])
+        others = [] if near is None else self._sent(self.clusters.clusters[near].terms)
+        text = question_text(self._sent(cluster.terms), inside, others=others, outside=outside)
+        return Question(
+            "cluster", cluster.id, cluster.name, _texts(cluster), cluster.size, len(inside) + len(outside), text
+        )
+
+    def _closest(self, place: int) -> int | None:
+        others = [at for at in self.rows if at != place]
+        return max(others, key=lambda at: float(self.centres[at] @ self.centres[place])) if others else None
+
+    def _typical(self, rows: NDArray[np.int64], centre: Vectors) -> list[int]:
+        """Return dialogues close to the centre that differ: each one is the least like those before it."""
+        rows = rows[sampled(len(rows), COMPARED, seed=1)]
+        vectors = self.collection.vectors[rows]
+        close = np.argsort(-(vectors @ centre), kind="stable")[: min(AMONG * self.n, max(self.n, len(rows) // 2))]
+        vectors, chosen = vectors[close], [0]
+        while len(chosen) < min(self.n, len(close)):
+            likeness = (vectors @ vectors[chosen].T).max(axis=1)
+            likeness[chosen] = np.inf
+            chosen.append(int(likeness.argmin()))
+        return [int(row) for row in rows[close[chosen]]]
+
+    def _dialogues(self, rows: Sequence[int]) -> list[Dialogue]:
+        dialogues = self.collection.dialogues(rows)
+        return [dialogue if self.redactor is None else self.redactor.dialogue(dialogue) for dialogue in dialogues]
+
+    def _sent(self, terms: Sequence[Term]) -> list[str]:
+        """Return the first terms without those that the masks would change, such as a customer's name."""
+        texts, mask = [term.text for term in terms], self.redactor
+        if mask is not None:
+            texts = [text for text in texts if not mask.identifies(text) and mask.text(text) == text]
+        return texts[:N_TERMS]
+
+
+def _texts(cluster: Cluster) -> tuple[str, ...]:
+    return tuple(term.text for term in cluster.terms)
+
+
+def estimate(collection: CollectionFolder, settings: LanguageModel, questions: Sequence[Question]) -> Estimate:
+    """Return what the questions without a kept answer will cost."""
+    new = [question for question in questions if _kept(_place(collection, settings, question)) is None]
+    tokens_in, tokens_out = sum(question.tokens for question in new), ANSWER_TOKENS * len(new)
+    dialogues = sum(question.dialogues for question in new)
+    return Estimate(len(new), dialogues, tokens_in, tokens_out, _cost(settings, tokens_in, tokens_out))
+
+
+def _cost(settings: LanguageModel, tokens_in: int, tokens_out: int) -> float:
+    return (tokens_in * settings.price_in + tokens_out * settings.price_out) / 1e6
+
+
+def _place(collection: CollectionFolder, settings: LanguageModel, question: Question) -> Path:
+    content = json.dumps([settings.address, settings.model, question.messages])
+    return folder_of_descriptions(collection) / "answers" / f"{hashlib.sha256(content.encode()).hexdigest()}.json"
+
+
+def _kept(path: Path) -> Naming | None:
+    try:
+        return read_naming(json.dumps(read_json(path)))
+    except (ArtifactError, OSError):
+        return None
+
+
+def describe_groups(
+    collection: CollectionFolder,
+    settings: LanguageModel,
+    questions: Sequence[Question],
+    *,
+    masked: bool,
+    done: Callable[[], object] = lambda: None,
+) -> Described:
+    """Ask the questions, and write `descriptions.json`; groups without an answer keep their terms.
+
+    :param questions: result of `questions_of` with the same settings.
+    :param masked: True if the texts of the questions are masked; noted in the file.
+    :param done: function that is called after each question.
+    :raises Dial2vecError: if there are questions and not one has an answer; older descriptions then stay.
+    """
+    folder = folder_of_descriptions(collection)
+    with folder_lock(folder, "writes descriptions into"):
+        run = _Run(collection, settings, estimate(collection, settings, questions).cost)
+        wordings = []
+        for question in questions:
+            wordings.append(run.wording(question))
+            done()
+        answered = sum(wording is not None for wording in wordings)
+        if questions and not answered:
+            raise Dial2vecError(run.failures[0])
+        record: dict[str, Any] = {
+            "format": FORMAT,
+            "fingerprint": collection.manifest.fingerprint,
+            "address": settings.address,
+            "model": settings.model,
+            "masked": masked,
+            "clusters": {},
+            "areas": {},
+        }
+        for question, wording in zip(questions, wordings, strict=True):
+            words = Naming(question.name, "") if wording is None else wording
+            evidence = {"by": "terms" if wording is None else "model", "terms": question.terms, "size": question.size}
+            record[f"{question.level}s"][str(question.id)] = asdict(words) | evidence
+        write_json(folder / "descriptions.json", record)
+    return Described(record, answered, run.asked, run.cost, tuple(dict.fromkeys(run.failures)))
+
+
+class _Run:
+    """Asks questions until nothing more is to be expected."""
+
+    def __init__(self, collection: CollectionFolder, settings: LanguageModel, expected: float) -> None:
+        self.collection, self.settings, self.expected = collection, settings, expected
+        self.failures: list[str] = []
+        self.asked, self.cost = 0, 0.0
+        self._failed, self._ended = 0, False
+
+    def wording(self, question: Question) -> Naming | None:
+        path = _place(self.collection, self.settings, question)
+        wording = _kept(path)
+        if wording is not None or self._ended:
+            return wording
+        try:
+            wording = self._asked(question)
+        except AnswerError as error:
+            self.failures.append(str(error))
+            self._failed += 1
+            self._ended = isinstance(error, RefusedError) or self._failed == IN_A_ROW
+            return None
+        self._failed = 0
+        write_json(path, asdict(wording))
+        return wording
+
+    def _asked(self, question: Question) -> Naming:
+        """Ask a second time if the answer is not in the expected form."""
+        answer = Answer("")
+        for _ in range(2):
+            if self.expected and self.cost > MOST_TIMES * self.expected:
+                raise RefusedError(
+                    f"the answers cost {self.cost:.4f} so far, over {MOST_TIMES} times the estimate of "
+                    f"{self.expected:.4f}; expected about that. Choose a model that writes less, or run the "
+                    "command again."
+                )
+            answer = ask(self.settings, question.messages)
+            self.asked += 1
+            tokens_in = answer.tokens_in or question.tokens
+            self.cost += _cost(self.settings, tokens_in, answer.tokens_out or ANSWER_TOKENS)
+            if wording := read_naming(answer.text):
+                return wording
+        raise AnswerError(
+            f"{self.settings.address} answered {answer.text[:60]!r} about {question.level} {question.id}; expected "
+            "JSON with name and summary. Choose another model in operation.yaml if this happens often."
+        )
