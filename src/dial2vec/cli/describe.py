@@ -39,7 +39,7 @@ def describe(
     yes: bool,
     as_json: bool,
 ) -> None:
-    """Let a language model name the groups of a collection, and sum up each in a sentence.
+    """Let a language model name the groups and sum them up.
 
     Works with any server that speaks OpenAI's interface, set in the block language_model of operation.yaml; off until
     an address is given. A few masked dialogues of each group are sent, after a question with the estimated cost. The
@@ -71,9 +71,10 @@ def describe(
     with tqdm(total=len(questions), desc="groups", disable=None, leave=False) as bar:
         described = describe_groups(collection, settings, questions, masked=not unmasked, done=bar.update)
     click.echo(json.dumps(described.record, ensure_ascii=False, indent=2) if as_json else _table(described))
-    left = len(questions) - described.answered
-    for reason in described.failures:
-        click.echo(f"{left} of {len(questions)} groups kept their terms: {reason}", err=True)
+    if described.failures:
+        left, reasons = len(questions) - described.answered, len(described.failures)
+        first = "" if reasons == 1 else f" (first of {reasons} reasons)"
+        click.echo(f"{left} of {len(questions)} groups kept their terms{first}: {described.failures[0]}", err=True)
     if not as_json:
         cost = f", cost {described.cost:.4f}" if settings.price_in or settings.price_out else ""
         click.echo(f"{described.answered} groups described, {described.asked} questions asked{cost}")

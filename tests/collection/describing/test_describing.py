@@ -190,6 +190,10 @@ def test_groups_that_kept_their_terms_are_said_in_one_sentence(command, server):
     done = command("--yes")
     assert done.exit_code == 0
     assert "1 of 3 groups kept their terms: " in done.stderr
+    server.replies = [Reply("no")] * 4
+    done = command("--yes", "--model", "other")
+    assert done.stderr.count("kept their terms") == 1
+    assert "2 of 3 groups kept their terms (first of 2 reasons): " in done.stderr
 
 
 def test_the_command_is_off_without_an_address(command, tmp_path):

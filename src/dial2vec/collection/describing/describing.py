@@ -32,6 +32,8 @@ from dial2vec.pipeline.import_export import Masks
 FORMAT = 1
 # Terms of a group in a question, and dialogues of a group that are compared to find typical ones.
 N_TERMS, COMPARED = 10, 20_000
+# About this many terms of other areas are in the question about an area, equally many of each.
+N_OTHERS = 30
 # Typical dialogues are chosen among the closest ones, this many times as many.
 AMONG = 10
 # After this many groups in a row without an answer, no further group is asked about.
@@ -142,11 +144,11 @@ class _Questions:
             if len(places) > 1:
                 largest = sorted(places, key=lambda at: -self.clusters.clusters[at].size)
                 inside = self._dialogues([self.rows[at][0] for at in largest[: self.n]])
-                others = [
-                    term for other in self.clusters.areas if other is not area for term in self._sent(other.terms)
-                ]
+                different = [other for other in self.clusters.areas if other is not area]
+                each = max(2, N_OTHERS // max(1, len(different)))
+                others = [term for other in different for term in self._sent(other.terms)[:each]]
                 parts = [", ".join(self._sent(self.clusters.clusters[at].terms)) for at in largest]
-                text = question_text(self._sent(area.terms), inside, others=others[: 3 * N_TERMS], parts=parts)
+                text = question_text(self._sent(area.terms), inside, others=others, parts=parts)
                 terms = tuple(term.text for term in area.terms)
                 questions.append(Question("area", area.id, area.name, terms, area.size, len(inside), text))
         return questions
