@@ -122,7 +122,7 @@ def test_no_filter_looks_at_all(search):
         (Filters(labels=("card",)), "Did you mean 'cards'"),
         (Filters(speakers=("zoe",)), "There are 3: ann, bob, eve"),
         (Filters(after="March"), "'March' is no date"),
-        (Filters(where=("channel phone",)), "expected a key, one of == != <= >= < > and a value"),
+        (Filters(where=("channel phone",)), "expected a key, one of == != <= >= < > ~ !~ in and a value"),
         (Filters(where=("chanel == phone",)), "has metadata 'chanel'. Did you mean 'channel'. There are 5: channel"),
         (Filters(where=("channel == phon",)), "no dialogue has the channel 'phon'. Did you mean 'phone'"),
         (Filters(where=("channel > a",)), "'channel' .* holds texts, which '>' does not compare"),
