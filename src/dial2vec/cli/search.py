@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -17,7 +19,7 @@ from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.collection.search import Filters, Search
+    from dial2vec.collection.search import Filters, Hit, Search
     from dial2vec.dialogue import Dialogue
 
 # Comes with the install.
@@ -41,10 +43,12 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     from dial2vec.collection.embedding.shards import look_at
 
     look_at(transcripts)
+    from dial2vec.data.progress import waiting
     from dial2vec.encoder.loading import load_encoder
 
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
-    encoder = load_encoder(model or own)
+    with waiting("loading the encoder"):
+        encoder = load_encoder(model or own)
     done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]
@@ -74,16 +78,35 @@ def _update(collection: CollectionFolder, approximate: bool) -> None:
     click.echo(f"{measured.recall:.1%} of the 10 nearest (--exact finds all)")
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a user wants of each query.
+
+    :param unlike: texts or dialogues that are not wanted.
+    """
+
+    k: int
+    filters: Filters
+    unlike: Sequence[str | Dialogue]
+    exact: bool
+    as_json: bool
+
+
 @click.command(
     epilog=examples(
         'dial2vec search calls "my card was stolen" -k 5 --label cards --after 2026-01-01',
-        "dial2vec search calls --like c-17 --json",
+        'dial2vec search calls "stolen card" --not "stolen phone" --where "channel in phone, chat"',
+        "dial2vec search calls --like c-17 --not c-20 --json",
+        "dial2vec search calls --near-duplicates",
     )
 )
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.argument("query", required=False)
 @click.option("-k", default=10, show_default=True, type=click.IntRange(min=1), help="Number of dialogues to find.")
 @click.option("--like", metavar="ID", help="Find dialogues similar to this one of the collection.")
+@click.option(
+    "--not", "unlike", multiple=True, metavar="TEXT", help="Text, ID or file whose meaning to avoid; may be repeated."
+)
 @click.option("--label", "labels", multiple=True, help="Find only dialogues with this label; may be repeated.")
 @click.option("--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated.")
 @click.option("--after", metavar="DATE", help="Find only dialogues from this day on, such as 2026-03-04.")
@@ -92,20 +115,30 @@ def _update(collection: CollectionFolder, approximate: bool) -> None:
     "--where",
     multiple=True,
     metavar="CONDITION",
-    help='Find only dialogues with this metadata, such as "channel == phone" or "csat <= 2"; may be repeated.',
+    help='Find only dialogues with this metadata, such as "channel == phone", "csat <= 2 or note ~ angry", "agent in '
+    'ann, bob" or "csat is missing"; may be repeated.',
+)
+@click.option("--near-duplicates", is_flag=True, help="Find groups of dialogues that say nearly the same instead.")
+@click.option(
+    "--similarity",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Share of word triples that near-duplicates have in common; default: 0.8.",
 )
 @click.option("--exact", is_flag=True, help="Compare every vector even if there is an index.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue, each on a line.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON record per dialogue or group, each on a line.")
 def search(
     folder: Path,
     query: str | None,
     k: int,
     like: str | None,
+    unlike: tuple[str, ...],
     labels: tuple[str, ...],
     speakers: tuple[str, ...],
     after: str | None,
     before: str | None,
     where: tuple[str, ...],
+    near_duplicates: bool,
+    similarity: float | None,
     exact: bool,
     as_json: bool,
 ) -> None:
@@ -116,21 +149,40 @@ def search(
     """
     if query is not None and like is not None:
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
+    if similarity is not None and not near_duplicates:
+        raise Dial2vecError("found --similarity without --near-duplicates; expected both. Add that, or leave it out.")
+    if near_duplicates and (query is not None or like is not None or unlike):
+        raise Dial2vecError("found --near-duplicates with a query, --like or --not; expected no query. Leave it out.")
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search import Filters, Search
+    from dial2vec.data.progress import waiting
 
     collection = CollectionFolder(folder)
     filters = Filters(labels, speakers, after, before, where)
+    if near_duplicates:
+        _show_near_duplicates(collection, similarity or 0.8, k, filters, as_json=as_json)
+        return
     # Before the encoder is loaded, which takes seconds.
     filters.rows(collection)
-    wanted = next(collection.dialogues([collection.row(like)])) if like is not None else _parse_query(query)
-    engine = Search(collection)
+    wanted = _of_collection(collection, like) if like is not None else _parse_query(query)
+    asked = _Asked(k, filters, [_parse_unlike(collection, given) for given in unlike], exact, as_json)
+    with waiting("loading the encoder"):
+        engine = Search(collection)
     if wanted is not None:
-        _answer(engine, wanted, k, filters, exact=exact, as_json=as_json)
+        _answer(engine, wanted, asked)
         return
     for line in sys.stdin:
         if line.strip():
-            _answer(engine, line.strip(), k, filters, exact=exact, as_json=as_json)
+            _answer(engine, line.strip(), asked)
+
+
+def _of_collection(collection: CollectionFolder, dialogue_id: str) -> Dialogue:
+    return next(collection.dialogues([collection.row(dialogue_id)]))
+
+
+def _parse_unlike(collection: CollectionFolder, given: str) -> str | Dialogue:
+    """Return the dialogue of the collection or file that an option names; if it names none, the text itself."""
+    return _of_collection(collection, given) if given in collection.row_of else _parse_query(given) or given
 
 
 def _parse_query(query: str | None) -> str | Dialogue | None:
@@ -146,15 +198,37 @@ def _parse_query(query: str | None) -> str | Dialogue | None:
     return query
 
 
-def _answer(engine: Search, query: str | Dialogue, k: int, filters: Filters, *, exact: bool, as_json: bool) -> None:
+def _find(engine: Search, query: str | Dialogue, asked: _Asked) -> list[Hit]:
+    return engine.find(query, asked.k, filters=asked.filters, exact=asked.exact, unlike=asked.unlike)
+
+
+def _answer(engine: Search, query: str | Dialogue, asked: _Asked) -> None:
     from dial2vec.collection.search.showing import hit_as_record, hits_as_text
 
     begun = time.perf_counter()
-    hits = engine.find(query, k, filters=filters, exact=exact)
+    hits = _find(engine, query, asked)
     seconds = time.perf_counter() - begun
-    if as_json:
+    if asked.as_json:
         for hit in hits:
             click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
         return
     click.echo(hits_as_text(hits, bold=sys.stdout.isatty()))
     click.echo(f"{len(hits)} of {len(engine.collection)} dialogues in {seconds:.2f} s", err=True)
+
+
+def _show_near_duplicates(
+    collection: CollectionFolder, similarity: float, k: int, filters: Filters, *, as_json: bool
+) -> None:
+    from dial2vec.collection.search.near_duplicates import find_near_duplicates
+    from dial2vec.collection.search.showing import near_duplicates_as_record, near_duplicates_as_text
+
+    begun = time.perf_counter()
+    groups = find_near_duplicates(collection, similarity=similarity, filters=filters, progress=True)
+    seconds = time.perf_counter() - begun
+    for place, group in enumerate(groups[:k], start=1):
+        if as_json:
+            click.echo(json.dumps(near_duplicates_as_record(group), ensure_ascii=False))
+        else:
+            click.echo(near_duplicates_as_text(place, group, _of_collection(collection, group.dialogue_ids[0])))
+    copies = sum(len(group.dialogue_ids) for group in groups)
+    click.echo(f"{len(groups)} groups with {copies} of {len(collection)} dialogues in {seconds:.2f} s", err=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -59,10 +59,7 @@ def nearest_among(
     nearest = np.full(len(queries), -1, dtype=np.int64)
     if not len(queries) or not len(among):
         return nearest, best
-    mixing = np.random.default_rng(0).integers(1, 2**63, size=BANDS * ROWS, dtype=np.uint64) | np.uint64(1)
-    # All columns first: equal dialogues meet there, even if many others share their bands.
-    for columns in (slice(None), *(slice(band * ROWS, (band + 1) * ROWS) for band in range(BANDS))):
-        keys = _keys(signatures[:, columns], mixing[columns])
+    for keys in bands(signatures):
         order = among[np.argsort(keys[among], kind="stable")]
         first, last = (np.searchsorted(keys[order], keys[queries], side=side) for side in ("left", "right"))
         for step in range(CANDIDATES):
@@ -72,6 +69,17 @@ def nearest_among(
             better = (equal >= similarity) & (equal > best[asking])
             best[asking[better]], nearest[asking[better]] = equal[better], others[better]
     return nearest, best
+
+
+def bands(signatures: Signatures) -> Iterator[NDArray[np.uint64]]:
+    """Yield a number per dialogue for the whole signature, then for each of its 21 bands; equal where these are equal.
+
+    :param signatures: Signatures, uint32 [n, 126].
+    """
+    mixing = np.random.default_rng(0).integers(1, 2**63, size=BANDS * ROWS, dtype=np.uint64) | np.uint64(1)
+    # All columns first: equal dialogues meet there, even if many others share their bands.
+    for columns in (slice(None), *(slice(band * ROWS, (band + 1) * ROWS) for band in range(BANDS))):
+        yield _keys(signatures[:, columns], mixing[columns])
 
 
 def _keys(columns: Signatures, mixing: NDArray[np.uint64]) -> NDArray[np.uint64]:

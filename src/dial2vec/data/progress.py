@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from tqdm.auto import tqdm
@@ -10,9 +14,48 @@ from tqdm.auto import tqdm
 T = TypeVar("T")
 # Seconds of work before the bar appears.
 DELAY = 2.0
+# Seconds between two states of a line that only counts time.
+EVERY = 0.5
 
 
-def counted(items: Iterable[T], unit: str) -> Iterable[T]:
-    """Yield the items; on a terminal, show their count from the third second on and remove it at the end."""
-    passed_on: Iterable[T] = tqdm(items, unit=f" {unit}", disable=None, leave=False, delay=DELAY)
+def counted(items: Iterable[T], unit: str, *, total: int | None = None) -> Iterable[T]:
+    """Yield the items; on a terminal, show their count from the third second on and remove it at the end.
+
+    :param total: number of items, if known and `items` does not say it.
+    """
+    passed_on: Iterable[T] = tqdm(items, unit=f" {unit}", disable=None, leave=False, delay=DELAY, total=total)
     return passed_on
+
+
+@contextmanager
+def waiting(doing: str) -> Iterator[None]:
+    """Show how long a step takes that has no parts to count, such as loading an encoder, and remove it at the end.
+
+    Only a terminal shows it, from the third second on.
+
+    :param doing: name of the step, such as "loading the encoder".
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    finished = threading.Event()
+    watch = threading.Thread(target=_show_seconds, args=(doing, finished), daemon=True)
+    watch.start()
+    try:
+        yield
+    finally:
+        finished.set()
+        watch.join()
+
+
+def _show_seconds(doing: str, finished: threading.Event) -> None:
+    begun, wait = time.monotonic(), DELAY
+    shown = ""
+    while not finished.wait(wait):
+        shown = f"{doing}: {time.monotonic() - begun:.1f} s"
+        sys.stderr.write(f"\r{shown}")
+        sys.stderr.flush()
+        wait = EVERY
+    if shown:
+        sys.stderr.write(f"\r{' ' * len(shown)}\r")
+        sys.stderr.flush()

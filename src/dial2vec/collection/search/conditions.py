@@ -74,15 +74,15 @@ def meets(collection: CollectionFolder, text: str) -> NDArray[np.bool_]:
     return mask
 
 
-def moment(date: str) -> datetime:
+def parsed_moment(date: str) -> datetime:
     """Return an ISO date or time in UTC.
 
     :raises CorpusError: if it is neither.
     """
-    found = moment_of(date)
-    if found is None:
+    parsed = moment_of(date)
+    if parsed is None:
         raise CorpusError(f"{date!r} is no date; expected one such as 2026-03-04, or 2026-03-04T10:15.")
-    return found
+    return parsed
 
 
 def require_known(value: str, known: Sequence[str], name: str) -> None:
@@ -140,8 +140,8 @@ def _meets(collection: CollectionFolder, condition: str, keys: Sequence[str]) ->
         )
     if parts is None:
         raise CorpusError(
-            f"found the condition {condition!r} (--where); expected a key, one of {' '.join(COMPARISONS)} ~ !~ in and a "
-            'value, or "is missing" or "is present", such as --where "channel == phone".'
+            f"found the condition {condition!r} (--where); expected a key, one of {' '.join(COMPARISONS)} ~ !~ in and "
+            'a value, or "is missing" or "is present", such as --where "channel == phone".'
         )
     key, sign, value = parts
     sign = " ".join(sign.split())
@@ -186,7 +186,7 @@ def _passes(column: Column, sign: str, value: str) -> pa.Array:
     wanted = [match[1] for match in LISTED.finditer(value) if match[1]]
     if not wanted:
         raise CorpusError(f"{column.key!r} (--where) needs values after 'in', such as a, b; found none. Name some.")
-    masks = [_compared(column, "==", one) for one in wanted]
+    masks = [_compared(column, "==", each) for each in wanted]
     passing = masks[0]
     for mask in masks[1:]:
         passing = pc.or_(passing, mask)
@@ -211,7 +211,7 @@ def _compared(column: Column, sign: str, value: str) -> pa.Array:
 
 def _compared_time(values: pa.Array, sign: str, value: str) -> pa.Array:
     """Compare times; a date without a time of day is the whole day."""
-    first = moment(value)
+    first = parsed_moment(value)
     # The end of a day that is the last one of the calendar does not exist.
     day = len(value) == len("2026-03-04") and first.year < datetime.max.year
     last = first + timedelta(days=1) if day else first

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.search.conditions import meets, moment, require_known
+from dial2vec.collection.search.conditions import meets, parsed_moment, require_known
 from dial2vec.errors import CorpusError
 
 
@@ -50,7 +50,7 @@ class Filters:
             if date is not None:
                 if dates.null_count == len(dates):
                     raise CorpusError(f"no dialogue of {collection.folder} has a date. Leave --after and --before out.")
-                keep &= pc.fill_null(passes(dates, pa.scalar(moment(date), dates.type)), False).to_numpy()
+                keep &= pc.fill_null(passes(dates, pa.scalar(parsed_moment(date), dates.type)), False).to_numpy()
         for condition in self.where:
             keep &= meets(collection, condition)
         return np.flatnonzero(keep)

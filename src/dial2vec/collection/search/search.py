@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.approximate import open_index
+from dial2vec.collection.search.contrast import without
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
 from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
@@ -67,6 +68,7 @@ class Search:
         filters: Filters | None = None,
         exact: bool = False,
         n_turns: int = 3,
+        unlike: Sequence[str | Dialogue] = (),
     ) -> list[Hit]:
         """Return the dialogues most similar to the query, best first.
 
@@ -75,13 +77,17 @@ class Search:
         :param k: number of hits; fewer if fewer dialogues pass the filters.
         :param exact: compare all vectors even if there is an index. A search with filters always does.
         :param n_turns: number of turns per hit.
+        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.contrast`);
+            they are no hits either. The cosine of a hit is then the one with what is left of the query.
+        :raises CorpusError: if a filter is invalid, or nothing is left of the query.
         """
-        dialogue = Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
-        vector = unit_vector(self.encoder.encode(dialogue))
-        own = self._own(dialogue)
+        asked = [_as_dialogue(given) for given in (query, *unlike)]
+        vectors = [unit_vector(self.encoder.encode(dialogue)) for dialogue in asked]
+        vector = without(vectors[0], np.stack(vectors[1:])) if unlike else vectors[0]
+        own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
         rows = (filters or Filters()).rows(self.collection)
-        hits = zip(*self._nearest(vector, k + (own is not None), rows, exact=exact), strict=True)
-        best = [(int(row), float(cosine)) for row, cosine in hits if row != own][:k]
+        hits = zip(*self._nearest(vector, k + len(own), rows, exact=exact), strict=True)
+        best = [(int(row), float(cosine)) for row, cosine in hits if row not in own][:k]
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
         # All at once: read singly by a transformer, they would take most of the time of a query.
         shares = shares_of(self.encoder, dialogues, towards=vector)
@@ -104,6 +110,10 @@ class Search:
             if len(hits[0]) >= min(k, len(vectors)):
                 return hits
         return nearest_rows(vectors, vector, k, rows=rows)
+
+
+def _as_dialogue(query: str | Dialogue) -> Dialogue:
+    return Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
 
 
 def _speaking(dialogue: Dialogue, contributions: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:

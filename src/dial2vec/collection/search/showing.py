@@ -1,4 +1,4 @@
-"""Hits of a search as text for a terminal and as records for programs."""
+"""Hits of a search, and near-duplicates, as text for a terminal and as records for programs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from dial2vec.collection.search.near_duplicates import NearDuplicates
 from dial2vec.collection.search.search import Hit
 from dial2vec.data.words import printable
+from dial2vec.dialogue import Dialogue
 
+# Members of a group of near-duplicates shown on a terminal.
+SHOWN = 5
 BOLD, PLAIN = "\033[1m", "\033[0m"
 
 
@@ -44,3 +48,24 @@ def hit_as_record(hit: Hit) -> dict[str, Any]:
     ]
     record = {"dialogue_id": hit.dialogue_id, "cosine": round(hit.cosine, 6), "labels": list(hit.labels)}
     return record | {"date": hit.date, "turns": turns} | ({"metadata": dict(hit.metadata)} if hit.metadata else {})
+
+
+def near_duplicates_as_text(place: int, group: NearDuplicates, first: Dialogue, *, width: int | None = None) -> str:
+    """Return a group of near-duplicates as text: the opening of its first dialogue, then ids and similarities.
+
+    :param place: place of the group, from 1.
+    """
+    width = width or min(shutil.get_terminal_size().columns, 120)
+    opening = printable(" / ".join(turn.text for turn in first.turns[:3]))
+    members = list(zip(group.dialogue_ids, group.similarities, strict=True))[1:]
+    lines = [f"{place:3d}. {len(group.dialogue_ids)} dialogues like {printable(group.dialogue_ids[0])}"]
+    lines.append(f"       {textwrap.shorten(opening, width - 7, placeholder=' ...')}")
+    lines += [f"       {similarity:.2f}  {printable(name)}" for name, similarity in members[:SHOWN]]
+    return "\n".join(lines + ([f"       and {len(members) - SHOWN} more"] if len(members) > SHOWN else []))
+
+
+def near_duplicates_as_record(group: NearDuplicates) -> dict[str, Any]:
+    """Return a group of near-duplicates as a JSON record, with all of its dialogues."""
+    members = zip(group.dialogue_ids, group.similarities, strict=True)
+    dialogues = [{"dialogue_id": name, "similarity": round(similarity, 6)} for name, similarity in members]
+    return {"size": len(dialogues), "dialogues": dialogues}
