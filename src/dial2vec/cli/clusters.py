@@ -52,12 +52,13 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     from dial2vec.collection.clustering.clustering import clustering_steps
     from dial2vec.collection.clustering.clusters import restore_clusters
     from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.data.progress import moving
 
     collection = CollectionFolder(folder)
     if undo:
         clusters = restore_clusters(collection)
     else:
-        with tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False) as bar:
+        with moving(tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False)) as bar:
             clusters = cluster_collection(collection, k=k, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
         record = json.loads((folder / "clusters" / "clusters.json").read_text(encoding="utf-8"))

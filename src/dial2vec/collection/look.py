@@ -22,6 +22,7 @@ from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.summary import import_summary
 from dial2vec.data.importing.writing import Places, quarantine_known_ids, write_import
+from dial2vec.data.progress import moving, waiting
 from dial2vec.data.read import holds_dialogues
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder.loading import load_encoder
@@ -82,7 +83,8 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
                 say(f"{source} is unchanged since {folder} was made from it")
                 return CollectionFolder(folder)
         transcripts = _dialogues(folder / OWN, source, reading, say)
-        encoder = load_encoder(reading.model)
+        with waiting("loading the encoder"):
+            encoder = load_encoder(reading.model)
         _keep_if_same(folder, transcripts, encoder.fingerprint())
         added = add(folder, transcripts, encoder=encoder)
         if added.quarantine:
@@ -98,7 +100,7 @@ def clusters_of(collection: CollectionFolder) -> Clusters | None:
         return existing[0]
     if len(collection) < 2:
         return None
-    with tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False) as bar:
+    with moving(tqdm(total=clustering_steps(), desc="groups", disable=None, leave=False)) as bar:
         return cluster(collection, done=bar.update)
 
 

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tqdm.auto import tqdm
 
@@ -25,6 +25,27 @@ def counted(items: Iterable[T], unit: str, *, total: int | None = None) -> Itera
     """
     passed_on: Iterable[T] = tqdm(items, unit=f" {unit}", disable=None, leave=False, delay=DELAY, total=total)
     return passed_on
+
+
+@contextmanager
+def moving(bar: tqdm[Any]) -> Iterator[tqdm[Any]]:
+    """Draw a bar twice a second, so that its time moves while a long step is not done yet; close it at the end."""
+    finished = threading.Event()
+    watch = threading.Thread(target=_draw, args=(bar, finished), daemon=True)
+    if not bar.disable:
+        watch.start()
+    try:
+        yield bar
+    finally:
+        finished.set()
+        if not bar.disable:
+            watch.join()
+        bar.close()
+
+
+def _draw(bar: tqdm[Any], finished: threading.Event) -> None:
+    while not finished.wait(EVERY):
+        bar.refresh()
 
 
 @contextmanager

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding.embed import embed_file, here
-from dial2vec.collection.embedding.parts import Part, _among, _hashes, _hashes_that_repeat
-from dial2vec.collection.embedding.shards import Shard, shards_of
+from dial2vec.collection.embedding.parts import Part, _among, _hashes, _hashes_that_repeat, embed_part
+from dial2vec.collection.embedding.shards import Shard, ShardReader, shards_of
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import BusyError, CorpusError
@@ -208,3 +208,12 @@ def test_hashes_that_repeat_are_found_among_all_parts(ids, size):
         assert set(suspects) == set(_hashes(pa.chunked_array([twice], pa.string())))
         among = _among(_hashes(pa.chunked_array([names], pa.string())), suspects)
         assert among.tolist() == [one in twice for one in names]
+
+
+def test_the_bar_moves_with_every_batch_of_a_part(tmp_path, encoder):
+    [shard], _ = shards_of(transcripts(tmp_path, extra=["no dialogue", ""]))
+    steps = []
+    with ShardReader() as reader:
+        lines = embed_part(Part(shard, tmp_path), encoder, reader, batch_size=2, done=steps.append)
+    assert steps == [2, 2, 2, 1, 1]
+    assert lines == 8

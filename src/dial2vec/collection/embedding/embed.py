@@ -24,13 +24,14 @@ from dial2vec.collection.embedding.parts import (
 )
 from dial2vec.collection.embedding.processes import embed_in_processes, processes_for
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
+from dial2vec.data.progress import moving
 from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.files import code_hash, folder_lock
 
-# A function that embeds parts, in any order, and calls its last argument with the number of lines of each.
+# A function that embeds parts, in any order, and calls its last argument with numbers of lines that are done.
 Workers = Callable[[Sequence[Part], Encoder, int, Callable[[int], object]], None]
 
 
@@ -66,7 +67,7 @@ def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callabl
         return
     with ShardReader() as reader:
         for part in parts:
-            done(embed_part(part, encoder, reader, batch_size=batch_size))
+            embed_part(part, encoder, reader, batch_size=batch_size, done=done)
 
 
 def embed_file(
@@ -125,7 +126,8 @@ def _embed(parts: Sequence[Part], encoder: Encoder, batch_size: int, workers: Wo
     left = [part for part in parts if not part.is_finished]
     lines = sum(part.shard.lines for part in parts)
     finished = lines - sum(part.shard.lines for part in left)
-    with tqdm(total=lines, initial=finished, unit="dialogue", disable=None if progress else True) as bar:
+    shown = tqdm(total=lines, initial=finished, unit="dialogue", disable=None if progress else True)
+    with moving(shown) as bar:
         workers(left, encoder, batch_size, bar.update)
 
 

@@ -59,14 +59,23 @@ def schema_of(dimension: int, kinds: Mapping[str, Evidence]) -> pa.Schema:
     return pa.schema([(ID, pa.string()), (VECTOR, pa.list_(pa.float32(), dimension)), *metadata])
 
 
-def embed_part(part: Part, encoder: Encoder, reader: ShardReader, *, batch_size: int) -> int:
+def embed_part(
+    part: Part,
+    encoder: Encoder,
+    reader: ShardReader,
+    *,
+    batch_size: int,
+    done: Callable[[int], object] = lambda _: None,
+) -> int:
     """Encode the dialogues of a shard, write its part, and return its number of lines.
 
     Writing a part twice changes nothing, so a kill at any time loses and repeats nothing.
+
+    :param done: called with the number of dialogues of each batch, then with the number of other lines.
     """
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
-    vectors, long = _vectors(encoder, dialogues, batch_size)
+    vectors, long = _vectors(encoder, dialogues, batch_size, done)
     columns = [
         pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),
@@ -80,21 +89,24 @@ def embed_part(part: Part, encoder: Encoder, reader: ShardReader, *, batch_size:
         # A part counts as finished once its file has its name, so its bytes must survive a crash of the machine.
         with temporary.open("rb+") as handle:
             os.fsync(handle.fileno())
+    done(part.shard.lines - len(dialogues))
     return part.shard.lines
 
 
 def _vectors(
-    encoder: Encoder, dialogues: Sequence[Dialogue], batch_size: int
+    encoder: Encoder, dialogues: Sequence[Dialogue], batch_size: int, done: Callable[[int], object]
 ) -> tuple[NDArray[np.float32], list[bool]]:
     """Return the vector of each dialogue, and whether it is longer than the encoder reads at once."""
     if isinstance(encoder, StudentEncoder):
         # Its batches bound memory only, and have their own size.
-        return encoder.encode(dialogues), [False] * len(dialogues)
+        vectors = encoder.encode(dialogues)
+        done(len(dialogues))
+        return vectors, [False] * len(dialogues)
     # It imports torch.
     from dial2vec.encoder.windows import windows_of
 
     windows = windows_of(encoder.tokens, dialogues)
-    vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size), np.float32)
+    vectors = np.array(encoder.encode_windows(windows, batch_size=batch_size, done=done), np.float32)
     return vectors, [dialogue.long for dialogue in windows]
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.explorer.projection import Points, aligned, lay_out_many, place
 from dial2vec.collection.explorer.start import read_by_start
+from dial2vec.data.progress import counted
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, folder_lock
 
@@ -111,7 +112,8 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     points = np.zeros((n, 2), dtype=np.float32)
     points[fitted] = lay_out_many(known, seed=seed, progress=progress)
     rest = np.setdiff1d(np.arange(n), fitted)
-    for rows in np.split(rest, range(BLOCK, len(rest), BLOCK)):
+    blocks = np.split(rest, range(BLOCK, len(rest), BLOCK))
+    for rows in counted(blocks, "blocks") if progress else blocks:
         points[rows] = place(units[rows], known, points[fitted])
     return CollectionMap(points, fitted)
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from tqdm.auto import tqdm
 
+from dial2vec.data.progress import moving, waiting
 from dial2vec.evaluation.report.projection import (
     COMPONENTS_BEFORE_TSNE,
     FEWEST_FOR_TSNE,
@@ -21,7 +24,7 @@ Points = NDArray[np.float32]
 # Nearest dialogues that determine the place of a new one.
 NEAREST = 10
 # Steps of t-SNE with early exaggeration, steps after it, and steps per update of the progress bar.
-EARLY, LATE, EVERY = 250, 500, 25
+EARLY, LATE, EVERY = 250, 500, 5
 # Number of vectors from which interpolation on a grid is faster than a tree.
 FEWEST_FOR_GRID = 10_000
 
@@ -39,10 +42,11 @@ def lay_out_many(units: NDArray[np.float32], *, seed: int, progress: bool = Fals
     coincide = np.ptp(units, axis=0).max(initial=0) < 1e-6
     if len(units) < FEWEST_FOR_TSNE or units.shape[1] < 3 or coincide:
         return project(units, seed).astype(np.float32)
-    from openTSNE import TSNE  # heavy, and not needed for a stored map
+    with waiting("map") if progress else nullcontext():
+        from openTSNE import TSNE  # heavy, and not needed for a stored map
 
-    steps = tqdm(total=EARLY + LATE, unit="step", disable=None if progress else True, leave=False)
-    with threadpool_limits(limits=1), steps as bar:
+    steps = tqdm(total=EARLY + LATE, desc="map", unit="step", disable=None if progress else True, leave=False)
+    with threadpool_limits(limits=1), moving(steps) as bar:
         reduced = PCA(min(COMPONENTS_BEFORE_TSNE, *units.shape), random_state=seed).fit_transform(units)
         tsne = TSNE(
             perplexity=min(PERPLEXITY, (len(units) - 1) / 3),

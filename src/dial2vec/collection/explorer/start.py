@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.data.progress import waiting
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.errors import ArtifactError, Dial2vecError
@@ -22,7 +23,8 @@ def read_by_start(
     :raises Dial2vecError: if `start` is the encoder of the collection itself.
     :raises ModelError: if `start` cannot be loaded.
     """
-    encoder = None if start is None else load_encoder(start)
+    with waiting("loading the encoder"):
+        encoder = None if start is None else load_encoder(start)
     if encoder is not None:
         _make_room(collection, folder, encoder)
     existing = CollectionFolder(folder) if (folder / "collection.json").exists() else None
