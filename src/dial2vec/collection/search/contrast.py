@@ -16,8 +16,8 @@ def without(wanted: NDArray[np.float32], unwanted: NDArray[np.float32]) -> NDArr
     """Return the direction of a query without what it shares with others, of length 1, float32 [d].
 
     The query's projection on the space of the unwanted vectors is taken off, so the result is orthogonal to each of
-    them; their order and number do not matter. Subtracting a multiple of the vectors, or leaving out the dialogues that
-    are close to them, was not better (docs/search.md, "More ways").
+    them; their order and number do not matter. Neither subtracting a multiple of the vectors nor leaving out the
+    dialogues that are close to them suits all kinds of questions better (docs/search.md, "More ways").
 
     :param wanted: vector of the query, of length 1, float32 [d].
     :param unwanted: vectors of what is not wanted, float32 [m, d].
