@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dial2vec.collection.clustering.terms import Term, characteristic_terms, log_odds, names_of, terms_of
+from dial2vec.collection.clustering.terms import Term, Terms, characteristic_terms, log_odds, names_of
 from dial2vec.dialogue import Dialogue, Turn
 
 
@@ -41,19 +41,35 @@ def test_a_long_meeting_does_not_name_its_cluster():
     assert "budget" not in " ".join(term.text for term in found[0])
 
 
+def texts_of(*texts: str, speakers: tuple[str, str] = ("a", "b")) -> set[str]:
+    """Return the terms of a dialogue that was held twice."""
+    return set(Terms.read([said(*texts, speakers=speakers)] * 2).texts)
+
+
 def test_names_of_speakers_and_single_letters_and_numbers_are_no_terms():
-    found = terms_of(said("hello bob smith", "a 17 b2", speakers=("Bob Smith", "Eve")))
-    assert "hello" in found
-    assert not {"bob", "smith", "bob smith", "a", "17"} & found
+    found = texts_of("hello bob smith", "17 b2 on the 8th", speakers=("Bob Smith", "Eve"))
+    assert found == {"hello", "on", "the", "on the"}
 
 
 def test_pronouns_of_the_third_person_are_no_terms_alone_or_in_pairs():
-    found = terms_of(said("She’s singing her song", "they're not his"))
-    assert found == {"singing", "song", "not"}
+    assert texts_of("She’s singing her song", "they're not his") == {"singing", "song", "not"}
 
 
-def test_scripts_without_blanks_are_named_by_pairs_of_characters():
-    assert {"机票", "订机"} <= terms_of(said("订机票"))
+def test_scripts_without_blanks_are_named_by_pairs_of_characters_and_katakana_by_words():
+    assert texts_of("订机票") == {"订机", "机票"}
+    assert texts_of("ホテルの部屋") == {"ホテル", "ホテルの", "の部", "部屋"}
+
+
+def test_pairs_of_characters_that_go_together_are_one_term():
+    dialogues = [said(text) for text in ("请订机票", "要订机票", "有面条吗", "吃面条了") * 5]
+    first, second = characteristic_terms(dialogues, [0, 0, 1, 1] * 5, 2)
+    assert [first[0].text, second[0].text] == ["订机票", "面条"]
+
+
+def test_a_term_counts_once_per_dialogue_and_needs_two_dialogues():
+    terms = Terms.read([said("rain rain", "rain today"), said("rain")])
+    assert terms.texts == ["rain"]
+    assert terms.inside.toarray().tolist() == [[1], [1]]
 
 
 def test_terms_that_say_the_same_are_named_once():

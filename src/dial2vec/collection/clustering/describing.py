@@ -13,7 +13,7 @@ from dial2vec.collection.clustering.communities import centres_of_groups, commun
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.stability import LEAST, CentreFinder, measure_stability
-from dial2vec.collection.clustering.terms import NAMED_BY, READ, READ_WORDS, Term, names_of, terms_by_group, terms_of
+from dial2vec.collection.clustering.terms import NAMED_BY, READ, READ_WORDS, Term, Terms, names_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 
 SHOWN = 3
@@ -129,7 +129,7 @@ class _Vocabulary:
     """Terms of a sample of dialogues, for groupings of all dialogues."""
 
     rows: NDArray[np.int64]
-    terms: list[set[str]]
+    terms: Terms
 
     @classmethod
     def read(cls, collection: CollectionFolder, seed: int) -> _Vocabulary:
@@ -139,11 +139,11 @@ class _Vocabulary:
         if words[-1] > READ_WORDS:
             fewer = max(1, int(len(rows) * READ_WORDS / words[-1]))
             rows = np.sort(np.random.default_rng(seed).permutation(rows)[:fewer])
-        return cls(rows, [terms_of(dialogue) for dialogue in collection.dialogues(rows.tolist())])
+        return cls(rows, Terms.read(collection.dialogues(rows.tolist())))
 
     def of(self, groups: Groups, k: int) -> list[list[Term]]:
         """Return the terms of each of k groups; `groups` has one of them per dialogue of the collection."""
-        return terms_by_group(self.terms, groups[self.rows].tolist(), k)
+        return self.terms.of(groups[self.rows], k)
 
 
 def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:

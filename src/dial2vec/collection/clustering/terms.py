@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from dial2vec.collection.clustering.function_words import Words, function_words
 from dial2vec.data.words import UNSPACED
 from dial2vec.dialogue import Dialogue
 
-TOKEN = re.compile(f"[{UNSPACED}]|[^\\W\\d_{UNSPACED}]+(?:['’][^\\W\\d_{UNSPACED}]+)*")
-# Largest number of dialogues that are read, of words per dialogue (a long meeting has every word), and of all words.
-READ, WORDS, READ_WORDS = 20_000, 2000, 4_000_000
+# Largest number of dialogues that are read, and of all words.
+READ, READ_WORDS = 20_000, 4_000_000
 # A term needs this share of the cluster's dialogues, and this ratio to its share of other dialogues.
 LEAST_SHARE, LEAST_LIFT = 0.05, 1.5
 # A word is dropped if this share of its dialogues has it in one pair of words, which says more.
 IN_PAIR = 0.75
 # A pair is dropped if this share of other dialogues has one of its words ("the beast").
 COMMON = 0.25
+# Largest number of pairs of characters that are joined.
+JOINED = 100
 NAMED_BY, SHOWN = 3, 10
 # "she" is the most characteristic word of a cluster about a woman, and says nothing.
 PRONOUNS = frozenset(["he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"])
@@ -42,33 +42,71 @@ class Term:
     share: float
 
 
-def terms_of(dialogue: Dialogue) -> set[str]:
-    """Return the words and the pairs of consecutive words of a dialogue, in lower case, without its speakers' names.
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The words and the pairs of consecutive words of dialogues, in lower case.
 
-    Words have at least 2 letters. Numbers and English third-person pronouns do not count.
+    Words have at least 2 letters. Numbers, names of the speakers, English pronouns of the third person, and function
+    words that the dialogues show to be such (`function_words`) do not count; nor do pairs with one of them.
+
+    :param texts: terms of at least two dialogues, sorted.
+    :param inside: 1 for each dialogue with the term, int32 [dialogues, terms].
     """
-    names = {word for turn in dialogue.turns for word in TOKEN.findall(turn.speaker.lower())}
-    terms: set[str] = set()
-    left = WORDS
-    for turn in dialogue.turns:
-        words = [word for word in TOKEN.findall(turn.text.lower())[:left] if word not in names]
-        left -= len(words)
-        terms.update(word for word in words if len(word) > 1 and not _is_pronoun(word))
-        terms.update(_pair(*two) for two in pairwise(words) if two[0] != two[1] and not any(map(_is_pronoun, two)))
-        if left <= 0:
-            break
-    return terms
+
+    texts: list[str]
+    inside: csr_array
+
+    @classmethod
+    def read(cls, dialogues: Iterable[Dialogue]) -> Terms:
+        """Read the terms of dialogues."""
+        words = Words.read(dialogues)
+        vocabulary, size = words.vocabulary, len(words.vocabulary)
+        kept = ~function_words(words) & np.array([bool(word) and not _is_pronoun(word) for word in vocabulary])
+        alone = kept & np.array([len(word) > 1 for word in vocabulary])
+        before, after = words.numbers[:-1].astype(np.int64), words.numbers[1:]
+        together = kept[before] & kept[after] & (before != after)
+        # A word is its place; a pair is size * its first word + its second word, which is larger.
+        single = alone[words.numbers]
+        codes = np.concatenate([words.numbers[single], (before * size + after)[together]])
+        owners = np.concatenate([words.dialogues[single], words.dialogues[:-1][together]])
+        # Each term once per dialogue.
+        numbers, codes = np.unique(codes, return_inverse=True)
+        pairs = np.unique(codes.astype(np.int64) * max(1, words.n) + owners)
+        columns, rows = pairs // max(1, words.n), pairs % max(1, words.n)
+        frequent = np.bincount(columns, minlength=len(numbers)) > 1
+        texts = {int(at): _text(vocabulary, int(numbers[at])) for at in np.flatnonzero(frequent)}
+        order = sorted(texts, key=texts.__getitem__)
+        places = np.full(len(numbers), -1)
+        places[order] = np.arange(len(order))
+        inside = places[columns] >= 0
+        rows, columns = rows[inside], places[columns[inside]]
+        counts = csr_array((np.ones(len(rows), dtype=np.int32), (rows, columns)), shape=(words.n, len(order)))
+        return cls([texts[at] for at in order], counts)
+
+    def of(self, groups: Sequence[int] | NDArray[np.int32], k: int) -> list[list[Term]]:
+        """Return the same as `characteristic_terms`.
+
+        :param groups: cluster of each dialogue, from 0.
+        """
+        own = np.asarray(groups, dtype=np.int64)
+        members = csr_array((np.ones(len(own), dtype=np.int32), (own, np.arange(len(own)))), shape=(k, len(own)))
+        counts, sizes = (members @ self.inside).toarray(), np.bincount(own, minlength=k)
+        everywhere = counts.sum(axis=0)
+        return [_best(self.texts, counts[at], everywhere, int(sizes[at]), len(own)) for at in range(k)]
+
+
+def _text(vocabulary: list[str], code: int) -> str:
+    first, second = divmod(code, len(vocabulary))
+    if not first:
+        return vocabulary[second]
+    before, after = vocabulary[first], vocabulary[second]
+    # No blank between words of scripts that write none.
+    unspaced = re.match(f"[{UNSPACED}]", before) and re.match(f"[{UNSPACED}]", after)
+    return before + after if unspaced else f"{before} {after}"
 
 
 def _is_pronoun(word: str) -> bool:
     return re.split("['’]", word)[0] in PRONOUNS
-
-
-def _pair(first: str, second: str) -> str:
-    # No blank between words of scripts that write none.
-    return (
-        first + second if len(first) == len(second) == 1 and re.match(f"[{UNSPACED}]", first) else f"{first} {second}"
-    )
 
 
 def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k: int) -> list[list[Term]]:
@@ -80,55 +118,53 @@ def characteristic_terms(dialogues: Iterable[Dialogue], groups: Sequence[int], k
 
     :param groups: cluster of each dialogue, from 0.
     """
-    return terms_by_group([terms_of(dialogue) for dialogue in dialogues], groups, k)
+    return Terms.read(dialogues).of(groups, k)
 
 
-def terms_by_group(terms: Sequence[set[str]], groups: Sequence[int], k: int) -> list[list[Term]]:
-    """Return the same as `characteristic_terms`, from the results of `terms_of`."""
-    counts, vocabulary = _counts(terms, groups, k)
-    sizes = np.bincount(np.asarray(groups, dtype=int), minlength=k)
-    return [_best(counts, vocabulary, sizes, cluster) for cluster in range(k)]
-
-
-def _counts(terms: Sequence[set[str]], groups: Sequence[int], k: int) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the number of dialogues of each cluster with each term, [k, vocabulary], and the vocabulary."""
-    everywhere = Counter(term for own in terms for term in own)
-    vocabulary = sorted(term for term, count in everywhere.items() if count > 1)
-    places = {term: place for place, term in enumerate(vocabulary)}
-    at = [(group, places[term]) for group, own in zip(groups, terms, strict=True) for term in own if term in places]
-    rows, columns = np.array(at, dtype=np.int64).reshape(-1, 2).T
-    counts = csr_array((np.ones(len(rows), dtype=np.int64), (rows, columns)), shape=(k, len(vocabulary)))
-    return counts.toarray(), vocabulary
-
-
-def _best(counts: NDArray[np.int64], vocabulary: list[str], sizes: NDArray[np.int64], cluster: int) -> list[Term]:
-    inside, outside = counts[cluster], counts.sum(axis=0) - counts[cluster]
-    n_inside, n_outside = max(1, sizes[cluster]), max(1, sizes.sum() - sizes[cluster])
-    weights = log_odds(inside, outside, int(n_inside), int(n_outside))
+def _best(texts: list[str], inside: NDArray[np.int64], everywhere: NDArray[np.int64], size: int, n: int) -> list[Term]:
+    """Return the terms of a cluster of `size` among n dialogues."""
+    outside, n_inside, n_outside = everywhere - inside, max(1, size), max(1, n - size)
+    weights = log_odds(inside, outside, n_inside, n_outside)
     share, elsewhere = inside / n_inside, outside / n_outside
     fits = (share >= LEAST_SHARE) & (share >= LEAST_LIFT * elsewhere) & (weights > 0) & (inside > 1)
-    fitting = [int(place) for place in np.lexsort((np.array(vocabulary), -weights)) if fits[place]]
-    common = {vocabulary[place] for place in np.flatnonzero(elsewhere > COMMON)}
-    fitting = [place for place in fitting if " " not in vocabulary[place] or not common & {*vocabulary[place].split()}]
-    in_pairs = _mostly_in_pairs(vocabulary, inside, fitting)
-    order = [place for place in fitting if vocabulary[place] not in in_pairs]
+    fitting = np.flatnonzero(fits)
+    # Texts are sorted, so terms of equal weight are, too.
+    order = [int(place) for place in fitting[np.argsort(-weights[fitting], kind="stable")]]
+    common = {texts[place] for place in np.flatnonzero(elsewhere > COMMON)}
+    order = [place for place in order if " " not in texts[place] or not common & {*texts[place].split()}]
+    counts = {texts[place]: int(inside[place]) for place in order}
+    in_pairs, longer = _mostly_in_pairs(counts), _joined(counts)
     kept: list[Term] = []
     for place in order:
-        term = Term(vocabulary[place], float(weights[place]), float(share[place]))
-        if not any(_says_the_same(term.text, other.text) for other in kept):
+        term = Term(longer.get(texts[place], texts[place]), float(weights[place]), float(share[place]))
+        if term.text not in in_pairs and not any(_says_the_same(term.text, other.text) for other in kept):
             kept.append(term)
         if len(kept) == SHOWN:
             break
     return kept
 
 
-def _mostly_in_pairs(vocabulary: list[str], inside: NDArray[np.int64], fitting: Sequence[int]) -> set[str]:
+def _mostly_in_pairs(counts: dict[str, int]) -> set[str]:
     """Return the words that occur mostly in one pair of words."""
     words: set[str] = set()
-    counts = {vocabulary[place]: int(inside[place]) for place in fitting}
     for pair, count in counts.items():
         words.update(word for word in pair.split() if word != pair and count >= IN_PAIR * counts.get(word, count + 1))
     return words
+
+
+def _joined(counts: dict[str, int]) -> dict[str, str]:
+    """Join pairs of characters that overlap and are about as frequent (請求 and 求書), and return the text of each."""
+    pairs = [text for text in counts if len(text) == 2 and re.match(f"[{UNSPACED}]{{2}}", text)][:JOINED]
+    longer: dict[str, str] = {}
+    for pair in pairs:
+        text, parts = pair, [pair]
+        for other in (*pairs, *reversed(pairs)) if pair not in longer else ():
+            alike = min(counts[pair], counts[other]) >= IN_PAIR * max(counts[pair], counts[other])
+            if alike and other not in parts and (other[0] == text[-1] or other[1] == text[0]):
+                text = text + other[1] if other[0] == text[-1] else other[0] + text
+                parts.append(other)
+        longer |= {part: text for part in parts if part not in longer}
+    return longer
 
 
 def log_odds(
@@ -156,7 +192,8 @@ def log_odds(
 
 def _says_the_same(text: str, other: str) -> bool:
     first, second = ({_singular(word) for word in words.split()} for words in (text, other))
-    return first <= second or second <= first
+    unspaced = re.match(f"[{UNSPACED}]", text) and (text in other or other in text)
+    return bool(unspaced) or first <= second or second <= first
 
 
 def _singular(word: str) -> str:
