@@ -62,7 +62,8 @@ def test_processes_write_the_file_of_one_process(tmp_path, rows):
 
 
 def test_a_killed_process_is_reported_and_the_next_run_goes_on(student_folder, tmp_path, monkeypatch):
-    path, output, started = transcripts(tmp_path, n=40), tmp_path / "v.parquet", []
+    # Many parts: on a busy machine the others would be done before the process is killed.
+    path, output, started = transcripts(tmp_path, n=400), tmp_path / "v.parquet", []
 
     class Popen(subprocess.Popen):
         def __init__(self, *arguments, **options):
@@ -88,8 +89,8 @@ def test_a_killed_process_is_reported_and_the_next_run_goes_on(student_folder, t
         left.extend(parts)
         in_two(parts, *arguments)
 
-    assert embed_file(path, output, encoder=student, progress=False, workers=counted).dialogues == 40
-    assert len(left) + finished == 14 > len(left)
+    assert embed_file(path, output, encoder=student, progress=False, workers=counted).dialogues == 400
+    assert len(left) + finished == 134 > len(left)
     embed_file(path, tmp_path / "plain.parquet", encoder=student, progress=False)
     assert output.read_bytes() == (tmp_path / "plain.parquet").read_bytes()
 
