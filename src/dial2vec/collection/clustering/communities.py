@@ -14,9 +14,11 @@ from dial2vec.collection.collection_folder import sampled
 from dial2vec.encoder.nearest import nearest_others, unit_rows
 
 # Neighbours per dialogue, at most a quarter of the dialogues; fewer neighbours give finer groups.
-NEIGHBOURS = 20
-# Partitions that vote on each edge, and rounds of voting.
-PARTITIONS, ROUNDS = 20, 5
+NEIGHBOURS = 30
+# Partitions in each round, the best of them, whose agreement counts, and the largest number of rounds.
+PARTITIONS, BEST, ROUNDS = 100, 10, 6
+# Least gain of modularity for a further round.
+LEAST_GAIN = 1e-9
 # Smallest size of a group; the dialogues of a smaller one join the groups of their neighbours.
 SMALLEST = 5
 # Cosines held at a time: 200 MB.
@@ -28,7 +30,7 @@ def communities(units: Vectors, *, seed: int, done: Callable[[int], object] = la
 
     Two vectors are linked if one is among the nearest neighbours of the other; the weight is the share of neighbours
     that they have in common (Jarvis and Patrick 1973). Louvain's method (Blondel et al. 2008) divides the graph many
-    times, and the divisions vote (Lancichinetti and Fortunato 2012), so the result hardly depends on the seed. Of more
+    times, and what the best divisions agree on is kept, so the result hardly depends on the seed. Of more
     than 50,000 vectors a sample is divided, and the others go to the nearest centre.
 
     :param units: vectors of length 1, float32 [n, d], n at least 1.
@@ -79,31 +81,39 @@ def neighbour_graph(units: Vectors, k: int) -> csr_matrix:
 
 
 def divide(graph: csr_matrix, *, seed: int, done: Callable[[int], object] = lambda _: None) -> Groups:
-    """Divide a graph into communities by the votes of many partitions, int32 [n]; the largest is number 0.
+    """Divide a graph into the communities of greatest modularity that were met, int32 [n]; the largest is number 0.
 
-    Each round weights an edge by the share of partitions that keep its ends together, and drops it if most do not. The
-    rounds end when all partitions agree.
+    Vertices that the best of many partitions all keep together are merged, and the smaller graph is divided again, until
+    nothing is gained (core groups, Ovelgönne and Geyer-Schulz 2013).
     """
-    from sknetwork.clustering import Louvain
+    from sknetwork.clustering import Louvain, get_modularity
 
-    edges, votes_on = graph.tocoo(), graph
-    labels: Groups = np.zeros(graph.shape[0], dtype=np.int32)
-    if not edges.nnz:
-        return labels
+    n = graph.shape[0]
+    if not graph.nnz:
+        return np.zeros(n, dtype=np.int32)
+    # Vertex of the merged graph of each vertex; to begin with, none are merged.
+    cores, labels, highest = np.arange(n), np.arange(n), -np.inf
     for turn in range(ROUNDS):
+        merged = _merged(graph, cores)
         partitions = [
-            Louvain(shuffle_nodes=True, random_state=_state(seed, turn, number)).fit_predict(votes_on)
+            Louvain(shuffle_nodes=True, random_state=_state(seed, turn, number)).fit_predict(merged)
             for number in range(PARTITIONS)
         ]
-        labels = partitions[0].astype(np.int32)
-        together = np.mean([own[edges.row] == own[edges.col] for own in partitions], axis=0)
+        modularity = np.array([get_modularity(merged, partition) for partition in partitions])
         done(1)
-        if ((together == 0) | (together == 1)).all():
+        best = np.argsort(-modularity, kind="stable")[:BEST]
+        if modularity[best[0]] <= highest + LEAST_GAIN:
             break
-        kept = edges.data * np.where(together > 0.5, together, 0)
-        votes_on = csr_matrix((kept, (edges.row, edges.col)), shape=graph.shape)
-        votes_on.eliminate_zeros()
-    return _largest_first(_without_small(graph, labels))
+        labels, highest = partitions[best[0]][cores], modularity[best[0]]
+        kept = np.stack([partitions[number] for number in best], axis=1)
+        cores = np.unique(kept, axis=0, return_inverse=True)[1].ravel()[cores]
+    return _largest_first(_without_small(graph, labels.astype(np.int32)))
+
+
+def _merged(graph: csr_matrix, cores: NDArray[np.int64]) -> csr_matrix:
+    """Return the graph of the merged vertices; weights within one become a loop."""
+    members = csr_matrix((np.ones(len(cores)), (np.arange(len(cores)), cores)))
+    return (members.T @ graph @ members).tocsr()
 
 
 def centres_of_groups(units: Vectors, groups: Groups) -> Vectors:
