@@ -16,7 +16,12 @@ from dial2vec.collection.clustering import cluster, read_clusters, restore_clust
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.clustering.curation import curate, decisions_of, undo_decision
 from dial2vec.collection.clustering.decisions import path_of, read_decisions
+from dial2vec.dialogue import Dialogue, Turn, read_dialogues, write_dialogues
 from dial2vec.errors import ArtifactError, CorpusError
+from dial2vec.params import settings_from_dict
+from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.prepare import prepare
+from dial2vec.pipeline.validate import validate
 
 
 def id_of(make, topic: int) -> int:
@@ -222,6 +227,36 @@ def test_a_collection_without_clusters_says_how_to_get_them(make):
     make.add(0, 1)
     with pytest.raises(ArtifactError, match="Run `dial2vec cluster"):
         curate(Collection(make.folder), "hide", 0)
+
+
+def test_exported_labels_are_those_that_the_stages_of_the_corpus_read(make, tmp_path):
+    cluster(make.add(*[0, 1, 2] * 30))
+    curate(Collection(make.folder), "rename", id_of(make, 0), to='Cards, "lost"')
+    curate(Collection(make.folder), "hide", id_of(make, 2))
+    make.add(0)
+    data = tmp_path / "data" / "calls"
+    data.mkdir(parents=True)
+    turns = [(Turn("ann", "hi"), Turn("bob", " ".join(f"w{row}x{at}" for at in range(9)))) for row in range(91)]
+    write_dialogues(data / "calls.jsonl", [Dialogue(f"d{row}", own, ("own",)) for row, own in enumerate(turns)])
+    (tmp_path / "dvc.yaml").touch()
+    result = CliRunner().invoke(main, ["curate", str(make.folder), "export-labels", str(data / "labels.csv")])
+    assert "60 dialogues with 2 labels" in result.stdout
+    artifacts, settings = Artifacts(tmp_path, "calls"), settings_from_dict({})
+    validate(artifacts, settings)
+    prepare(artifacts, settings)
+    labels = {
+        dialogue.dialogue_id: dialogue.labels
+        for split in ("train", "dev", "test")
+        for dialogue in read_dialogues(artifacts.splits / f"{split}.jsonl")
+    }
+    name = names(read_clusters(Collection(make.folder))[0])[id_of(make, 1)]
+    of_topic = {0: ('Cards, "lost"',), 1: (name,), 2: ()}
+    # The last dialogue came after the clustering.
+    assert labels.pop("d90") == ()
+    assert len(labels) == 90
+    assert all(own == of_topic[int(id[1:]) % 3] for id, own in labels.items())
+    assert {*labels.values()} == {*of_topic.values()}
+    assert artifacts.quarantine.read_text() == ""
 
 
 def test_the_command_says_what_was_done_and_how_to_take_it_back(four):

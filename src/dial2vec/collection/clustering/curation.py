@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +33,10 @@ from dial2vec.collection.clustering.describing import Facts
 from dial2vec.collection.clustering.levels import Area
 from dial2vec.collection.clustering.terms import NAMED_BY
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import folder_lock
+from dial2vec.files import atomic_path, folder_lock
 
 # Terms that a decision keeps as evidence.
 EVIDENCE = 5
@@ -108,6 +111,23 @@ def decisions_of(collection: CollectionFolder) -> list[tuple[Edit, str]]:
         return [(edit, "its clusters are gone, all were clustered without them") for edit in decisions.made]
     problems = _applied(stored.base, stored.base_state, decisions).problems
     return [(edit, problems.get(number, "")) for number, edit in enumerate(decisions.made)]
+
+
+def write_labels(collection: CollectionFolder, path: Path) -> tuple[int, int]:
+    """Write the name of each dialogue's cluster into the label file of a corpus, which `read_labels` reads; atomic.
+
+    Dialogues of hidden clusters, and those that were not clustered yet, have no row.
+
+    :return: number of dialogues in the file, and number of labels.
+    :raises ArtifactError: if there are no clusters.
+    """
+    stored = _stored(collection)
+    clusters, places = stored.clusters.clusters, stored.state.groups.tolist()
+    ids = collection.rows["dialogue_id"][: len(places)].to_pylist()
+    rows = [(id, clusters[place].name) for id, place in zip(ids, places, strict=True) if not clusters[place].hidden]
+    with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as handle:
+        csv.writer(handle, lineterminator="\n").writerows([LABEL_COLUMNS, *rows])
+    return len(rows), len({name for _, name in rows})
 
 
 def pinned_rows(stored: Stored, decisions: Decisions) -> dict[int, NDArray[np.int64]]:
