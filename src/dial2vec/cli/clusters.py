@@ -49,8 +49,7 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
     from tqdm.auto import tqdm
 
     from dial2vec.collection.clustering.clustering import cluster as cluster_collection
-    from dial2vec.collection.clustering.clustering import clustering_steps
-    from dial2vec.collection.clustering.clusters import restore_clusters
+    from dial2vec.collection.clustering.clustering import clustering_steps, restore_clusters
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.data.progress import moving
 
@@ -62,24 +61,30 @@ def cluster(folder: Path, k: int | None, from_scratch: bool, undo: bool, seed: i
             clusters = cluster_collection(collection, k=k, seed=seed, from_scratch=from_scratch, done=bar.update)
     if as_json:
         record = json.loads((folder / "clusters" / "clusters.json").read_text(encoding="utf-8"))
-        del record["previous"]
+        record = {key: value for key, value in record.items() if key not in ("previous", "base")}
         click.echo(json.dumps(record, ensure_ascii=False, indent=2))
         return
     click.echo(_table(clusters, collection))
     for sentence in clusters.news:
         click.echo(sentence)
     click.echo(f"Cluster of each dialogue: {folder / 'clusters' / 'assignment.csv'}")
-    click.echo(f"Next: dial2vec search {quote(str(folder))} --like {quote(clusters.clusters[0].typical[0])}")
+    hidden = len(clusters.clusters) - len(clusters.shown)
+    if hidden:
+        click.echo(f"Hidden: {hidden}; `dial2vec curate {quote(str(folder))} list` names them.")
+    if like := next((cluster.typical[0] for cluster in clusters.shown if cluster.typical), None):
+        click.echo(f"Next: dial2vec search {quote(str(folder))} --like {quote(like)}")
 
 
 def _table(clusters: Clusters, collection: CollectionFolder) -> str:
-    """Return areas and their clusters, largest first, with the start of a typical and of a borderline dialogue."""
+    """Return areas and their clusters, largest first, with what is said in a typical and in a borderline dialogue."""
+    from dial2vec.collection.clustering.speaking import speaking_turns
+
     width = min(shutil.get_terminal_size().columns, 140)
     lines = [f"{'id':>4} {'size':>7} {'stable':>6}  name"]
     areas = {area.id: area for area in clusters.areas}
-    titled = len(areas) < len(clusters.clusters)
+    titled = len(areas) < len(clusters.shown)
     above = None
-    for cluster in sorted(clusters.clusters, key=lambda cluster: (*_rank(cluster.area, areas), -cluster.size)):
+    for cluster in sorted(clusters.shown, key=lambda cluster: (*_rank(cluster.area, areas), -cluster.size)):
         if titled and cluster.area in areas and cluster.area != above:
             above = cluster.area
             lines.append(f"{'':4} {areas[above].size:>7,} {'':6}  {areas[above].name.upper()}"[:width])
@@ -92,7 +97,8 @@ def _table(clusters: Clusters, collection: CollectionFolder) -> str:
         for title, names in (("typical", cluster.typical), ("borderline", cluster.borderline)):
             for name in names[:1]:
                 [dialogue] = collection.dialogues([collection.row(name)])
-                text = printable(" / ".join(turn.text for turn in dialogue.turns[:3]))
+                spoken = speaking_turns(dialogue, cluster.terms)
+                text = printable(" / ".join(dialogue.turns[place].text for place in spoken))
                 room = max(MIN_TEXT, width - 36 - len(name))
                 text = textwrap.shorten(text, room, placeholder=" ...")
                 lines.append(f"{'':21}{title:<10}  {text:<{room}}  {printable(name)}")

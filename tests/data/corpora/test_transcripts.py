@@ -100,3 +100,32 @@ def test_files_that_are_not_read_are_quarantined_with_the_way_to_read_them(tmp_p
         str(tmp_path / "may.csv"),
     ]
     assert "`dial2vec import` reads other exports" in quarantine[0].reason
+
+
+def test_a_file_of_labels_replaces_those_of_the_dialogues(tmp_path: Path):
+    (tmp_path / "a.jsonl").write_text(
+        "".join(
+            json.dumps(json.loads(line) | {"labels": ["own"]}) + "\n" for line in lines("d1", "d2", "d3").splitlines()
+        )
+    )
+    (tmp_path / "labels.csv").write_text('dialogue_id,label\nd1,"Cards, lost"\nd3,orders\nd3,cards\nd9,x\n')
+    dialogues, quarantine = read(tmp_path)
+    assert [dialogue.labels for dialogue in dialogues] == [("Cards, lost",), (), ("cards", "orders")]
+    assert quarantine == []
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"id,label\n", "labels.csv has the columns id, label; expected dialogue_id, label"),
+        (b"", "has the columns none"),
+        (b"dialogue_id,label\nd1\n", "labels.csv:2 has 1 cells; expected 2"),
+        (b"dialogue_id,label\nd1,\xff\n", "expected CSV in UTF-8"),
+    ],
+)
+def test_a_file_that_holds_no_labels_stops_the_reading(tmp_path: Path, content: bytes, message: str):
+    (tmp_path / "a.jsonl").write_text(lines("d1"))
+    (tmp_path / "labels.csv").write_bytes(content)
+    with pytest.raises(CorpusError) as raised:
+        read(tmp_path)
+    assert message in str(raised.value)

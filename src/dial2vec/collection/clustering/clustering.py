@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.clusters import (
     Clusters,
     ClusterState,
+    Stored,
     folder_of,
-    read_with_state,
-    write_clusters,
+    none_split_off,
+    read_stored,
+    swap_clusters,
 )
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
+from dial2vec.collection.clustering.curation import decided_clusters, pinned_rows, write_decided
+from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.describing import Undescribed, describe_clusters
 from dial2vec.collection.clustering.levels import areas_of, assign_fine, divide_topics
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of, dense_centres
@@ -50,15 +56,35 @@ def cluster(
     _check_sizes(collection, k)
     with folder_lock(folder_of(collection), "writes to"):
         before = _before(collection, from_scratch=from_scratch)
-        if before is None or from_scratch or k is not None or not before[0].fine:
-            new = _from_scratch(collection, k, seed, done)
-            if before is not None:
-                new = _with_ids_of(new, *before)
-        else:
+        decisions = read_decisions(collection.folder)
+        grown = before is not None and not from_scratch and k is None and bool(before.base.fine)
+        if before is not None and grown:
             new = _onto(before, collection)
-        clusters = describe_clusters(collection, new, seed, before[0] if before else None, done)
-        write_clusters(collection, clusters, new.state)
-    return clusters
+        else:
+            pins = pinned_rows(before, decisions) if before else {}
+            new = _from_scratch(collection, k, seed, done, pins)
+            if before is not None:
+                new = _with_ids_of(new, before, set(pins))
+        lineage = before.base.lineage if before else _lineage(new.state)
+        old = before.base if before else None
+        base = describe_clusters(collection, new, seed, old, done, lineage=lineage)
+        stored, _ = decided_clusters(collection, base, new.state, decisions)
+        write_decided(collection, stored)
+    return stored.clusters
+
+
+def restore_clusters(collection: CollectionFolder) -> Clusters:
+    """Bring back the clusters before the last clustering, and return them; a second call undoes the first.
+
+    People's decisions of today hold for them, too.
+
+    :raises ArtifactError: if there are none, or they are damaged.
+    """
+    with folder_lock(folder_of(collection), "writes to"):
+        stored, decisions = swap_clusters(collection), read_decisions(collection.folder)
+        stored, _ = decided_clusters(collection, stored.base, stored.base_state, decisions, before=stored)
+        write_decided(collection, stored, decided=True)
+    return stored.clusters
 
 
 def clustering_steps() -> int:
@@ -74,16 +100,27 @@ def _check_sizes(collection: CollectionFolder, k: int | None) -> None:
         raise CorpusError(f"found --k {k}; expected at most {SAMPLE:,}. Take fewer clusters.")
 
 
-def _before(collection: CollectionFolder, *, from_scratch: bool) -> tuple[Clusters, ClusterState] | None:
+def _before(collection: CollectionFolder, *, from_scratch: bool) -> Stored | None:
     try:
-        return read_with_state(collection)
+        return read_stored(collection)
     except ArtifactError:
         if from_scratch:
             return None
         raise
 
 
-def _from_scratch(collection: CollectionFolder, k: int | None, seed: int, done: Callable[[int], object]) -> Undescribed:
+def _lineage(state: ClusterState) -> str:
+    return hashlib.sha256(state.centres.tobytes()).hexdigest()[:12]
+
+
+def _from_scratch(
+    collection: CollectionFolder,
+    k: int | None,
+    seed: int,
+    done: Callable[[int], object],
+    pins: Mapping[int, NDArray[np.int64]],
+) -> Undescribed:
+    """Cluster all dialogues; pinned clusters come last and have their ids, the others are numbered."""
     units = collection.vectors
     if k is None:
         groups = communities(units, seed=seed, done=done)
@@ -94,35 +131,76 @@ def _from_scratch(collection: CollectionFolder, k: int | None, seed: int, done: 
         order = np.argsort(-np.bincount(assign(units, centres).groups, minlength=k), kind="stable")
         centres = centres[order]
         groups = assign(units, centres).groups
+    if pins:
+        groups = keep_together(groups, list(pins.values()))
+        centres = centres_of_groups(units, groups)
     fine_centres, parents = divide_topics(units, groups, len(centres), seed=seed)
     fine = assign_fine(units, groups, fine_centres, parents)
-    state = ClusterState(centres, groups, fine_centres, parents, fine)
-    by, ids = "communities" if k is None else "k", list(range(len(centres)))
+    state = ClusterState(centres, groups, fine_centres, parents, fine, none_split_off(len(parents)))
+    by, ids = "communities" if k is None else "k", [*range(len(centres) - len(pins)), *pins]
     return Undescribed(state, areas_of(centres), ids, by, len(units), len(ids), [], {})
 
 
-def _with_ids_of(new: Undescribed, before: Clusters, old: ClusterState) -> Undescribed:
-    """Give new clusters the ids of the old clusters that they match."""
-    known = [cluster.id for cluster in before.clusters]
-    same = match_groups(old.groups, new.state.groups[: before.seen], len(known), len(new.ids))
-    ids, next_id = [], before.next_id
-    for group in range(len(new.ids)):
-        ids.append(known[same[group]] if group in same else next_id)
-        next_id += group not in same
-    gone = [cluster for cluster in before.clusters if cluster.id not in ids]
+def keep_together(groups: Groups, pins: Sequence[NDArray[np.int64]]) -> Groups:
+    """Give each pinned set of vectors a group of its own, the last ones; no number is left out.
+
+    A group that mostly holds vectors of one pin joins it whole; from other groups only the pinned vectors are taken.
+
+    :param groups: group of each vector, int32 [n], from 0.
+    :param pins: rows of each pin; no row is in two of them.
+    """
+    k, pin_of = int(groups.max()) + 1, np.full(len(groups), -1, dtype=np.int32)
+    for number, rows in enumerate(pins):
+        pin_of[rows] = number
+    free, joined = pin_of < 0, pin_of.copy()
+    sizes = np.bincount(groups, minlength=k)
+    for number, rows in enumerate(pins):
+        mostly = 2 * np.bincount(groups[rows], minlength=k) > sizes
+        joined[free & mostly[groups]] = number
+    moved = np.where(joined < 0, groups, k + joined)
+    return np.unique(moved, return_inverse=True)[1].astype(np.int32)
+
+
+def _with_ids_of(new: Undescribed, before: Stored, pinned: set[int]) -> Undescribed:
+    """Give new clusters the ids of the old clusters that they match; pinned ones have theirs."""
+    old, k, seen = before.base_state, len(new.ids), before.base.seen
+    known = [cluster.id for cluster in before.base.clusters]
+    same = match_groups(old.groups, new.state.groups[:seen], len(known), k)
+    ids = [known[same[place]] if place in same else -1 for place in range(k - len(pinned))]
+    ids = [-1 if id in pinned else id for id in ids] + new.ids[k - len(pinned) :]
+    # What was split off may be a cluster by itself now.
+    parts = match_groups(old.fine, new.state.groups[:seen], len(old.split_off), k)
+    for place in (place for place, id in enumerate(ids) if id < 0 and place in parts):
+        part = int(old.split_off[parts[place], 0])
+        ids[place] = part if part not in ids else -1
+    next_id = before.clusters.next_id
+    for place in (place for place, id in enumerate(ids) if id < 0):
+        ids[place], next_id = next_id, next_id + 1
+    gone = [cluster for cluster in before.clusters.clusters if cluster.id in known and cluster.id not in ids]
     news = [*new.news, *(f"Cluster {cluster.id} ({cluster.name}) is gone." for cluster in gone)]
-    return replace(new, ids=ids, next_id=next_id, news=news)
+    state = replace(new.state, split_off=_split_again(old, new.state, seen, ids))
+    return replace(new, state=state, ids=ids, next_id=next_id, news=news)
 
 
-def _onto(before: tuple[Clusters, ClusterState], collection: CollectionFolder) -> Undescribed:
+def _split_again(old: ClusterState, new: ClusterState, seen: int, ids: list[int]) -> Groups:
+    """Give new fine topics what splits gave to the old ones that they match, int32 [m, 2]."""
+    split_off = none_split_off(len(new.fine_parents))
+    if (old.split_off >= 0).any():
+        same = match_groups(old.fine, new.fine[:seen], len(old.split_off), len(split_off))
+        for after, was in same.items():
+            split_off[after] = old.split_off[was] if old.split_off[was, 0] not in ids else -1
+    return split_off
+
+
+def _onto(before: Stored, collection: CollectionFolder) -> Undescribed:
     """Keep the clusters, and add one for each group of new dialogues that is far from all centres.
 
     All dialogues since the last clustering from scratch count as new. So a topic that grows by a few a night is found.
     """
-    clusters, old = before
-    units, n_old = collection.vectors, len(old.centres)
+    clusters, old = before.base, before.base_state
+    units, n_old, next_id = collection.vectors, len(old.centres), before.clusters.next_id
     added = _appeared(clusters, old.centres, np.asarray(units[clusters.settled :]))
-    ids = [cluster.id for cluster in clusters.clusters] + [clusters.next_id + at for at in range(len(added))]
+    ids = [cluster.id for cluster in clusters.clusters] + [next_id + at for at in range(len(added))]
     centres = np.concatenate([old.centres, *(centre[None] for centre, _ in added)])
     news = [
         f"Cluster {id} has appeared, with {size} new dialogues that were far from all other clusters."
@@ -137,9 +215,9 @@ def _onto(before: tuple[Clusters, ClusterState], collection: CollectionFolder) -
     fine = assign_fine(units, groups, fine_centres, parents)
     areas = _areas_with(clusters, old.centres, centres[n_old:])
     names = {cluster.id: cluster.name for cluster in clusters.clusters}
-    state = ClusterState(centres, groups, fine_centres, parents, fine)
-    next_id = clusters.next_id + len(added)
-    return Undescribed(state, areas, ids, clusters.by, clusters.settled, next_id, news, names)
+    split_off = np.concatenate([old.split_off, none_split_off(len(parents) - len(old.split_off))])
+    state = ClusterState(centres, groups, fine_centres, parents, fine, split_off)
+    return Undescribed(state, areas, ids, clusters.by, clusters.settled, next_id + len(added), news, names)
 
 
 def _appeared(clusters: Clusters, centres: Vectors, new: Vectors) -> list[tuple[Vectors, int]]:

@@ -1,7 +1,7 @@
 """Reading and writing clusters, in the folder `clusters` of a collection.
 
 `clusters.json` is written last and names its file of centres and assignment. So a killed run leaves the old clusters.
-It also holds the clusters before, which `restore_clusters` brings back.
+It also holds the clusters before, which `dial2vec cluster --undo` brings back.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.metadata import METADATA_PREFIX, typed_columns
 from dial2vec.errors import ArtifactError
-from dial2vec.files import atomic_path, folder_lock, read_json, write_json
+from dial2vec.files import atomic_path, read_json, write_json
 
 FORMAT = 3
 # Format 2 had no areas and no fine topics, but `considered`.
 READABLE = (2, FORMAT)
+NOT_FIELDS = ("format", "state", "previous", "base", "considered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Cluster:
     :param typical: ids of the dialogues closest to the centre.
     :param borderline: ids of the dialogues that are almost as close to another centre, or closer.
     :param area: id of its area.
+    :param speaking: turns of each typical dialogue that speak for the cluster, from 0.
+    :param hidden: True if people decided not to see it.
     """
 
     id: int
@@ -57,6 +60,8 @@ class Cluster:
     typical: tuple[str, ...]
     borderline: tuple[str, ...]
     area: int = 0
+    speaking: tuple[tuple[int, ...], ...] = ()
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class Clusters:
     :param news: changes since the last run, in sentences.
     :param areas: groups of clusters.
     :param fine: parts of clusters.
+    :param lineage: name of the first clustering, after which ids went on; "" in clusters of older versions.
     """
 
     fingerprint: str
@@ -87,6 +93,12 @@ class Clusters:
     news: tuple[str, ...] = ()
     areas: tuple[Area, ...] = ()
     fine: tuple[FineTopic, ...] = ()
+    lineage: str = ""
+
+    @property
+    def shown(self) -> tuple[Cluster, ...]:
+        """The clusters that are not hidden."""
+        return tuple(cluster for cluster in self.clusters if not cluster.hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +110,7 @@ class ClusterState:
     :param fine_centres: centres of the fine topics, [m, d].
     :param fine_parents: cluster of each fine topic, as its place, int32 [m].
     :param fine: fine topic of each dialogue, int32 [seen].
+    :param split_off: id and decision of each fine topic that was split off, as in `decisions.Decided`, int32 [m, 2].
     """
 
     centres: Vectors
@@ -105,6 +118,26 @@ class ClusterState:
     fine_centres: Vectors
     fine_parents: Groups
     fine: Groups
+    split_off: Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The clusters of a collection on disk.
+
+    :param clusters: clusters after people's decisions, with their arrays.
+    :param base: clusters as they were found, with their arrays; the same ones without decisions.
+    """
+
+    clusters: Clusters
+    state: ClusterState
+    base: Clusters
+    base_state: ClusterState
+
+
+def none_split_off(m: int) -> Groups:
+    """Return `ClusterState.split_off` of m fine topics of which none was."""
+    return np.full((m, 2), -1, dtype=np.int32)
 
 
 def folder_of(collection: CollectionFolder) -> Path:
@@ -118,12 +151,12 @@ def read_clusters(collection: CollectionFolder) -> tuple[Clusters, Vectors] | No
     :return: None if there are no clusters, or only clusters of another encoder or format.
     :raises ArtifactError: if the clusters are damaged.
     """
-    existing = read_with_state(collection)
-    return None if existing is None else (existing[0], existing[1].centres)
+    existing = read_stored(collection)
+    return None if existing is None else (existing.clusters, existing.state.centres)
 
 
-def read_with_state(collection: CollectionFolder) -> tuple[Clusters, ClusterState] | None:
-    """Return the clusters of a collection and their arrays, like `read_clusters`."""
+def read_stored(collection: CollectionFolder) -> Stored | None:
+    """Return the clusters of a collection with their arrays, after and before decisions, like `read_clusters`."""
     folder = folder_of(collection)
     if not (folder / "clusters.json").exists():
         return None
@@ -131,33 +164,45 @@ def read_with_state(collection: CollectionFolder) -> tuple[Clusters, ClusterStat
         record = read_json(folder / "clusters.json")
         if record.get("format") not in READABLE or record["fingerprint"] != collection.manifest.fingerprint:
             return None
-        return _parsed(record, collection)
+        return _stored(record, collection)
     except (ArtifactError, OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ArtifactError(
             f"{folder} cannot be read ({error}). `dial2vec cluster {collection.folder} --anew` makes new ones."
         ) from error
 
 
+def _stored(record: dict[str, Any], collection: CollectionFolder) -> Stored:
+    now = _parsed(record, collection)
+    return Stored(*now, *(_parsed(record["base"], collection) if record.get("base") else now))
+
+
 def _parsed(record: dict[str, Any], collection: CollectionFolder) -> tuple[Clusters, ClusterState]:
-    fields = {key: value for key, value in record.items() if key not in ("format", "state", "previous", "considered")}
+    fields = {key: value for key, value in record.items() if key not in NOT_FIELDS}
     clusters = _from_record(fields)
     with np.load(folder_of(collection) / record["state"]) as arrays:
         centres: Vectors = arrays["centres"]
         ids = np.asarray(arrays["assignment"], dtype=np.int32)
-        fine = [arrays[name] for name in ("fine_centres", "fine_parents", "fine") if name in arrays]
+        fine_centres, fine_parents, fine = (arrays.get(name) for name in ("fine_centres", "fine_parents", "fine"))
+        split_off = arrays.get("split_off")
     if len(centres) != len(clusters.clusters) or not clusters.seen == len(ids) <= len(collection):
         raise ValueError("centres and clusters do not match")
     order = np.argsort([cluster.id for cluster in clusters.clusters])
     known = np.sort([cluster.id for cluster in clusters.clusters])
     groups = order[np.searchsorted(known, ids)].astype(np.int32)
-    if not fine:
-        fine = [centres, np.arange(len(centres), dtype=np.int32), groups]
-    return clusters, ClusterState(centres, groups, *fine)
+    if fine is None:
+        fine_centres, fine_parents, fine = centres, np.arange(len(centres), dtype=np.int32), groups
+    if split_off is None:
+        split_off = none_split_off(len(fine_parents))
+    return clusters, ClusterState(centres, groups, fine_centres, fine_parents, fine, split_off)
 
 
 def _from_record(record: dict[str, Any]) -> Clusters:
     clusters = tuple(
-        Cluster(**_with_terms(cluster) | {key: tuple(cluster[key]) for key in ("typical", "borderline")})
+        Cluster(
+            **_with_terms(cluster)
+            | {key: tuple(cluster[key]) for key in ("typical", "borderline")}
+            | {"speaking": tuple(map(tuple, cluster.get("speaking", [])))}
+        )
         for cluster in record["clusters"]
     )
     areas = tuple(Area(**_with_terms(area)) for area in record.get("areas", []))
@@ -177,62 +222,84 @@ def read_assignment(collection: CollectionFolder) -> Groups:
         return np.asarray(state["assignment"], dtype=np.int32)
 
 
-def write_clusters(collection: CollectionFolder, clusters: Clusters, state: ClusterState) -> None:
+def write_clusters(
+    collection: CollectionFolder,
+    clusters: Clusters,
+    state: ClusterState,
+    *,
+    base: tuple[Clusters, ClusterState] | None = None,
+    decided: bool = False,
+) -> None:
     """Write `assignment.parquet`, `assignment.csv`, centres and clusters; atomic as a whole.
 
-    The clusters before are kept for `restore_clusters`, unless they are the same.
+    The clusters before are kept for `swap_clusters`, unless they are the same.
+
+    :param base: the clusters as they were found, if people decided otherwise.
+    :param decided: True if nothing was clustered; the clusters to come back then stay those before.
     """
     folder = folder_of(collection)
+    record = {"format": FORMAT, "state": _write_arrays(folder, clusters, state)} | asdict(clusters)
+    if base is not None:
+        record["base"] = {"state": _write_arrays(folder, *base)} | asdict(base[0])
+    _write_tables(collection, clusters, state)
+    _write_record(folder, record, _previous(folder, record, decided=decided))
+
+
+def _write_arrays(folder: Path, clusters: Clusters, state: ClusterState) -> str:
+    """Write the arrays into a file that is named by their content, and return its name."""
     ids = np.array([cluster.id for cluster in clusters.clusters], dtype=np.int32)[state.groups]
-    arrays = {name: getattr(state, name) for name in ("centres", "fine_centres", "fine_parents", "fine")}
+    names = ("centres", "fine_centres", "fine_parents", "fine", "split_off")
+    arrays = {name: getattr(state, name) for name in names}
     digest = hashlib.sha256(b"".join(array.tobytes() for array in (*arrays.values(), ids))).hexdigest()[:16]
     path = folder / f"centres-{digest}.npz"
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         np.savez(handle, assignment=ids, **arrays)
-    record = {"format": FORMAT, "state": path.name} | asdict(clusters)
-    _write_tables(collection, clusters, state)
-    _write_record(folder, record, _previous(folder, record))
+    return path.name
 
 
-def restore_clusters(collection: CollectionFolder) -> Clusters:
+def swap_clusters(collection: CollectionFolder) -> Stored:
     """Bring back the clusters before the last clustering, and return them; a second call undoes the first.
 
     :raises ArtifactError: if there are none, or they are damaged.
     """
     folder = folder_of(collection)
-    with folder_lock(folder, "writes to"):
-        record = read_json(folder / "clusters.json") if (folder / "clusters.json").exists() else {}
-        before = record.pop("previous", None)
-        if not before:
-            raise ArtifactError(
-                f"{folder} holds no earlier clusters; expected those before the last `dial2vec cluster`. "
-                "There is nothing to undo."
-            )
-        try:
-            clusters, state = _parsed(before, collection)
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise ArtifactError(
-                f"the earlier clusters in {folder} cannot be read ({error}). Keep those of today."
-            ) from error
-        _write_tables(collection, clusters, state)
-        _write_record(folder, before, record)
-    return clusters
+    record = read_json(folder / "clusters.json") if (folder / "clusters.json").exists() else {}
+    before = record.pop("previous", None)
+    if not before:
+        raise ArtifactError(
+            f"{folder} holds no earlier clusters; expected those before the last `dial2vec cluster`. "
+            "There is nothing to undo."
+        )
+    try:
+        stored = _stored(before, collection)
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise ArtifactError(
+            f"the earlier clusters in {folder} cannot be read ({error}). Keep those of today."
+        ) from error
+    _write_tables(collection, stored.clusters, stored.state)
+    _write_record(folder, before, record)
+    return stored
 
 
-def _previous(folder: Path, record: dict[str, Any]) -> dict[str, Any] | None:
+def _previous(folder: Path, record: dict[str, Any], *, decided: bool) -> dict[str, Any] | None:
     """Return the record of the clusters to keep beside new ones; None if there are none."""
     try:
         now = read_json(folder / "clusters.json")
     except (ArtifactError, OSError):
         return None
     before: dict[str, Any] | None = now.pop("previous", None)
-    return before if now["state"] == record["state"] else now
+    return before if decided or _base_file(now) == _base_file(record) else now
+
+
+def _base_file(record: dict[str, Any]) -> str:
+    return str((record.get("base") or record)["state"])
 
 
 def _write_record(folder: Path, record: dict[str, Any], previous: dict[str, Any] | None) -> None:
     """Write `clusters.json`, and remove the arrays that it does not name."""
     write_json(folder / "clusters.json", record | {"previous": previous})
-    named = {record["state"], (previous or {}).get("state")}
+    records = [kept for kept in (record, previous) if kept]
+    named = {name for kept in records for name in (kept["state"], _base_file(kept))}
     for path in folder.glob("centres-*.npz"):
         if path.name not in named:
             path.unlink()
@@ -242,19 +309,26 @@ def _write_tables(collection: CollectionFolder, clusters: Clusters, state: Clust
     """Write the assignment of the dialogues that the clusters have seen."""
     folder, seen = folder_of(collection), clusters.seen
     assignment = assign(collection.vectors[:seen], state.centres, known=state.groups)
-    by_place = list(clusters.clusters)
-    names, areas = {area.id: area.name for area in clusters.areas}, [cluster.area for cluster in by_place]
-    places = pa.array(state.groups)
+    by_place, places = clusters.clusters, pa.array(state.groups)
+    areas = {area.id: area.name for area in clusters.areas}
+    # A hidden cluster leaves the cells of its dialogues empty.
+    columns = {
+        "cluster": pa.array([None if cluster.hidden else cluster.id for cluster in by_place], pa.int32()),
+        "name": pa.array([None if cluster.hidden else cluster.name for cluster in by_place], pa.string()),
+        "area": pa.array([None if cluster.hidden else areas.get(cluster.area) for cluster in by_place], pa.string()),
+    }
+    hidden = {cluster.id for cluster in by_place if cluster.hidden}
+    fine = pa.array([None if topic.cluster in hidden else topic.name for topic in clusters.fine], pa.string())
     table = pa.table(
         {
             "dialogue_id": collection.rows["dialogue_id"][:seen],
-            "cluster": pa.array([cluster.id for cluster in by_place], pa.int32()).take(places),
+            "cluster": columns["cluster"].take(places),
             "similarity": assignment.similarity,
             "margin": assignment.margin,
-            "name": pa.array([cluster.name for cluster in by_place], pa.string()).take(places),
-            "area": pa.array([names.get(area) for area in areas], pa.string()).take(places),
+            "name": columns["name"].take(places),
+            "area": columns["area"].take(places),
         }
-        | ({"fine": pa.array([topic.name for topic in clusters.fine]).take(state.fine)} if clusters.fine else {})
+        | ({"fine": fine.take(state.fine)} if clusters.fine else {})
         | typed_columns(collection.rows["metadata"][:seen], collection.metadata_kinds)
     )
     with atomic_path(folder / "assignment.parquet") as temporary:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.levels import Area, FineTopic
-from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of
-from dial2vec.collection.clustering.stability import LEAST, CentreFinder, measure_stability
+from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
+from dial2vec.collection.clustering.speaking import speaking_turns
+from dial2vec.collection.clustering.stability import LEAST, CentreFinder, Stability, measure_stability
 from dial2vec.collection.clustering.terms import NAMED_BY, READ, READ_WORDS, Term, Terms, names_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 
@@ -43,46 +44,92 @@ class Undescribed:
 
 
 def describe_clusters(
-    collection: CollectionFolder, new: Undescribed, seed: int, before: Clusters | None, done: Callable[[int], object]
+    collection: CollectionFolder,
+    new: Undescribed,
+    seed: int,
+    before: Clusters | None,
+    done: Callable[[int], object],
+    *,
+    lineage: str = "",
 ) -> Clusters:
     """Return clusters with names, terms, sizes and stability.
 
     :param before: clusters before these, for what has changed; None if there were none.
     :param done: called with 1 after each half of the dialogues on which stability is measured.
+    :param lineage: name of the first clustering, as in `Clusters`.
     """
-    state, units = new.state, collection.vectors
-    k, assignment = len(state.centres), assign(collection.vectors, state.centres, known=state.groups)
-    find: CentreFinder = _find_communities if new.by == "communities" else centres_of
-    stability = measure_stability(units, state.centres, seed=seed, groups=state.groups, find=find, done=done)
-    vocabulary = _Vocabulary.read(collection, seed)
-    terms = vocabulary.of(state.groups, k)
-    names = [new.names.get(id, name) for id, name in zip(new.ids, names_of(terms, new.ids), strict=True)]
+    facts = Facts.read(collection, new.state, new.by, seed, done)
+    names = [new.names.get(id, name) for id, name in zip(new.ids, names_of(facts.terms, new.ids), strict=True)]
     was = {cluster.id: cluster for cluster in before.clusters} if before else {}
     news, clusters = list(new.news), []
-    for group, (id, name) in enumerate(zip(new.ids, names, strict=True)):
-        rows = np.flatnonzero(state.groups == group)
-        halves = _halves(units, rows, seed)
-        if id in was and was[id].halves < SPLITS <= halves:
+    for place, (id, name) in enumerate(zip(new.ids, names, strict=True)):
+        cluster = facts.cluster(place, id, name, int(new.areas[place]))
+        if id in was and was[id].halves < SPLITS <= cluster.halves:
             news.append(f"Cluster {id} ({name}) splits into two now; --anew clusters all dialogues from scratch.")
-        if id in was and was[id].size and not len(rows):
+        if id in was and was[id].size and not cluster.size:
             news.append(f"Cluster {id} ({name}) has no dialogues any more.")
-        far = float(np.quantile(assignment.similarity[rows], FAR_SHARE)) if len(rows) else 1.0
-        if id in new.names:
-            # The limit stays: dialogues beyond it are in the cluster too, and must not widen it.
-            far = was[id].far
-        typical, borderline = (_ids(collection, rows, value) for value in (-assignment.similarity, assignment.margin))
-        stable, area = stability.clusters[group], int(new.areas[group])
-        clusters.append(
-            Cluster(id, name, tuple(terms[group]), len(rows), stable, halves, far, typical, borderline, area)
-        )
+        # A limit stays: dialogues beyond it are in the cluster too, and must not widen it.
+        clusters.append(replace(cluster, far=was[id].far) if id in new.names else cluster)
     return Clusters(
-        collection.manifest.fingerprint, new.by, seed, stability.agreement, len(units), new.settled, new.next_id,
-        tuple(clusters), tuple(news), _areas(vocabulary, new, clusters),
-        _fine_topics(vocabulary, new, clusters),
+        collection.manifest.fingerprint, new.by, seed, facts.stability.agreement, len(collection), new.settled,
+        new.next_id, tuple(clusters), tuple(news), _areas(facts.vocabulary, new, clusters),
+        _fine_topics(facts.vocabulary, new, clusters, before.fine if before and new.names else ()), lineage,
     )  # fmt: skip
 
 
-def _areas(vocabulary: _Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[Area, ...]:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about each cluster of a state.
+
+    :param assignment: similarity and margin of each dialogue.
+    :param stability: stability of the clusters.
+    :param terms: terms of each cluster, [k].
+    """
+
+    collection: CollectionFolder
+    state: ClusterState
+    seed: int
+    assignment: Assignment
+    stability: Stability
+    vocabulary: Vocabulary
+    terms: list[list[Term]]
+
+    @classmethod
+    def read(
+        cls, collection: CollectionFolder, state: ClusterState, by: str, seed: int, done: Callable[[int], object]
+    ) -> Facts:
+        """Read the dialogues of a collection and measure stability.
+
+        :param by: way of clustering, as in `Clusters`.
+        :param done: called with 1 after each half of the dialogues.
+        """
+        units = collection.vectors[: len(state.groups)]
+        assignment = assign(units, state.centres, known=state.groups)
+        find: CentreFinder = _find_communities if by == "communities" else centres_of
+        stability = measure_stability(units, state.centres, seed=seed, groups=state.groups, find=find, done=done)
+        vocabulary = Vocabulary.read(collection, len(units), seed)
+        terms = vocabulary.of(state.groups, len(state.centres))
+        return cls(collection, state, seed, assignment, stability, vocabulary, terms)
+
+    def cluster(self, place: int, id: int, name: str, area: int) -> Cluster:
+        """Return the cluster at a place."""
+        rows, terms, similarity = (
+            np.flatnonzero(self.state.groups == place),
+            self.terms[place],
+            self.assignment.similarity,
+        )
+        halves = _halves(self.collection.vectors, rows, self.seed)
+        far = float(np.quantile(similarity[rows], FAR_SHARE)) if len(rows) else 1.0
+        typical, borderline = _first(rows, -similarity), _first(rows, self.assignment.margin)
+        speaking = tuple(speaking_turns(dialogue, terms) for dialogue in self.collection.dialogues(typical.tolist()))
+        stable, ids = self.stability.clusters[place], self.collection.rows["dialogue_id"]
+        typical_ids, borderline_ids = (tuple(ids.take(some).to_pylist()) for some in (typical, borderline))
+        return Cluster(
+            id, name, tuple(terms), len(rows), stable, halves, far, typical_ids, borderline_ids, area, speaking
+        )  # fmt: skip
+
+
+def _areas(vocabulary: Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[Area, ...]:
     n_areas = int(new.areas.max()) + 1
     groups = new.areas[new.state.groups]
     if n_areas == len(clusters):
@@ -94,7 +141,10 @@ def _areas(vocabulary: _Vocabulary, new: Undescribed, clusters: list[Cluster]) -
     return tuple(Area(area, names[area], tuple(terms[area]), int(sizes[area])) for area in range(n_areas))
 
 
-def _fine_topics(vocabulary: _Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[FineTopic, ...]:
+def _fine_topics(
+    vocabulary: Vocabulary, new: Undescribed, clusters: list[Cluster], known: Sequence[FineTopic]
+) -> tuple[FineTopic, ...]:
+    """Describe the fine topics; the first ones keep the names that are known."""
     fine, parents = new.state.fine, new.state.fine_parents
     terms = vocabulary.of(fine, len(parents))
     sizes = np.bincount(fine, minlength=len(parents))
@@ -105,6 +155,7 @@ def _fine_topics(vocabulary: _Vocabulary, new: Undescribed, clusters: list[Clust
         for at, parent in enumerate(parents)
     ]
     names = names_of(own, range(len(parents)))
+    names[: len(known)] = [topic.name for topic in known]
     names = [clusters[parent].name if alone[parent] else names[at] for at, parent in enumerate(parents)]
     return tuple(
         FineTopic(at, clusters[parent].id, names[at], tuple(own[at]), int(sizes[at]))
@@ -125,15 +176,16 @@ def _find_communities(units: Vectors, k: int, *, seed: int) -> Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class _Vocabulary:
+class Vocabulary:
     """Terms of a sample of dialogues, for groupings of all dialogues."""
 
     rows: NDArray[np.int64]
     terms: Terms
 
     @classmethod
-    def read(cls, collection: CollectionFolder, seed: int) -> _Vocabulary:
-        rows = sampled(len(collection), READ, seed)
+    def read(cls, collection: CollectionFolder, n: int, seed: int) -> Vocabulary:
+        """Read the terms of a sample of the first n dialogues."""
+        rows = sampled(n, READ, seed)
         # Meetings have so many terms that 20,000 of them would take gigabytes.
         words = np.cumsum(np.asarray(collection.rows["words"])[rows])
         if words[-1] > READ_WORDS:
@@ -158,7 +210,6 @@ def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:
     return measure_stability(own, centres, seed=seed).agreement
 
 
-def _ids(collection: CollectionFolder, rows: NDArray[np.int64], value: NDArray[np.float32]) -> tuple[str, ...]:
-    """Return the ids of the dialogues with the lowest values."""
-    first = rows[np.argsort(value[rows], kind="stable")[:SHOWN]]
-    return tuple(collection.rows["dialogue_id"].take(first).to_pylist())
+def _first(rows: NDArray[np.int64], value: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Return the rows with the lowest values."""
+    return rows[np.argsort(value[rows], kind="stable")[:SHOWN]]

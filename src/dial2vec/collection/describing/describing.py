@@ -133,7 +133,7 @@ class _Questions:
             speakers = {name for names in collection.rows["speakers"].to_pylist() for name in names or ()}
             self.redactor = Redactor(sorted(speakers), names=masks.names, countries=masks.countries)
         ids = read_assignment(collection)
-        filled = [place for place, cluster in enumerate(clusters.clusters) if cluster.size]
+        filled = [place for place, cluster in enumerate(clusters.clusters) if cluster.size and not cluster.hidden]
         self.rows = {at: self._typical(np.flatnonzero(ids == clusters.clusters[at].id), centres[at]) for at in filled}
 
     def all(self) -> list[Question]:

@@ -154,4 +154,5 @@ def _clusters(folder: Path, dialogue_ids: Sequence[str]) -> list[str]:
     except (OSError, ValueError, KeyError) as error:
         raise ArtifactError(f"{folder} cannot be read ({error}). Make the clusters again, or remove it.") from error
     names = dict(zip(table["dialogue_id"].to_pylist(), table["name"].to_pylist(), strict=True))
-    return [names.get(name, "") for name in dialogue_ids]
+    # The name of a hidden cluster is null.
+    return [names.get(name) or "" for name in dialogue_ids]

@@ -1,11 +1,12 @@
-"""Your own transcripts: JSON Lines files in `data/<name>/`."""
+"""Your own transcripts: JSON Lines files in `data/<name>/`, and their labels in `labels.csv`."""
 
 from __future__ import annotations
 
+import csv
 import gzip
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,13 +16,18 @@ from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues
 from dial2vec.errors import CorpusError
 
 ENDINGS = (".jsonl", ".jsonl.gz")
+LABELS = "labels.csv"
+LABEL_COLUMNS = ["dialogue_id", "label"]
 NOT_READ = "it is not read: only *.jsonl and *.jsonl.gz in the folder itself are; `dial2vec import` reads other exports"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Transcripts:
-    """Reader of all `*.jsonl` and `*.jsonl.gz` files in a folder; add new exports as further files."""
+    """Reader of all `*.jsonl` and `*.jsonl.gz` files in a folder; add new exports as further files.
+
+    If the folder has a `labels.csv`, only its labels count: `read_labels`.
+    """
 
     url: ClassVar[str | None] = None
     splitting: ClassVar[Splitting] = "hashed"
@@ -33,10 +39,11 @@ class Transcripts:
         Empty files, files that are no JSON Lines and files in subfolders are quarantined whole. A damaged file is an
         error, because the lost dialogues are unknown.
 
-        :raises CorpusError: if a file is damaged, or no file has a usable line.
+        :raises CorpusError: if a file is damaged, no file has a usable line, or `labels.csv` cannot be read.
         """
         quarantine += [Quarantined(Origin(str(path), 0), "", NOT_READ) for path in _other_files(folder)]
         first_file: dict[str, str] = {}
+        labels = read_labels(folder / LABELS) if (folder / LABELS).is_file() else None
         earlier_problems = len(quarantine)
         files = transcript_files(folder)
         for path in files:
@@ -50,8 +57,10 @@ class Transcripts:
                     quarantine.append(
                         Quarantined(dialogue.origin or Origin(str(path), 0), dialogue.dialogue_id, reason)
                     )
-                else:
+                elif labels is None:
                     yield dialogue
+                else:
+                    yield replace(dialogue, labels=labels.get(dialogue.dialogue_id, ()))
         if not first_file:
             problems = quarantine[earlier_problems:]
             first = f"; the first problem is {problems[0]}" if problems else ""
@@ -77,7 +86,7 @@ def transcript_files(folder: Path) -> list[Path]:
 
 def _other_files(folder: Path) -> list[Path]:
     """Return the files that are not read: other files, and all files in subfolders."""
-    read = set(transcript_files(folder))
+    read = {*transcript_files(folder), folder / LABELS}
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith("."))
     return [path for path in files if path not in read]
 
@@ -89,3 +98,31 @@ def _is_empty(path: Path) -> bool:
             return not any(line.removeprefix(BYTE_ORDER_MARK).strip() for line in lines)
     except (EOFError, OSError, zlib.error):
         return False
+
+
+def read_labels(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the sorted labels of each dialogue from a CSV file with the columns `dialogue_id` and `label`, in UTF-8.
+
+    A dialogue with several rows has several labels.
+
+    :raises CorpusError: if the file is no such table.
+    """
+    labels: dict[str, set[str]] = {}
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            rows = csv.reader(handle)
+            if (columns := next(rows, [])) != LABEL_COLUMNS:
+                raise CorpusError(
+                    f"{path} has the columns {', '.join(columns) or 'none'}; expected {', '.join(LABEL_COLUMNS)}. Mend "
+                    "the first line, or move the file away."
+                )
+            for row in rows:
+                if len(row) != len(LABEL_COLUMNS):
+                    raise CorpusError(
+                        f"{path}:{rows.line_num} has {len(row)} cells; expected {len(LABEL_COLUMNS)}. Mend the line."
+                    )
+                if row[1].strip():
+                    labels.setdefault(row[0], set()).add(row[1].strip())
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise CorpusError(f"{path} cannot be read ({error}); expected CSV in UTF-8. Write it again.") from error
+    return {name: tuple(sorted(own)) for name, own in labels.items()}

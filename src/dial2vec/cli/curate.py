@@ -1,0 +1,155 @@
+"""The commands by which people decide about the clusters of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+import click
+
+from dial2vec.cli.group import examples
+from dial2vec.data.words import printable
+
+if TYPE_CHECKING:
+    from dial2vec.collection.clustering.clusters import Clusters
+    from dial2vec.collection.clustering.curation import Change
+
+
+@click.group(epilog=examples('dial2vec curate calls rename 3 "Lost cards"', "dial2vec curate calls merge 3 7"))
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.pass_context
+def curate(context: click.Context, folder: Path) -> None:
+    """Rename, merge, split, pin or hide the groups of a collection.
+
+    A decision is applied at once, and again after each clustering. Decisions are in FOLDER/curation.yaml.
+    """
+    context.obj = folder
+
+
+@curate.command(epilog=examples('dial2vec curate calls rename 3 "Lost cards"'))
+@click.argument("cluster", type=int)
+@click.argument("name")
+@click.pass_obj
+def rename(folder: Path, cluster: int, name: str) -> None:
+    """Give a cluster a name, which stays."""
+    change = _decide(folder, "rename", cluster, to=name)
+    click.echo(f"Cluster {cluster} ({_name(change.before, cluster)}) is {_name(change.after, cluster)} now.")
+    _say_undo(folder)
+
+
+@curate.command(epilog=examples("dial2vec curate calls merge 3 7"))
+@click.argument("cluster", type=int)
+@click.argument("other", type=int)
+@click.pass_obj
+def merge(folder: Path, cluster: int, other: int) -> None:
+    """Let the dialogues of cluster OTHER join CLUSTER."""
+    change = _decide(folder, "merge", cluster, other=other)
+    [size] = [group.size for group in change.after.clusters if group.id == cluster]
+    click.echo(
+        f"Cluster {other} ({_name(change.before, other)}) joined cluster {cluster} ({_name(change.after, cluster)}), "
+        f"which has {size:,} dialogues now."
+    )
+    _say_undo(folder)
+
+
+@curate.command(epilog=examples("dial2vec curate calls split 3"))
+@click.argument("cluster", type=int)
+@click.pass_obj
+def split(folder: Path, cluster: int) -> None:
+    """Make each fine topic of a cluster a cluster of its own."""
+    change = _decide(folder, "split", cluster)
+    known = {group.id for group in change.before.clusters} - {cluster}
+    parts = [group for group in change.after.clusters if group.id not in known]
+    click.echo(f"Cluster {cluster} ({_name(change.before, cluster)}) is {len(parts)} clusters now:")
+    for part in parts:
+        click.echo(f"{part.id:>4} {part.size:>7,}  {printable(part.name)}")
+    _say_undo(folder)
+
+
+@curate.command(epilog=examples("dial2vec curate calls pin 3"))
+@click.argument("cluster", type=int)
+@click.pass_obj
+def pin(folder: Path, cluster: int) -> None:
+    """Keep a cluster together, with its id and its name, whatever is clustered later."""
+    change = _decide(folder, "pin", cluster)
+    click.echo(f"Cluster {cluster} ({_name(change.after, cluster)}) stays together.")
+    _say_undo(folder)
+
+
+@curate.command(epilog=examples("dial2vec curate calls hide 3"))
+@click.argument("cluster", type=int)
+@click.pass_obj
+def hide(folder: Path, cluster: int) -> None:
+    """Leave a cluster out of tables and maps; its dialogues are kept."""
+    change = _decide(folder, "hide", cluster)
+    click.echo(f"Cluster {cluster} ({_name(change.before, cluster)}) is hidden.")
+    _say_undo(folder)
+
+
+@curate.command(epilog=examples("dial2vec curate calls undo"))
+@click.pass_obj
+def undo(folder: Path) -> None:
+    """Take back the last decision; repeat it for the one before."""
+    from dial2vec.collection.clustering.curation import undo_decision
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    change = _with_bar(lambda done: undo_decision(CollectionFolder(folder), done=done))
+    click.echo(f"Taken back: {change.decision} ({printable(change.decision.name)})")
+
+
+@curate.command("list", epilog=examples("dial2vec curate calls list"))
+@click.pass_obj
+def list_(folder: Path) -> None:
+    """List all decisions, oldest first, and those that cannot be applied."""
+    from dial2vec.collection.clustering.curation import decisions_of
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    decisions = decisions_of(CollectionFolder(folder))
+    for edit, problem in decisions:
+        names = edit.name if edit.other_name is None else f"{edit.name}; {edit.other_name}"
+        click.echo(f"{edit.date:<10}  {edit}  ({printable(names)}){f'  NOT APPLIED: {problem}' if problem else ''}")
+    click.echo(f"{len(decisions)} decisions in {folder / 'curation.yaml'}")
+
+
+@curate.command("export-labels", epilog=examples("dial2vec curate calls export-labels data/calls/labels.csv"))
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.pass_obj
+def export_labels(folder: Path, file: Path) -> None:
+    """Write the groups as labels of a corpus.
+
+    As data/CORPUS/labels.csv they replace the corpus's own labels, and the figures of `dial2vec run` use them.
+    """
+    from dial2vec.collection.clustering.curation import write_labels
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    n_dialogues, n_labels = write_labels(CollectionFolder(folder), file)
+    click.echo(f"{n_dialogues:,} dialogues with {n_labels} labels: {file}")
+    if file.name != "labels.csv":
+        click.echo("A corpus reads them from data/CORPUS/labels.csv.")
+
+
+def _decide(folder: Path, action: str, cluster: int, *, to: str | None = None, other: int | None = None) -> Change:
+    from dial2vec.collection.clustering.curation import curate as decide
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    collection = CollectionFolder(folder)
+    return _with_bar(lambda done: decide(collection, action, cluster, to=to, other=other, done=done))
+
+
+def _with_bar(work: Callable[[Callable[[int], object]], Change]) -> Change:
+    from tqdm.auto import tqdm
+
+    from dial2vec.collection.clustering.stability import HALVES
+
+    with tqdm(total=HALVES, desc="groups", disable=None, leave=False) as bar:
+        return work(bar.update)
+
+
+def _name(clusters: Clusters, id: int) -> str:
+    return printable(next(cluster.name for cluster in clusters.clusters if cluster.id == id))
+
+
+def _say_undo(folder: Path) -> None:
+    click.echo(f"To take it back: dial2vec curate {quote(str(folder))} undo")

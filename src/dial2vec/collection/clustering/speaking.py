@@ -1,0 +1,36 @@
+"""The turns of a dialogue that speak for its group, to be shown instead of its opening."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dial2vec.collection.clustering.function_words import TOKEN
+from dial2vec.collection.clustering.terms import Term
+from dial2vec.dialogue import Dialogue
+
+# Turns that are shown. Of several turns with the same terms the shorter one says more; 8 keeps "a hotel?" from winning.
+TURNS, SHORT = 2, 8
+
+
+def speaking_turns(dialogue: Dialogue, terms: Sequence[Term], *, n: int = TURNS) -> tuple[int, ...]:
+    """Return the places of the turns that speak for a group, at most n, from 0, ascending.
+
+    A turn's score is the weight of the group's terms in it, divided by its number of words plus 8; of equal ones the
+    earlier counts. Only turns with a term are taken.
+
+    :param terms: terms of the group.
+    :return: first n turns if no turn has a term.
+    """
+    weights = {_joined(term.text): term.weight for term in terms}
+    scores = []
+    for turn in dialogue.turns:
+        text = _joined(turn.text)
+        total = sum(weight for words, weight in weights.items() if words in text)
+        scores.append(total / (text.count("\n") - 1 + SHORT))
+    best = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: -scores[place])
+    return tuple(sorted(best[:n])) or tuple(range(min(n, len(scores))))
+
+
+def _joined(text: str) -> str:
+    """Return the words of a text, each between line feeds."""
+    return "\n".join(["", *TOKEN.findall(text.lower()), ""])
