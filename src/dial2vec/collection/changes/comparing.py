@@ -184,8 +184,9 @@ def _fact(sides: Sides, facts: Facts, contrast: Contrast, p: float, group: int |
     more = contrast.after > contrast.before
     if contrast.value is None:
         numbers = facts.numbers[contrast.key]
-        # Dialogues of the second side that are on the far side of the first mean.
-        shows = (sides.side == 1) & ((numbers > contrast.before) if more else (numbers < contrast.before))
+        middle = (contrast.before + contrast.after) / 2
+        # Dialogues of the second side that are on its side of the middle.
+        shows = (sides.side == 1) & ((numbers > middle) if more else (numbers < middle))
         what, change = contrast.key, "rose" if more else "fell"
     else:
         values = next(values for values in facts.values if values.key == contrast.key)

@@ -136,5 +136,5 @@ def mean_and_sd(sums: Figures, middle: float) -> tuple[Figures, Figures]:
     mean = np.divide(total, n, out=nothing.copy(), where=n > 0)
     variance = np.divide(squares - n * mean**2, n - 1, out=nothing.copy(), where=n > 1)
     # What rounding leaves of equal values.
-    variance[variance < 1e-12 * max(1.0, middle**2)] = 0.0
+    variance[variance < 1e-12 * squares / np.maximum(n, 1)] = 0.0
     return mean + middle, np.sqrt(variance)
