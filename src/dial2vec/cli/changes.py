@@ -50,13 +50,16 @@ def groups(
     from dial2vec.collection.changes.overview import overview
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
+    from dial2vec.data.progress import waiting
 
     collection, filters = CollectionFolder(folder), Filters(where=where)
     if over is not None:
-        periods = groups_over_time(collection, over, filters=filters)
+        with waiting("counting dialogues"):
+            periods = groups_over_time(collection, over, filters=filters)
         click.echo(_plain(periods, as_csv=as_csv) if as_json or as_csv else _over_time(periods, over))
         return
-    table, marks = overview(collection, keys=keys, filters=filters)
+    with waiting("counting dialogues"):
+        table, marks = overview(collection, keys=keys, filters=filters)
     if as_json or as_csv:
         click.echo(_plain(table.reset_index(), as_csv=as_csv))
         return
@@ -102,9 +105,10 @@ def compare(
     from dial2vec.collection.changes import compare_groups
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search.filters import Filters
+    from dial2vec.data.progress import moving
 
     first, second = CollectionFolder(folder), None if other is None else CollectionFolder(other)
-    with tqdm(desc="dialogues read", unit="", disable=None, leave=False) as bar:
+    with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:
         changes = compare_groups(
             first,
             second,
