@@ -102,7 +102,8 @@ def main() -> None:
         for draw in range(options.draws):
             changes = compare_groups(dealt(folder / "calls", labels, chance, draw), before=BOUNDARY, seed=draw)
             clear = changes.groups[changes.groups["change"] != ""]
-            found = len(clear) > 0 and clear["group"].iloc[0] == planted
+            # The row of dialogues far from every group has no id.
+            found = len(clear) > 0 and clear["group"].fillna(-1).iloc[0] == planted
             top += found
             within = changes.terms["group"] == planted
             others.append(len(clear) - found + len(changes.metadata) + int((~within).sum()))
