@@ -66,7 +66,7 @@ def test_the_adjustment_knows_how_many_were_tried():
     # 0.01 · 4 / 1, 0.02 · 4 / 2 and so on are all 0.04.
     assert adjusted([0.01, 0.02, 0.03, 0.04]) == pytest.approx([0.04] * 4)
     assert adjusted([0.01, 0.9]) == pytest.approx([0.02, 0.9])
-    assert adjusted([0.01, 0.9], questions=3) == pytest.approx([0.06, 1])
+    assert adjusted([0.01, 0.9], tables=3) == pytest.approx([0.06, 1])
     assert len(adjusted([])) == 0
 
 

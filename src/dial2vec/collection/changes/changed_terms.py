@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from dial2vec.collection.changes.evidence import LEVEL, QUESTIONS, adjusted, exact_p
+from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, exact_p
 from dial2vec.collection.changes.sides import Sides
 from dial2vec.collection.clustering.terms import READ, Terms
 from dial2vec.collection.collection_folder import sampled
@@ -29,7 +29,7 @@ class ChangedTerm:
     :param text: word, or two consecutive words.
     :param counts: dialogues with the term before, all before, with the term after, all after.
     :param p: p-value of Fisher's exact test.
-    :param p_adjusted: p-value adjusted for all terms of all groups, and for the questions of a comparison.
+    :param p_adjusted: p-value adjusted for all terms of all groups, and for the tables of a comparison.
     :param rows: rows that have the term, on the side with the larger share.
     """
 
@@ -57,7 +57,7 @@ def changed_terms(sides: Sides, *, seed: int, done: Callable[[int], object]) -> 
     # All terms of all groups that are tried: their group, their place among the terms, and their four counts.
     groups, places, four = _tried(csr_array(which @ terms.inside), sizes)
     p = exact_p(*four)
-    corrected = adjusted(p, questions=QUESTIONS)
+    corrected = adjusted(p, tables=TABLES)
     more = (four[2] * four[1] > four[0] * four[3]).astype(np.int64)
     columns = terms.inside.tocsc()
     chosen: list[ChangedTerm] = []

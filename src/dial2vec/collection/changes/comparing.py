@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.changes.changed_terms import changed_terms
 from dial2vec.collection.changes.contrasting import Contrast, contrasts
-from dial2vec.collection.changes.evidence import LEVEL, QUESTIONS, adjusted, change_words, exact_p, newcombe
+from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe
 from dial2vec.collection.changes.facts import Facts, facts_of
 from dial2vec.collection.changes.sides import Sides, Span, sides_of
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -85,7 +85,7 @@ def compare_groups(
 
     Shares are tested by Fisher's exact test, with Newcombe's intervals; numbers by their ranks (Mann and Whitney), with
     Welch's intervals of the means. p-values are adjusted for all tries of a table (Benjamini and
-    Hochberg 1995), and for four questions: groups, dialogues far from all of them, metadata and terms.
+    Hochberg 1995), and for the three tables.
 
     :param other: second collection by the same encoder; its dialogues go to the groups of the first.
     :param before: end of the first period, exclusive: an ISO date, in UTC; None means `after`, or with `other` no end.
@@ -121,8 +121,7 @@ def _groups(sides: Sides) -> list[_Row]:
     )
     four = first, np.full(k + 1, (sides.side == 0).sum()), second, np.full(k + 1, (sides.side == 1).sum())
     p = exact_p(*four)
-    # Whether there are new topics is a question of its own.
-    corrected = np.concatenate([adjusted(part, questions=QUESTIONS) for part in (p[:k], p[k:])])
+    corrected = adjusted(p, tables=TABLES)
     (low, high), change = newcombe(*four), change_words(*four, corrected)
     shares = first / four[1], second / four[3]
     # The limits come from the first side, which is a little closer to them by chance.
@@ -174,7 +173,7 @@ def _metadata(sides: Sides, facts: Facts) -> list[_Row]:
     tried = contrasts(facts, cells, pairs & (of_side == 0), pairs & (of_side == 1))
     clear = [
         (item, float(p))
-        for item, p in zip(tried, adjusted([item.p for item in tried], questions=QUESTIONS), strict=True)
+        for item, p in zip(tried, adjusted([item.p for item in tried], tables=TABLES), strict=True)
         if p <= LEVEL
     ]
     clear.sort(key=lambda pair: (pair[0].pair < k, pair[0].p))

@@ -15,8 +15,8 @@ Numbers = NDArray[np.float64]
 # Quantile of the normal distribution for intervals of 95 %.
 Z = 1.959963984540054
 LEVEL = 0.05
-# Questions of a comparison: groups, dialogues far from all groups, metadata and terms.
-QUESTIONS = 4
+# Tables of a comparison: groups, metadata and terms.
+TABLES = 3
 # A group is new (or gone) with at most this part of the dialogues that its share in the other period would give.
 NEARLY_NONE = 0.05
 
@@ -103,15 +103,15 @@ def rank_p(n: tuple[Numbers, Numbers], mean: tuple[Numbers, Numbers], sd: Number
     return np.asarray(2 * ndtr(-distance))
 
 
-def adjusted(p: ArrayLike, *, questions: int = 1) -> Numbers:
+def adjusted(p: ArrayLike, *, tables: int = 1) -> Numbers:
     """Return p-values adjusted for their number, in [0, 1] (Benjamini and Hochberg 1995).
 
     Among comparisons with an adjusted p of at most 0.05, at most 5 % are expected to be chance.
 
-    :param questions: number of questions that are asked together; p-values are multiplied by it (Bonferroni).
+    :param tables: number of tables in which something is looked for; all p-values are multiplied by it (Bonferroni).
     """
     values = np.asarray(p, dtype=np.float64)
-    return np.minimum(1, questions * np.asarray(false_discovery_control(values))) if len(values) else values
+    return np.minimum(1, tables * np.asarray(false_discovery_control(values))) if len(values) else values
 
 
 def change_words(
