@@ -7,6 +7,7 @@ import logging
 import click
 
 from dial2vec import telemetry
+from dial2vec.cli.changes import compare, groups
 from dial2vec.cli.clusters import cluster
 from dial2vec.cli.completion import completion
 from dial2vec.cli.curate import curate
@@ -27,7 +28,7 @@ from dial2vec.cli.serving import serve
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
-    "Look into them": (look, index, search, cluster, curate, describe, explore, explain),
+    "Look into them": (look, index, search, cluster, curate, groups, compare, facet, segments, describe, explore, explain),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
     "Compare methods": (tables, evaluate, augment),

@@ -24,3 +24,8 @@ def words(text: str) -> list[str]:
     ['See', 'you', '明', '天', '!']
     """
     return text.split() if text.isascii() else WORD.findall(text)
+
+
+def short(number: float) -> str:
+    """Return a number with three digits, large ones without decimals: 0.0123, 3.86, 1,234."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"

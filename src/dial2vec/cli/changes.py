@@ -1,0 +1,260 @@
+"""Commands that show the groups of a collection with their metadata and over time, and what changed."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dial2vec.cli.group import examples
+from dial2vec.data.words import printable, short
+from dial2vec.errors import Dial2vecError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from dial2vec.collection.changes import GroupChanges
+    from dial2vec.collection.changes.over_time import Period
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+# Widths of the table, in characters.
+NAME, NUMBER, SHARE = 32, 15, 10
+WHERE = 'Count only dialogues with this metadata, such as "channel == phone"; may be repeated.'
+KEY = "Show this key of the metadata; may be repeated. Default: all with numbers or few different values."
+
+
+@click.command(epilog=examples("dial2vec groups calls", "dial2vec groups calls --over week --csv > weeks.csv"))
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--over", type=click.Choice(["day", "week", "month"]), help="Show the share of each group by period.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help=KEY)
+@click.option("--where", multiple=True, metavar="CONDITION", help=WHERE)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV instead of a table.")
+def groups(
+    folder: Path, over: Period | None, keys: tuple[str, ...], where: tuple[str, ...], as_json: bool, as_csv: bool
+) -> None:
+    """Show the groups with their metadata, or over time.
+
+    Every group has its size, its share, and the mean of each number of the metadata; values and means that differ
+    clearly from those of all other dialogues stand below it. With --over, every period is compared with all before it.
+    """
+    if as_json and as_csv:
+        raise Dial2vecError("found both --json and --csv; expected one of them. Leave one out.")
+    if over is not None and keys:
+        raise Dial2vecError("found --key with --over, which shows no metadata; expected one of them. Leave one out.")
+    from dial2vec.collection.changes import groups_over_time
+    from dial2vec.collection.changes.overview import overview
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.search.filters import Filters
+    from dial2vec.data.progress import waiting
+
+    collection, filters = CollectionFolder(folder), Filters(where=where)
+    if over is not None:
+        with waiting("counting dialogues"):
+            periods = groups_over_time(collection, over, filters=filters)
+        click.echo(_plain(periods, as_csv=as_csv) if as_json or as_csv else _over_time(periods, over))
+        return
+    with waiting("counting dialogues"):
+        table, marks = overview(collection, keys=keys, filters=filters)
+    if as_json or as_csv:
+        click.echo(_plain(table.reset_index(), as_csv=as_csv))
+        return
+    click.echo(_overview(table))
+    if len(marks):
+        click.echo("* differs clearly from all other dialogues, with all tries counted (5 %)")
+
+
+@click.command(
+    epilog=examples(
+        "dial2vec compare calls --before 2026-05-01 --after 2026-05-01", "dial2vec compare calls-april calls-may"
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("other", required=False, type=click.Path(path_type=Path))
+@click.option("--before", metavar="DATE", help="End of the first period, which does not include it; default: --after.")
+@click.option("--after", metavar="DATE", help="Start of the second period; default: --before.")
+@click.option("--since", metavar="DATE", help="Start of the first period; default: the earliest dialogue.")
+@click.option("--until", metavar="DATE", help="End of the second period, which does not include it.")
+@click.option("--key", "keys", multiple=True, metavar="KEY", help=KEY)
+@click.option("--where", multiple=True, metavar="CONDITION", help=WHERE)
+@click.option("--seed", default=1, show_default=True, help="Random seed.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+def compare(
+    folder: Path,
+    other: Path | None,
+    before: str | None,
+    after: str | None,
+    since: str | None,
+    until: str | None,
+    keys: tuple[str, ...],
+    where: tuple[str, ...],
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Show what changed between two periods, or two collections.
+
+    Groups that grew, shrank, are new or gone; metadata and terms that changed; and dialogues that show it. A second
+    collection has the same encoder; its dialogues go to the groups of the first.
+    """
+    from tqdm.auto import tqdm
+
+    from dial2vec.collection.changes import compare_groups
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.search.filters import Filters
+    from dial2vec.data.progress import moving
+
+    first, second = CollectionFolder(folder), None if other is None else CollectionFolder(other)
+    with moving(tqdm(desc="dialogues read", unit="", disable=None, leave=False)) as bar:
+        changes = compare_groups(
+            first,
+            second,
+            before=before,
+            after=after,
+            since=since,
+            until=until,
+            keys=keys,
+            filters=Filters(where=where),
+            seed=seed,
+            done=bar.update,
+        )
+    if as_json:
+        tables = ("groups", "metadata", "terms", "dialogues")
+        parts = [f'"{name}": {_plain(getattr(changes, name), as_csv=False)}' for name in tables]
+        click.echo(f'{{"n_before": {changes.n_before}, "n_after": {changes.n_after}, {", ".join(parts)}}}')
+        return
+    click.echo(f"{changes.n_before:,} dialogues before, {changes.n_after:,} after")
+    click.echo(_comparison(changes, {"before": first, "after": second or first}))
+
+
+def _plain(table: pd.DataFrame, *, as_csv: bool) -> str:
+    """Return a table as CSV, or as a JSON list of records."""
+    if not as_csv:
+        return str(table.to_json(orient="records", date_format="iso", double_precision=15, force_ascii=False))
+    return str(table.map(_without_formula).to_csv(index=False, lineterminator="\n")).rstrip("\n")
+
+
+def _without_formula(value: Any) -> Any:
+    """Put ' before a text that a spreadsheet would take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+-@\t\r") else value
+
+
+def _width() -> int:
+    return min(shutil.get_terminal_size().columns, 140)
+
+
+def _cut(text: object, width: int) -> str:
+    return textwrap.shorten(printable(str(text)), width, placeholder=" ...")
+
+
+def _overview(table: pd.DataFrame) -> str:
+    """Return the groups, largest first, with as many numbers of the metadata as fit, and what stands out."""
+    room = max(1, (_width() - NAME - 21) // NUMBER)
+    keys = [name.removeprefix("mean.") for name in table.columns if name.startswith("mean.")][:room]
+    heads = "".join(f"{_cut(key, NUMBER - 2):>{NUMBER}}" for key in keys)
+    lines = [f"{'id':>4} {'size':>7} {'share':>6}  {'name':<{NAME}}{heads}"]
+    for id, row in table.iterrows():
+        numbers = "".join(f"{_spread(row[f'mean.{key}'], row[f'sd.{key}']):>{NUMBER}}" for key in keys)
+        lines.append(f"{id:>4} {row['size']:>7,} {row['share']:>6.1%}  {_cut(row['name'], NAME):<{NAME}}{numbers}")
+        lines += _indented(f"* {row['stands_out']}") if row["stands_out"] else []
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _indented(text: str) -> list[str]:
+    return textwrap.wrap(
+        printable(text), max(80, _width()), initial_indent=" " * 21, subsequent_indent=" " * 23, break_long_words=False
+    )
+
+
+def _spread(mean: float, sd: float) -> str:
+    if math.isnan(mean):
+        return "-"
+    return short(mean) + ("" if math.isnan(sd) else f" ± {short(sd)}")
+
+
+def _over_time(table: pd.DataFrame, over: Period) -> str:
+    """Return the share of each group in the last periods that fit, then all clear changes, the latest first."""
+    form = "%Y-%m" if over == "month" else "%Y-%m-%d"
+    shares = table.pivot(index=["group", "name"], columns="period", values="share")
+    shares = shares[shares.columns[-max(1, (_width() - NAME - 6) // SHARE) :]]
+    sizes = table.groupby("group")["size"].sum()
+    heads = "".join(f"{period.strftime(form):>{SHARE + 1}}" for period in shares.columns)
+    lines = [f"{'id':>4}  {'name':<{NAME}}{heads}"]
+    for (id, name), row in sorted(shares.iterrows(), key=lambda item: -int(sizes[item[0][0]])):
+        lines.append(f"{id:>4}  {_cut(name, NAME):<{NAME}}" + "".join(f"{share:>{SHARE + 1}.1%}" for share in row))
+    clear = table[table["change"] != ""].sort_values(["period", "p"], ascending=[False, True], kind="stable")
+    lines.append("Clear changes, each period against all before it, with all tries counted (5 %):")
+    for row in clear.to_dict("records"):
+        interval = row["difference_low"], row["difference_high"]
+        words = _change(row["change"], row["before"], row["share"], interval, row["p_adjusted"])
+        lines.append(f"  {row['period'].strftime(form)}  {_cut(row['name'], NAME)} ({row['group']}) {words}")
+    return "\n".join(lines if len(clear) else [*lines, "  none"])
+
+
+def _change(change: str, before: float, after: float, interval: tuple[float, float], p: float) -> str:
+    """Return a change of a share in words: "grew from 4.1% to 9.0% (+2.0 to +7.6 points, p 0.003)"."""
+    low, high = (f"{100 * end:+.1f}" for end in interval)
+    verb = {"new": "is new, from", "gone": "is gone, from"}.get(change, f"{change} from")
+    return f"{verb} {before:.1%} to {after:.1%} ({low} to {high} points, {_p(p)})"
+
+
+def _p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p {p:.3f}"
+
+
+def _comparison(changes: GroupChanges, collections: dict[str, CollectionFolder]) -> str:
+    """Return the clear changes in sentences, each with dialogues that show it.
+
+    :param collections: collection of the side "before", and of the side "after".
+    """
+    lines: list[str] = []
+    for kind, title, table in (
+        ("group", "Groups", changes.groups),
+        ("metadata", "Metadata", changes.metadata),
+        ("term", "Terms within groups", changes.terms),
+    ):
+        clear = table[table["change"] != ""].to_dict("records")
+        lines.append(f"{title}: {len(clear) or 'no'} clear change{'s' * (len(clear) != 1)}")
+        for row in clear:
+            lines.append(f"  {_sentence(row)}")
+            same = (changes.dialogues["kind"] == kind) & (changes.dialogues["what"] == _what(row))
+            same &= changes.dialogues["group"].fillna(-1) == _group(row)
+            for example in changes.dialogues[same].to_dict("records"):
+                lines.append(_dialogue(example, collections[example["side"]], row.get("term", "")))
+    return "\n".join(lines)
+
+
+def _group(row: dict[str, Any]) -> int:
+    """Return the id of the group of a change, -1 for all dialogues."""
+    return row["group"] if isinstance(row["group"], int) else -1
+
+
+def _what(row: dict[str, Any]) -> str:
+    if "term" in row:
+        return str(row["term"])
+    return "" if "key" not in row else row["key"] + (f" = {row['value']}" if isinstance(row["value"], str) else "")
+
+
+def _sentence(row: dict[str, Any]) -> str:
+    group = f"{_cut(row['name'], NAME)} ({row['group']})" if _group(row) >= 0 else _cut(row["name"], NAME)
+    group = "all dialogues" if "key" in row and _group(row) < 0 else group
+    subject = group + (f": {printable(_what(row))}" if _what(row) else "")
+    interval = row["low"], row["high"]
+    if row["change"] not in ("rose", "fell"):
+        return f"{subject} {_change(row['change'], row['before'], row['after'], interval, row['p_adjusted'])}"
+    low, high = map(short, interval)
+    means = f"{row['change']} from {short(row['before'])} to {short(row['after'])}"
+    return f"{subject} {means} ({low} to {high}, {_p(row['p_adjusted'])})"
+
+
+def _dialogue(example: dict[str, Any], collection: CollectionFolder, term: str) -> str:
+    """Return the id of a dialogue and its opening, or its first turn with a term."""
+    [dialogue] = collection.dialogues([collection.row(example["dialogue_id"])])
+    having = [turn.text for turn in dialogue.turns if term and term in turn.text.lower()]
+    text = having[0] if having else " / ".join(turn.text for turn in dialogue.turns[:3])
+    return (
+        f"      {printable(example['dialogue_id'])}  {_cut(text, max(60, _width() - 8 - len(example['dialogue_id'])))}"
+    )

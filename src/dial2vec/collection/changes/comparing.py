@@ -1,0 +1,275 @@
+"""What changed between two periods of a collection, or between two collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.changes.changed_terms import changed_terms
+from dial2vec.collection.changes.contrasting import Contrast, contrasts
+from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe
+from dial2vec.collection.changes.facts import Facts, facts_of
+from dial2vec.collection.changes.sides import Sides, Span, sides_of
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search.filters import Filters
+from dial2vec.encoder.nearest import unit_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FIGURES = ("n_before", "n_after", "before", "after", "difference", "low", "high", "p", "p_adjusted", "change")
+SHOWS = ("kind", "group", "name", "what", "change", "side", "dialogue_id")
+# Dialogues that show a change.
+SHOWN = 3
+# A dialogue is far from every group if it is further from its centre than 98 % of the group's dialogues before. Groups
+# with fewer dialogues before share one limit.
+FAR, LEAST_BEFORE = 0.02, 30
+FAR_NAME = "far from every group"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupChanges:
+    """What changed between two sides, as tables of pandas.
+
+    All have `n_before` and `n_after` (dialogues compared), `before` and `after` (share in [0, 1], or mean),
+    `difference` with its 95 % interval `low` and `high`, `p`, `p_adjusted` (for all that was tried) and
+    `change`: "grew", "shrank", "new", "gone", "rose", "fell", or "" without a clear change.
+
+    :param groups: a row per group with `group` (id), `name`, `size_before`, `size_after`, clear changes first; the last
+        row counts dialogues that are far from every group, perhaps a new topic, and has no id.
+    :param metadata: a row per clear change of a mean, or of the share of a value or label, with `group` (missing for
+        all dialogues), `name`, `key` and `value` (missing for a mean).
+    :param terms: a row per term whose share changed clearly within a group, with `group`, `name` and `term`.
+    :param dialogues: up to 3 dialogues that show each change: `kind` ("group", "metadata" or "term"), `group`, `name`,
+        `what` (key, "key = value" or term), `change`, `side` ("before" or "after"), `dialogue_id`.
+    :param n_before: number of dialogues on the first side.
+    :param n_after: number of dialogues on the second side.
+    """
+
+    groups: pd.DataFrame
+    metadata: pd.DataFrame
+    terms: pd.DataFrame
+    dialogues: pd.DataFrame
+    n_before: int
+    n_after: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of a table, with the rows of the dialogues that show it, the clearest first."""
+
+    group: int | None
+    record: dict[str, Any]
+    what: str = ""
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+
+def compare_groups(
+    collection: CollectionFolder,
+    other: CollectionFolder | None = None,
+    *,
+    before: str | None = None,
+    after: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    keys: Sequence[str] = (),
+    filters: Filters | None = None,
+    seed: int = 1,
+    done: Callable[[int], object] = lambda _: None,
+) -> GroupChanges:
+    """Return what changed between two periods of a collection, or from one collection to another.
+
+    Shares are tested by Fisher's exact test, with Newcombe's intervals; numbers by their ranks (Mann and Whitney), with
+    Welch's intervals of the means. p-values are adjusted for all tries of a table (Benjamini and
+    Hochberg 1995), and for the three tables.
+
+    :param other: second collection by the same encoder; its dialogues go to the groups of the first.
+    :param before: end of the first period, exclusive: an ISO date, in UTC; None means `after`, or with `other` no end.
+    :param after: start of the second period; None means `before`, or with `other` no start.
+    :param since: start of the first period.
+    :param until: end of the second period, exclusive.
+    :param keys: keys of the metadata, or "label"; () takes all with numbers or few different values.
+    :param filters: conditions that the dialogues of both sides must meet.
+    :param seed: seed of the sample whose terms are counted, at most 20,000 dialogues.
+    :param done: called with a number of dialogues that were read.
+    :raises ArtifactError: if the first collection has no clusters, or damaged ones.
+    :raises CorpusError: if a side has no dialogue, a date is invalid or missing, a key is unknown, a filter is invalid
+        or names something unknown, or the collections have different encoders.
+    """
+    sides = sides_of(collection, other, Span(before, after, since, until), filters)
+    facts = facts_of(*sides.collections, keys=keys)
+    groups, metadata, terms = _groups(sides), _metadata(sides, facts), _terms(sides, seed, done)
+    return GroupChanges(
+        _table(sides, groups, "size_before", "size_after"),
+        _table(sides, metadata, "key", "value"),
+        _table(sides, terms, "term"),
+        _shown(sides, group=groups, metadata=metadata, term=terms),
+        *np.bincount(sides.side[sides.side >= 0], minlength=2).tolist(),
+    )
+
+
+def _groups(sides: Sides) -> list[_Row]:
+    """Return a row per group, clear changes first, and one on dialogues that are far from every group."""
+    k, groups, far = len(sides.grouped.ids), sides.grouped.groups, _is_far(sides)
+    first, second = (
+        np.append(np.bincount(groups[sides.side == side], minlength=k), (far & (sides.side == side)).sum())
+        for side in (0, 1)
+    )
+    four = first, np.full(k + 1, (sides.side == 0).sum()), second, np.full(k + 1, (sides.side == 1).sum())
+    p = exact_p(*four)
+    corrected = adjusted(p, tables=TABLES)
+    (low, high), change = newcombe(*four), change_words(*four, corrected)
+    shares = first / four[1], second / four[3]
+    # The limits come from the first side, which is a little closer to them by chance.
+    change[k] = "grew" if change[k] and shares[1][k] >= 2 * shares[0][k] else ""
+    rows = []
+    for at in [*np.lexsort((-np.abs(shares[1] - shares[0])[:k], change[:k] == "")), k]:
+        figures = (four[1], four[3], *shares, low, high, p, corrected)
+        record = {"size_before": int(first[at]), "size_after": int(second[at])}
+        record |= _figures(*(float(column[at]) for column in figures), change=str(change[at]))
+        rows.append(_Row(None if at == k else int(at), record, "", _showing_group(sides, int(at), far, record)))
+    return rows
+
+
+def _showing_group(sides: Sides, group: int, far: NDArray[np.bool_], record: dict[str, Any]) -> NDArray[np.int64]:
+    """Return dialogues that show the change of a group, or of those far from every group, on the larger side."""
+    if not record["change"]:
+        return np.zeros(0, dtype=np.int64)
+    if group < len(sides.grouped.ids):
+        on_side = sides.side == int(record["after"] > record["before"])
+        return sides.grouped.closest(np.flatnonzero((sides.grouped.groups == group) & on_side), SHOWN)
+    rows = np.flatnonzero(far & (sides.side == 1))
+    units = sides.units(rows)
+    # Those first that are like the others.
+    together = units @ unit_rows(units.sum(axis=0, keepdims=True))[0]
+    return rows[np.argsort(-together, kind="stable")[:SHOWN]]
+
+
+def _is_far(sides: Sides) -> NDArray[np.bool_]:
+    """Return whether each dialogue is far from the centre of its group."""
+    similarity = sides.grouped.similarity.astype(np.float64)
+    first = sides.side == 0
+    middle, spread = similarity[first].mean(), similarity[first].std()
+    scores = (similarity - middle) / (spread or 1.0)
+    for group in range(len(sides.grouped.ids)):
+        own = sides.grouped.groups == group
+        known = similarity[own & first]
+        if len(known) >= LEAST_BEFORE and known.std() > 0:
+            scores[own] = (similarity[own] - known.mean()) / known.std()
+    return scores < np.quantile(scores[first], FAR)
+
+
+def _metadata(sides: Sides, facts: Facts) -> list[_Row]:
+    """Return a row per clear change of the metadata: in all dialogues, then within groups, the clearest first."""
+    k = len(sides.grouped.ids)
+    cells = np.where(sides.side >= 0, 2 * sides.grouped.groups.astype(np.int64) + sides.side, -1)
+    of_side = np.arange(2 * k) % 2
+    # Pair k is that of all dialogues.
+    pairs = np.vstack([np.repeat(np.eye(k, dtype=bool), 2, axis=1), np.ones(2 * k, dtype=bool)])
+    tried = contrasts(facts, cells, pairs & (of_side == 0), pairs & (of_side == 1))
+    clear = [
+        (item, float(p))
+        for item, p in zip(tried, adjusted([item.p for item in tried], tables=TABLES), strict=True)
+        if p <= LEVEL
+    ]
+    clear.sort(key=lambda pair: (pair[0].pair < k, pair[0].p))
+    return [_fact(sides, facts, item, p, None if item.pair == k else item.pair) for item, p in clear]
+
+
+def _fact(sides: Sides, facts: Facts, contrast: Contrast, p: float, group: int | None) -> _Row:
+    more = contrast.after > contrast.before
+    if contrast.value is None:
+        numbers = facts.numbers[contrast.key]
+        middle = (contrast.before + contrast.after) / 2
+        # Dialogues of the second side that are on its side of the middle.
+        shows = (sides.side == 1) & ((numbers > middle) if more else (numbers < middle))
+        what, change = contrast.key, "rose" if more else "fell"
+    else:
+        values = next(values for values in facts.values if values.key == contrast.key)
+        has = np.zeros(len(sides.side), dtype=bool)
+        has[values.rows[values.codes == values.names.index(contrast.value)]] = True
+        shows = has & (sides.side == int(more))
+        four = (
+            contrast.before * contrast.n_before,
+            contrast.n_before,
+            contrast.after * contrast.n_after,
+            contrast.n_after,
+        )
+        what, change = f"{contrast.key} = {contrast.value}", str(change_words(*four, p))
+    if group is not None:
+        shows &= sides.grouped.groups == group
+    figures = (
+        contrast.n_before,
+        contrast.n_after,
+        contrast.before,
+        contrast.after,
+        contrast.low,
+        contrast.high,
+        contrast.p,
+        p,
+    )
+    record = {"key": contrast.key, "value": contrast.value} | _figures(*figures, change=change)
+    return _Row(group, record, what, sides.grouped.closest(np.flatnonzero(shows), SHOWN))
+
+
+def _terms(sides: Sides, seed: int, done: Callable[[int], object]) -> list[_Row]:
+    rows = []
+    for term in changed_terms(sides, seed=seed, done=done):
+        first, n_first, second, n_second = four = term.counts
+        low, high = newcombe(*four)
+        shares = first / n_first, second / n_second
+        figures = n_first, n_second, *shares, float(low), float(high), term.p, term.p_adjusted
+        record = {"term": term.text} | _figures(*figures, change=str(change_words(*four, term.p_adjusted)))
+        rows.append(_Row(term.group, record, term.text, sides.grouped.closest(term.rows, SHOWN)))
+    return rows
+
+
+def _figures(
+    n_before: float,
+    n_after: float,
+    before: float,
+    after: float,
+    low: float,
+    high: float,
+    p: float,
+    p_adjusted: float,
+    *,
+    change: str,
+) -> dict[str, Any]:
+    """Return the columns that all tables have."""
+    values = int(n_before), int(n_after), before, after, after - before, low, high, p, p_adjusted, change
+    return dict(zip(FIGURES, values, strict=True))
+
+
+def _of_group(sides: Sides, row: _Row, *, everywhere: str | None) -> dict[str, Any]:
+    if row.group is None:
+        return {"group": None, "name": everywhere}
+    return {"group": int(sides.grouped.ids[row.group]), "name": sides.grouped.names[row.group]}
+
+
+def _table(sides: Sides, rows: Sequence[_Row], *columns: str) -> pd.DataFrame:
+    import pandas as pd
+
+    everywhere = FAR_NAME if "size_before" in columns else None
+    records = [_of_group(sides, row, everywhere=everywhere) | row.record for row in rows]
+    return pd.DataFrame(records, columns=["group", "name", *columns, *FIGURES]).astype({"group": "Int64"})
+
+
+def _shown(sides: Sides, **tables: Sequence[_Row]) -> pd.DataFrame:
+    """Return the dialogues that show the changes of the tables."""
+    import pandas as pd
+
+    records = [
+        {"kind": kind}
+        | _of_group(sides, row, everywhere=FAR_NAME if kind == "group" else None)
+        | {"what": row.what, "change": row.record["change"]}
+        | {"side": "after" if sides.side[at] else "before", "dialogue_id": sides.id_of(at)}
+        for kind, rows in tables.items()
+        for row in rows
+        for at in row.rows.tolist()
+    ]
+    return pd.DataFrame(records, columns=list(SHOWS)).astype({"group": "Int64"})

@@ -1,0 +1,131 @@
+"""Intervals and tests for shares and means, for many comparisons at once.
+
+All functions take arrays that broadcast. Intervals hold for one comparison each; `adjusted` accounts for their number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, stdtrit
+from scipy.stats import false_discovery_control, hypergeom
+
+Numbers = NDArray[np.float64]
+
+# Quantile of the normal distribution for intervals of 95 %.
+Z = 1.959963984540054
+LEVEL = 0.05
+# Tables of a comparison: groups, metadata and terms.
+TABLES = 3
+# A group is new (or gone) with at most this part of the dialogues that its share in the other period would give.
+NEARLY_NONE = 0.05
+
+
+def wilson(count: ArrayLike, n: ArrayLike) -> tuple[Numbers, Numbers]:
+    """Return lower and upper ends of the 95 % score intervals of shares, in [0, 1] (Wilson 1927).
+
+    :param count: dialogues with a property, from 0 to n.
+    :param n: all dialogues; the interval of 0 dialogues is [0, 1].
+    """
+    count, n = np.asarray(count, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    share = np.divide(count, n, out=np.full(np.broadcast(count, n).shape, 0.5), where=n > 0)
+    middle = (n * share + Z * Z / 2) / (n + Z * Z)
+    half = Z * np.sqrt(n * share * (1 - share) + Z * Z / 4) / (n + Z * Z)
+    # Rounding would leave a trace of 1e-17 at the ends.
+    low = np.where((count == 0) | (n == 0), 0.0, np.maximum(middle - half, 0))
+    return low, np.where(count == n, 1.0, np.minimum(middle + half, 1))
+
+
+def newcombe(before: ArrayLike, n_before: ArrayLike, after: ArrayLike, n_after: ArrayLike) -> tuple[Numbers, Numbers]:
+    """Return lower and upper ends of the 95 % intervals of share after minus share before, in [-1, 1].
+
+    Newcombe 1998, "Interval estimation for the difference between independent proportions", method 10.
+
+    :param before: dialogues with a property before.
+    :param n_before: all dialogues before, at least 1.
+    :param after: dialogues with the property after.
+    :param n_after: all dialogues after, at least 1.
+    """
+    first, second = np.asarray(before) / np.asarray(n_before), np.asarray(after) / np.asarray(n_after)
+    (low_1, high_1), (low_2, high_2) = wilson(before, n_before), wilson(after, n_after)
+    difference = second - first
+    low = difference - np.sqrt((second - low_2) ** 2 + (high_1 - first) ** 2)
+    high = difference + np.sqrt((high_2 - second) ** 2 + (first - low_1) ** 2)
+    return low, high
+
+
+def exact_p(before: ArrayLike, n_before: ArrayLike, after: ArrayLike, n_after: ArrayLike) -> Numbers:
+    """Return the p-values of Fisher's exact test that two shares are equal: twice the smaller tail, at most 1.
+
+    The parameters are those of `newcombe`. The tails are those of the hypergeometric distribution.
+    """
+    first, second = np.asarray(before), np.asarray(after)
+    total, marked = np.asarray(n_before) + np.asarray(n_after), first + second
+    above = hypergeom.sf(second - 1, total, marked, np.asarray(n_after))
+    below = hypergeom.cdf(second, total, marked, np.asarray(n_after))
+    return np.asarray(np.clip(2 * np.minimum(above, below), 0, 1))
+
+
+def welch(
+    n: tuple[Numbers, Numbers], mean: tuple[Numbers, Numbers], sd: tuple[Numbers, Numbers]
+) -> tuple[Numbers, Numbers]:
+    """Return lower and upper ends of the 95 % intervals of the second mean minus the first (Welch 1947).
+
+    If no value varies on either side, both ends are the difference.
+
+    :param n: number of values before and after, each at least 2.
+    :param mean: means before and after.
+    :param sd: standard deviations before and after, with n - 1 degrees of freedom.
+    """
+    squares = [spread**2 / count for spread, count in zip(sd, n, strict=True)]
+    freedom = np.divide(
+        (squares[0] + squares[1]) ** 2,
+        squares[0] ** 2 / (n[0] - 1) + squares[1] ** 2 / (n[1] - 1),
+        out=np.ones_like(squares[0]),
+        where=squares[0] + squares[1] > 0,
+    )
+    difference, half = mean[1] - mean[0], stdtrit(freedom, 0.5 + 0.95 / 2) * np.sqrt(squares[0] + squares[1])
+    return difference - half, difference + half
+
+
+def rank_p(n: tuple[Numbers, Numbers], mean: tuple[Numbers, Numbers], sd: Numbers) -> Numbers:
+    """Return the p-values that dialogues were dealt to both sides by chance, from their mean ranks.
+
+    With the ranks of exactly these dialogues it is the test of Mann and Whitney (1947) with its normal limit, and
+    correct for ties. Ranks do not let one very long call make a difference. Without any variation p is 1.
+
+    :param n: number of ranks before and after.
+    :param mean: mean ranks before and after.
+    :param sd: standard deviation of the ranks of both sides together.
+    """
+    error = sd * np.sqrt(1 / n[0] + 1 / n[1])
+    distance = np.divide(np.abs(mean[1] - mean[0]), error, out=np.zeros_like(error), where=error > 0)
+    return np.asarray(2 * ndtr(-distance))
+
+
+def adjusted(p: ArrayLike, *, tables: int = 1) -> Numbers:
+    """Return p-values adjusted for their number, in [0, 1] (Benjamini and Hochberg 1995).
+
+    Among comparisons with an adjusted p of at most 0.05, at most 5 % are expected to be chance.
+
+    :param tables: number of tables in which something is looked for; all p-values are multiplied by it (Bonferroni).
+    """
+    values = np.asarray(p, dtype=np.float64)
+    return np.minimum(1, tables * np.asarray(false_discovery_control(values))) if len(values) else values
+
+
+def change_words(
+    before: ArrayLike, n_before: ArrayLike, after: ArrayLike, n_after: ArrayLike, p: ArrayLike
+) -> NDArray[np.str_]:
+    """Return "grew", "shrank", "new", "gone", or "" without a clear change, for each of several groups.
+
+    The first parameters are those of `newcombe`.
+
+    :param p: adjusted p-values; a change is clear up to 0.05.
+    """
+    first, n_first, second, n_second = (np.asarray(count, dtype=float) for count in (before, n_before, after, n_after))
+    grew = second / n_second > first / n_first
+    words = np.where(grew, "grew", "shrank")
+    words = np.where(grew & (first <= NEARLY_NONE * n_first * second / n_second), "new", words)
+    words = np.where(~grew & (second <= NEARLY_NONE * n_second * first / n_first), "gone", words)
+    return np.where(np.asarray(p) <= LEVEL, words, "")

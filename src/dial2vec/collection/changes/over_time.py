@@ -1,0 +1,114 @@
+"""The groups of a collection by day, week or month."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, wilson
+from dial2vec.collection.changes.grouped import nearest_groups
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search.filters import Filters
+from dial2vec.errors import CorpusError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Period = Literal["day", "week", "month"]
+# NumPy's weeks begin on Thursday, the day of 1970-01-01.
+THURSDAY = 3
+
+
+def groups_over_time(
+    collection: CollectionFolder, over: Period = "week", *, filters: Filters | None = None
+) -> pd.DataFrame:
+    """Return the share of every group in every period, and whether it differs from all earlier periods together.
+
+    Each period is compared with all dialogues before it by Fisher's exact test. p-values are adjusted for all groups
+    and periods together (Benjamini and Hochberg 1995). Periods are in UTC; weeks begin on Monday. Dialogues without a
+    date are left out, and so are periods without dialogues.
+
+    :param filters: conditions; only dialogues that pass are counted.
+    :return: one row per group and period, sorted by both: `group` (id), `name`, `period` (first day), `size`, `total`
+        (dialogues of the period), `share` with its 95 % interval `low` and `high`; `before` (share in all earlier
+        periods), `difference` with its interval `difference_low` and `difference_high`, `p`, `p_adjusted`, all NaN in
+        the first period; and `change`: "grew", "shrank", "new", "gone", or "" without a clear change.
+    :raises ArtifactError: if the collection has no clusters, or damaged ones.
+    :raises CorpusError: if `over` is no period, no dialogue has a date, or a filter is invalid or names something
+        unknown.
+    """
+    import pandas as pd
+
+    if over not in get_args(Period):
+        raise CorpusError(f"found periods of {over!r}; expected day, week or month. Name one of these.")
+    grouped = nearest_groups(collection)
+    rows, times = dated_rows(collection, filters)
+    starts, periods = np.unique(_starts(times, over), return_inverse=True)
+    k, n = len(grouped.ids), len(starts)
+    sizes = np.zeros((k, n), dtype=np.int64)
+    np.add.at(sizes, (grouped.groups[rows], periods), 1)
+    totals = np.broadcast_to(sizes.sum(axis=0), (k, n))
+    low, high = wilson(sizes, totals)
+    earlier, n_earlier = sizes.cumsum(axis=1) - sizes, totals.cumsum(axis=1) - totals
+    compared = {name: np.full((k, n), np.nan) for name in ("before", "low", "high", "p", "adjusted")}
+    change = np.full((k, n), "", dtype="<U6")
+    if n > 1:
+        four = earlier[:, 1:], n_earlier[:, 1:], sizes[:, 1:], totals[:, 1:]
+        compared["before"][:, 1:] = four[0] / four[1]
+        compared["low"][:, 1:], compared["high"][:, 1:] = newcombe(*four)
+        compared["p"][:, 1:] = p = exact_p(*four)
+        compared["adjusted"][:, 1:] = corrected = adjusted(p.ravel()).reshape(p.shape)
+        change[:, 1:] = change_words(*four, corrected)
+    order = np.argsort(grouped.ids)
+    table = {
+        "group": np.repeat(grouped.ids, n),
+        "name": np.repeat(np.array(grouped.names, dtype=object), n),
+        "period": np.tile(starts.astype("datetime64[s]"), k),
+        "size": sizes.ravel(),
+        "total": totals.ravel(),
+        "share": (sizes / totals).ravel(),
+        "low": low.ravel(),
+        "high": high.ravel(),
+        "before": compared["before"].ravel(),
+        "difference": (sizes / totals - compared["before"]).ravel(),
+        "difference_low": compared["low"].ravel(),
+        "difference_high": compared["high"].ravel(),
+        "p": compared["p"].ravel(),
+        "p_adjusted": compared["adjusted"].ravel(),
+        "change": change.ravel().astype(object),
+    }
+    places = (order[:, None] * n + np.arange(n)).ravel()
+    return pd.DataFrame(table).take(places).reset_index(drop=True)
+
+
+def dated_rows(
+    collection: CollectionFolder, filters: Filters | None
+) -> tuple[NDArray[np.int64], NDArray[np.datetime64]]:
+    """Return the rows with a date that pass the filters, and their times in UTC, datetime64[s].
+
+    :raises CorpusError: if no dialogue has a date, or a filter is invalid or names something unknown.
+    """
+    column = collection.rows["date"]
+    times = column.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy().astype("datetime64[s]")
+    has_date = ~np.isnat(times)
+    if not has_date.any():
+        raise CorpusError(
+            f"no dialogue of {collection.folder} has a date; expected an ISO date in the field date of some. Import "
+            "them with their dates."
+        )
+    chosen = None if filters is None else filters.rows(collection)
+    rows = np.flatnonzero(has_date) if chosen is None else chosen[has_date[chosen]]
+    return rows, times[rows]
+
+
+def _starts(times: NDArray[np.datetime64], over: Period) -> NDArray[np.datetime64]:
+    """Return the first day of the period of each time."""
+    if over == "month":
+        return times.astype("datetime64[M]").astype("datetime64[D]")
+    days = times.astype("datetime64[D]")
+    if over == "week":
+        days -= ((days.astype(np.int64) + THURSDAY) % 7).astype("timedelta64[D]")
+    return days

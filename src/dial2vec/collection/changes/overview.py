@@ -1,0 +1,129 @@
+"""The groups of a collection as a table, with their metadata, and what stands out in each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dial2vec.collection.changes.contrasting import contrasts
+from dial2vec.collection.changes.evidence import LEVEL, adjusted
+from dial2vec.collection.changes.facts import Cells, Facts, facts_of, mean_and_sd, sums_of
+from dial2vec.collection.changes.grouped import Grouped, read_groups
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search.filters import Filters
+from dial2vec.data.words import short
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STANDING_OUT = (
+    *("group", "name", "key", "value", "n_inside", "n_outside", "inside", "outside"),
+    *("difference", "low", "high", "p", "p_adjusted"),
+)
+
+
+def groups_table(
+    collection: CollectionFolder, *, keys: Sequence[str] = (), filters: Filters | None = None
+) -> pd.DataFrame:
+    """Return the groups of a collection with size, share, and mean and spread of every number of the metadata.
+
+    :param keys: keys of the metadata, or "label"; () takes all with numbers or few different values.
+    :param filters: conditions; only dialogues that pass are counted.
+    :return: one row per group, indexed by `id`, the largest first: `name`, `area`, `size`, `share`; for each numeric
+        key of the metadata `mean.<key>`, `sd.<key>` and `n.<key>` (dialogues with the key), NaN without values; and
+        `stands_out`, the values and means that differ clearly from those of all other dialogues, in words.
+    :raises ArtifactError: if the collection has no clusters, or damaged ones.
+    :raises CorpusError: if a key is unknown, or a filter is invalid or names something unknown.
+    """
+    return overview(collection, keys=keys, filters=filters)[0]
+
+
+def standing_out(
+    collection: CollectionFolder, *, keys: Sequence[str] = (), filters: Filters | None = None
+) -> pd.DataFrame:
+    """Return the values of the metadata that are more frequent in a group than elsewhere, and means that differ.
+
+    Every value of every group that at least 5 dialogues have is tried by Fisher's exact test, every mean of at least 10
+    values by ranks. p-values are adjusted for all tries together (Benjamini and Hochberg 1995).
+
+    :param keys: keys of the metadata, or "label"; () takes all with numbers or few different values.
+    :param filters: conditions; only dialogues that pass are counted, inside the group and outside.
+    :return: one row per value or mean with an adjusted p of at most 0.05, sorted by group and p: `group` (id), `name`,
+        `key`, `value` (None for a mean), `n_inside` and `n_outside` (dialogues with the key), `inside` and `outside`
+        (share in [0, 1], or mean), `difference` with its 95 % interval `low` and `high`, `p`, `p_adjusted`.
+    :raises ArtifactError: if the collection has no clusters, or damaged ones.
+    :raises CorpusError: if a key is unknown, or a filter is invalid or names something unknown.
+    """
+    return overview(collection, keys=keys, filters=filters)[1]
+
+
+def overview(
+    collection: CollectionFolder, *, keys: Sequence[str] = (), filters: Filters | None = None
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the results of `groups_table` and of `standing_out`, which are computed together."""
+    grouped, facts = read_groups(collection), facts_of(collection, keys=keys)
+    cells = grouped.groups.astype(np.int64)
+    rows = None if filters is None else filters.rows(collection)
+    if rows is not None:
+        cells = np.full(len(cells), -1)
+        cells[rows] = grouped.groups[rows]
+    marks = _standing_out(grouped, facts, cells)
+    return _table(grouped, facts, cells, marks), marks
+
+
+def _standing_out(grouped: Grouped, facts: Facts, cells: Cells) -> pd.DataFrame:
+    import pandas as pd
+
+    inside = np.eye(len(grouped.ids), dtype=bool)
+    tried = contrasts(facts, cells, ~inside, inside)
+    rows = []
+    for contrast, p in zip(tried, adjusted([contrast.p for contrast in tried]), strict=True):
+        if p <= LEVEL and (contrast.value is None or contrast.after > contrast.before):
+            group = {"group": grouped.ids[contrast.pair], "name": grouped.names[contrast.pair], "key": contrast.key}
+            sizes = {"value": contrast.value, "n_inside": contrast.n_after, "n_outside": contrast.n_before}
+            figures = {
+                "inside": contrast.after,
+                "outside": contrast.before,
+                "difference": contrast.after - contrast.before,
+            }
+            rows.append(
+                group | sizes | figures | {"low": contrast.low, "high": contrast.high, "p": contrast.p, "p_adjusted": p}
+            )
+    table = pd.DataFrame(rows, columns=list(STANDING_OUT))
+    return table.sort_values(["group", "p"], kind="stable", ignore_index=True)
+
+
+def _table(grouped: Grouped, facts: Facts, cells: Cells, marks: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    k = len(grouped.ids)
+    sizes = np.bincount(cells[cells >= 0], minlength=k)
+    areas = {area.id: area.name for area in grouped.clusters.areas}
+    table = pd.DataFrame(
+        {
+            "id": grouped.ids,
+            "name": grouped.names,
+            "area": [areas.get(cluster.area) for cluster in grouped.clusters.clusters],
+            "size": sizes,
+            "share": sizes / max(1, sizes.sum()),
+        }
+    )
+    for key, numbers in facts.numbers.items():
+        sums, middle = sums_of(numbers, cells, k)
+        table[f"mean.{key}"], table[f"sd.{key}"] = mean_and_sd(sums, middle)
+        table[f"n.{key}"] = sums[0].astype(np.int64)
+    words: dict[int, list[str]] = {id: [] for id in grouped.ids.tolist()}
+    for mark in marks.itertuples():
+        words[mark.group].append(in_words(mark.key, mark.value, mark.inside, mark.outside))
+    table["stands_out"] = ["; ".join(words[id]) for id in grouped.ids.tolist()]
+    return table.set_index("id").sort_values("size", ascending=False, kind="stable")
+
+
+def in_words(key: str, value: object, inside: float, outside: float) -> str:
+    """Return one finding: "channel = phone 62% (others 31%)" or "csat 2.1 (others 3.9)"."""
+    # A missing value of a table of pandas may be None or NaN.
+    if not isinstance(value, str):
+        return f"{key} {short(inside)} (others {short(outside)})"
+    return f"{key} = {value} {inside:.0%} (others {outside:.0%})"

@@ -1,0 +1,136 @@
+"""The two sides of a comparison: two periods of one collection, or two collections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.changes.grouped import Grouped, nearest_groups
+from dial2vec.collection.changes.over_time import dated_rows
+from dial2vec.collection.clustering.partition import Vectors
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search.filters import Filters
+from dial2vec.dialogue import Dialogue, moment_of
+from dial2vec.errors import CorpusError
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The dates of both sides; each is an ISO date or time, in UTC unless it has a zone, or None without a limit.
+
+    :param before: end of the first period, exclusive; None means `after`.
+    :param after: start of the second period; None means `before`.
+    :param since: start of the first period.
+    :param until: end of the second period, exclusive.
+    """
+
+    before: str | None = None
+    after: str | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Dialogues of one or two collections, numbered through, with their sides.
+
+    :param collections: one collection, or two.
+    :param grouped: groups of all dialogues.
+    :param side: 0 for the first side, 1 for the second, -1 for neither, int64 [n].
+    """
+
+    collections: tuple[CollectionFolder, ...]
+    grouped: Grouped
+    side: NDArray[np.int64]
+
+    def id_of(self, row: int) -> str:
+        """Return the id of a dialogue."""
+        collection, own = self._place(row)
+        return str(collection.rows["dialogue_id"][own].as_py())
+
+    def units(self, rows: NDArray[np.int64]) -> Vectors:
+        """Return the vectors of dialogues, float32 [m, d]."""
+        parts = [collection.vectors[own] for collection, own in self._parts(rows)]
+        return np.concatenate(parts)
+
+    def dialogues(self, rows: NDArray[np.int64]) -> Iterator[Dialogue]:
+        """Yield dialogues; rows ascend."""
+        for collection, own in self._parts(rows):
+            yield from collection.dialogues(own.tolist())
+
+    def _place(self, row: int) -> tuple[CollectionFolder, int]:
+        n = len(self.collections[0])
+        return (self.collections[0], row) if row < n else (self.collections[1], row - n)
+
+    def _parts(self, rows: NDArray[np.int64]) -> list[tuple[CollectionFolder, NDArray[np.int64]]]:
+        n = len(self.collections[0])
+        parts = [(self.collections[0], rows[rows < n])]
+        return parts if len(self.collections) == 1 else [*parts, (self.collections[1], rows[rows >= n] - n)]
+
+
+def sides_of(
+    collection: CollectionFolder, other: CollectionFolder | None, span: Span, filters: Filters | None
+) -> Sides:
+    """Return the dialogues of both sides with their groups.
+
+    :raises ArtifactError: if the first collection has no clusters, or damaged ones.
+    :raises CorpusError: if a side has no dialogue, a date is invalid or missing, a filter is invalid or names something
+        unknown, or the collections have different encoders.
+    """
+    if other is None and span.before is None and span.after is None:
+        raise CorpusError(
+            f"found neither a date nor a second collection to compare {collection.folder} with; expected one of them. "
+            "Give --before and --after, or a second folder."
+        )
+    before, after = span.before, span.after
+    if other is None:
+        before, after = before or after, after or before
+        if _moment(before or "") > _moment(after or ""):
+            raise CorpusError(
+                f"--before {before} is later than --after {after}, so dialogues would be on both sides; expected "
+                "periods that do not overlap. Take an earlier --before."
+            )
+    first = _rows(collection, span.since, before, filters)
+    second = _rows(other or collection, after, span.until, filters)
+    grouped = nearest_groups(collection, other)
+    side = np.full(len(grouped.groups), -1)
+    side[first] = 0
+    side[second + (len(collection) if other is not None else 0)] = 1
+    return Sides((collection,) if other is None else (collection, other), grouped, side)
+
+
+def _rows(
+    collection: CollectionFolder, start: str | None, end: str | None, filters: Filters | None
+) -> NDArray[np.int64]:
+    """Return the rows of one side."""
+    if start is None and end is None:
+        chosen = None if filters is None else filters.rows(collection)
+        rows = np.arange(len(collection)) if chosen is None else chosen
+        period = "that passes the filters" if filters is not None else "at all"
+    else:
+        dated, times = dated_rows(collection, filters)
+        keep = np.ones(len(dated), dtype=bool)
+        if start is not None:
+            keep &= times >= _moment(start)
+        if end is not None:
+            keep &= times < _moment(end)
+        rows = dated[keep]
+        period = " and ".join([f"from {start} on"] * (start is not None) + [f"before {end}"] * (end is not None))
+        if len(times):
+            period += f" (the dates are from {times.min()} to {times.max()})"
+    if not len(rows):
+        raise CorpusError(
+            f"{collection.folder} has no dialogue {period}; expected dialogues on both sides. Choose other dates or "
+            "filters."
+        )
+    return rows
+
+
+def _moment(date: str) -> np.datetime64:
+    moment = moment_of(date)
+    if moment is None:
+        raise CorpusError(f"{date!r} is no date; expected one such as 2026-03-04, or 2026-03-04T10:15. Mend it.")
+    return np.datetime64(moment.replace(tzinfo=None), "s")

@@ -1,0 +1,80 @@
+"""Small collections with groups, dates and metadata, whose figures can be computed by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from dial2vec.collection.adding import _rows
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, write_clusters
+from dial2vec.collection.clustering.levels import Area
+from dial2vec.collection.collection_folder import Addition, CollectionFolder, Manifest, rows_file
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.encoder.nearest import unit_rows
+
+D = 6
+NAMES = ("cards", "loans", "fraud")
+
+Call = dict[str, Any]
+Make = Callable[..., CollectionFolder]
+
+
+def call(topic: int, n: int = 1, **other: Any) -> list[Call]:
+    """Return n calls with a topic; others are date, metadata, labels, text and vector."""
+    return [{"topic": topic} | other for _ in range(n)]
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    """Make a collection of calls, with the topics as groups unless `k` is 0."""
+
+    def make(calls: Sequence[Call], *, name: str = "calls", k: int = 2, settled: int | None = None) -> CollectionFolder:
+        folder = tmp_path / name
+        (folder / "rows").mkdir(parents=True)
+        noise = np.random.default_rng(1).normal(size=(len(calls), D))
+        topics = [call["topic"] for call in calls]
+        vectors = unit_rows((np.eye(D)[topics] + 0.05 * noise).astype(np.float32))
+        for row, one in enumerate(calls):
+            vectors[row] = one.get("vector", vectors[row])
+        dialogues = [
+            Dialogue(
+                f"{name}-{number}",
+                (Turn("ann", one.get("text", "hello")), Turn("bob", "okay")),
+                one.get("labels", ()),
+                date=one.get("date"),
+                metadata=one.get("metadata", {}),
+            )
+            for number, one in enumerate(calls)
+        ]
+        lines = [(json.dumps(dialogue.to_record()) + "\n").encode() for dialogue in dialogues]
+        (folder / "dialogues.jsonl").write_bytes(b"".join(lines))
+        (folder / "vectors.f32").write_bytes(vectors.astype(np.float32).tobytes())
+        starts = np.cumsum([0, *map(len, lines)])[:-1].tolist()
+        pq.write_table(_rows(dialogues, starts), rows_file(folder, 0))
+        Manifest("m", "f", D, (Addition("s", "2026-03-04", len(calls), sum(map(len, lines))),)).write(folder)
+        collection = CollectionFolder(folder)
+        if k:
+            write_groups(collection, vectors, np.array(topics, dtype=np.int32), k, settled or len(calls))
+        return collection
+
+    return make
+
+
+def write_groups(collection: CollectionFolder, vectors: Any, topics: Any, k: int, settled: int) -> None:
+    """Write the topics of the first `settled` calls as groups 10, 11, ..."""
+    topics = topics[:settled]
+    centres = unit_rows(np.stack([vectors[:settled][topics == group].sum(axis=0) for group in range(k)]))
+    sizes = np.bincount(topics, minlength=k)
+    groups = tuple(
+        Cluster(10 + at, NAMES[at], (), int(sizes[at]), 1.0, 0.0, 0.9, (), (), area=at // 2) for at in range(k)
+    )
+    areas = (Area(0, "money", (), 1), Area(1, "crime", (), 1))
+    clusters = Clusters("f", "communities", 1, 1.0, settled, settled, 10 + k, groups, areas=areas)
+    parents = np.arange(k, dtype=np.int32)
+    write_clusters(collection, clusters, ClusterState(centres, topics, centres, parents, topics))
