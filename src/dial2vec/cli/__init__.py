@@ -12,6 +12,7 @@ from dial2vec.cli.completion import completion
 from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.describe import describe
 from dial2vec.cli.explorer import explore
+from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
@@ -26,7 +27,7 @@ from dial2vec.cli.serving import serve
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
-    "Look into them": (look, index, search, cluster, describe, explore, explain),
+    "Look into them": (look, index, search, cluster, describe, facet, explore, explain),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
     "Compare methods": (tables, evaluate, augment),
