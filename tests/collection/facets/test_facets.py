@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -10,11 +11,13 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.facets import FacetValue, facet
 from dial2vec.collection.facets.utterance_vectors import start_encoder, utterance_vectors
+from dial2vec.collection.search import Filters
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.errors import CorpusError
+from dial2vec.errors import ArtifactError, CorpusError
 
 ANSWERS = [FacetValue("first", "w1 w2"), FacetValue("second", "w11 w12")]
 
@@ -114,6 +117,43 @@ def test_vectors_of_another_encoder_are_not_taken(collection, tmp_path):
 def test_what_cannot_be_asked_is_refused_in_a_sentence(collection, name, descriptions, message):
     with pytest.raises(CorpusError, match=message):
         facet(collection, name, descriptions)
+
+
+def test_a_facet_is_metadata_for_filters_and_colours(collection, dialogue, student_folder):
+    facet(collection, "topic", ANSWERS)
+    grown = grow(collection.folder, load_encoder(student_folder), [dialogue("e", "ann: w35")])
+    assert Filters(where=("topic == first",)).rows(grown).tolist() == [0, 3]
+    assert Filters(where=("topic in second, none",)).rows(grown).tolist() == [1, 2]
+    # Added after the question.
+    assert Filters(where=("topic is missing",)).rows(grown).tolist() == [4]
+    facet(grown, "topic", ANSWERS)
+    facet(grown, "even", [FacetValue("yes", "w1")])
+    again = CollectionFolder(grown.folder)
+    assert set(again.metadata_kinds) == {"topic", "even"}
+    assert Filters(where=("topic is missing",)).rows(again).tolist() == []
+
+
+def test_colours_of_the_explorer_offer_a_facet(collection, dialogue, student_folder):
+    # A key with few values is one whose values repeat.
+    more = [dialogue(f"more{number}", "ann: w1 w2") for number in range(4)]
+    grown = grow(collection.folder, load_encoder(student_folder), more)
+    facet(grown, "topic", ANSWERS)
+    ways = {way.title: way for way in colourings(CollectionFolder(grown.folder), np.arange(8))}
+    assert dict(zip(ways["topic"].names, ways["topic"].counts, strict=True)) == {"first": 6, "none": 1, "second": 1}
+
+
+def test_a_damaged_facet_is_named_with_the_way_out(collection):
+    facet(collection, "topic", ANSWERS)
+    (collection.folder / "facets" / "topic.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ArtifactError, match=r"topic.parquet cannot be read .* Remove it, and ask again"):
+        CollectionFolder(collection.folder).rows  # noqa: B018
+
+
+def test_a_question_cannot_have_the_name_of_a_key_of_the_import(student_folder, tmp_path, dialogue):
+    spoken = replace(dialogue("a", "ann: w1"), metadata={"topic": "x"})
+    collection = grow(tmp_path / "calls", load_encoder(student_folder), [spoken])
+    with pytest.raises(CorpusError, match="so is a key of the metadata"):
+        facet(collection, "topic", ANSWERS)
 
 
 def run(*words):

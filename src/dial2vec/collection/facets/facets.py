@@ -16,10 +16,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import FACETS, CollectionFolder
 from dial2vec.collection.facets.likeness import Floats, likeness, probabilities
 from dial2vec.collection.facets.utterance_vectors import (
-    FOLDER,
     UtteranceVectors,
     sentence_vectors,
     start_encoder,
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NONE_OF_THEM = "none"
+# Names that conditions of a search already have for something else.
+TAKEN = ("label", "speaker", "date", "turns", "words")
 # Weight of a turn of an example against the description.
 EXAMPLE = 1.0
 
@@ -89,7 +90,7 @@ def facet(
     """
     _check(collection, name, values)
     examples = [[collection.row(example) for example in value.examples] for value in values]
-    folder = collection.folder / FOLDER
+    folder = collection.folder / FACETS
     with folder_lock(folder, "answers a question in"):
         encoder = start_encoder(collection)
         vectors = utterance_vectors(collection, encoder, done=done)
@@ -104,9 +105,15 @@ def facet(
 
 def _check(collection: CollectionFolder, name: str, values: Sequence[FacetValue]) -> None:
     """Raise if a name or a value cannot be used."""
-    if not re.fullmatch(r"\w[\w-]{0,99}", name) or name == "turns":
+    if not re.fullmatch(r"\w[\w-]{0,99}", name) or name in TAKEN:
         raise CorpusError(
-            f"the question is called {name!r}; expected letters, digits, _ and - (and not `turns`). Use another name."
+            f"the question is called {name!r}; expected letters, digits, _ and -, and not {', '.join(TAKEN)}. Use "
+            "another name."
+        )
+    if name in collection.metadata_kinds and not (collection.folder / FACETS / f"{name}.parquet").exists():
+        raise CorpusError(
+            f"the question is called {name!r}, and so is a key of the metadata in {collection.folder}; expected a name "
+            "of its own. Use another one."
         )
     if not values:
         raise CorpusError(f"question {name} has no description; expected at least 1. Give --is 'LABEL: DESCRIPTION'.")

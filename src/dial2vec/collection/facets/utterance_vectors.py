@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.collection_folder import FACETS, CollectionFolder
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
@@ -18,7 +18,6 @@ from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, ModelError
 from dial2vec.files import atomic_path, read_json, write_json
 
-FOLDER = "facets"
 # Dialogues that are encoded at a time.
 AT_ONCE = 256
 
@@ -64,7 +63,7 @@ def utterance_vectors(
     :param done: called with the number of dialogues that are ready since the last call.
     """
     starts = np.concatenate([[0], np.cumsum(collection.rows["turns"].to_numpy(), dtype=np.int64)])
-    folder = collection.folder / FOLDER
+    folder = collection.folder / FACETS
     known = _known(collection, encoder, folder)
     width = encoder.dimension
     done(known)
