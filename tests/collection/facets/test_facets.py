@@ -13,10 +13,13 @@ from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.facets import FacetValue, facet
+from dial2vec.collection.facets.facets import described
+from dial2vec.collection.facets.likeness import FITTED
 from dial2vec.collection.facets.utterance_vectors import start_encoder, utterance_vectors
 from dial2vec.collection.search import Filters
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.errors import ArtifactError, CorpusError
 
 ANSWERS = [FacetValue("first", "w1 w2"), FacetValue("second", "w11 w12")]
@@ -34,8 +37,20 @@ def rows_of(result):
     return table.where(table.notna(), None).to_dict("records")
 
 
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    """Each word has a direction of its own, so that a cosine is a share of common words."""
+    from students import tiny_student
+
+    tiny = tiny_student()
+    table = TokenTable(np.eye(41, dtype=np.float32), np.ones(41, dtype=np.float32))
+    folder = tmp_path_factory.mktemp("encoder") / "student"
+    StudentEncoder(table, tiny.tokenizer, name="tiny", teacher="tiny teacher").save_pretrained(folder)
+    return load_encoder(folder)
+
+
 @pytest.fixture
-def collection(student_folder, tmp_path, dialogue):
+def collection(encoder, tmp_path, dialogue):
     lines = {
         "a": ("ann: w30 w31", "bob: w1 w2"),
         "b": ("ann: w11 w12", "bob: w30"),
@@ -43,7 +58,7 @@ def collection(student_folder, tmp_path, dialogue):
         "d": ("ann: w2 w1", "bob: w33"),
     }
     dialogues = [dialogue(name, *turns) for name, turns in lines.items()]
-    return grow(tmp_path / "calls", load_encoder(student_folder), dialogues)
+    return grow(tmp_path / "calls", encoder, dialogues)
 
 
 def test_each_dialogue_gets_the_answer_that_a_turn_gives_or_none(collection):
@@ -59,6 +74,14 @@ def test_each_dialogue_gets_the_answer_that_a_turn_gives_or_none(collection):
     assert sum(result.shares.values()) == pytest.approx(1)
 
 
+def test_the_figures_of_a_dialogue_are_those_computed_by_hand(collection):
+    row = rows_of(facet(collection, "topic", ANSWERS))[0]
+    # Of nine turns, two say "first" and one says "second"; of the two of this dialogue, one says "first".
+    first = ((1 + 1 / 2) / 2 - 2 / 9) / (2 / 9 * 7 / 9) ** 0.25 + FITTED.cosine
+    second = (0 - 1 / 9) / (1 / 9 * 8 / 9) ** 0.25
+    assert np.log(row["p_first"] / row["p_second"]) == pytest.approx((first - second) / FITTED.scale, abs=0.1)
+
+
 def test_the_answers_are_written_as_tables_and_as_a_record(collection):
     result = facet(collection, "topic", ANSWERS)
     folder = collection.folder / "facets"
@@ -69,18 +92,26 @@ def test_the_answers_are_written_as_tables_and_as_a_record(collection):
     assert (record["dialogues"], record["sizes"]) == (4, result.sizes)
 
 
-def test_an_example_has_its_answer_and_draws_what_is_like_it(collection, dialogue, student_folder):
+def test_an_example_has_its_answer_and_draws_what_is_like_it(collection, dialogue, encoder):
     # "w35" has nothing in common with the description of the second answer.
-    grow(collection.folder, load_encoder(student_folder), [dialogue("e", "ann: w35"), dialogue("f", "ann: w35")])
-    grown = CollectionFolder(collection.folder)
+    grown = grow(collection.folder, encoder, [dialogue("e", "ann: w35"), dialogue("f", "ann: w35")])
     before = rows_of(facet(grown, "topic", ANSWERS))
     after = rows_of(facet(grown, "topic", [ANSWERS[0], FacetValue("second", "w11 w12", ("e",))]))
+    assert (before[5]["value"], after[5]["value"]) == ("none", "second")
     assert (after[4]["value"], after[4]["probability"]) == ("second", 1)
-    assert after[5]["p_second"] > before[5]["p_second"] + 0.2
 
 
-def test_only_the_turns_of_new_dialogues_are_read(collection, dialogue, student_folder, monkeypatch):
-    encoder = load_encoder(student_folder)
+def test_of_an_example_the_turn_near_to_the_description_weighs_most():
+    turns, starts = np.eye(3, dtype=np.float32), np.array([0, 2, 3])
+    moved = described(turns[[0]], turns.__getitem__, starts, [[0]])[0]
+    # Cosines 1 and 0: the second turn has e^-10 of the weight of the first; the other dialogue has no part.
+    np.testing.assert_allclose(moved[1] / moved[0], np.exp(-10) * 0.5 / 1.5, rtol=1e-3)
+    assert moved[2] == 0
+    np.testing.assert_array_equal(described(turns[[0]], turns.__getitem__, starts, [[]]), turns[[0]])
+
+
+def test_only_the_turns_of_new_dialogues_are_read(collection, dialogue, encoder, monkeypatch):
+    encoder = encoder
     utterance_vectors(collection, encoder)
     grown = grow(collection.folder, encoder, [dialogue("e", "ann: w35", "bob: w36")])
     read = []
@@ -96,7 +127,7 @@ def test_only_the_turns_of_new_dialogues_are_read(collection, dialogue, student_
 def test_vectors_of_another_encoder_are_not_taken(collection, tmp_path):
     from students import tiny_student
 
-    own, other = start_encoder(collection), tiny_student(seed=5)
+    own, other = start_encoder(collection), tiny_student(dimension=41, seed=5)
     first = np.array(utterance_vectors(collection, own).units)
     second = np.array(utterance_vectors(collection, other).units)
     assert not np.allclose(first, second, atol=0.1)
@@ -119,9 +150,9 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(collection, name, descrip
         facet(collection, name, descriptions)
 
 
-def test_a_facet_is_metadata_for_filters_and_colours(collection, dialogue, student_folder):
+def test_a_facet_is_metadata_for_filters_and_colours(collection, dialogue, encoder):
     facet(collection, "topic", ANSWERS)
-    grown = grow(collection.folder, load_encoder(student_folder), [dialogue("e", "ann: w35")])
+    grown = grow(collection.folder, encoder, [dialogue("e", "ann: w35")])
     assert Filters(where=("topic == first",)).rows(grown).tolist() == [0, 3]
     assert Filters(where=("topic in second, none",)).rows(grown).tolist() == [1, 2]
     # Added after the question.
@@ -133,10 +164,10 @@ def test_a_facet_is_metadata_for_filters_and_colours(collection, dialogue, stude
     assert Filters(where=("topic is missing",)).rows(again).tolist() == []
 
 
-def test_colours_of_the_explorer_offer_a_facet(collection, dialogue, student_folder):
+def test_colours_of_the_explorer_offer_a_facet(collection, dialogue, encoder):
     # A key with few values is one whose values repeat.
     more = [dialogue(f"more{number}", "ann: w1 w2") for number in range(4)]
-    grown = grow(collection.folder, load_encoder(student_folder), more)
+    grown = grow(collection.folder, encoder, more)
     facet(grown, "topic", ANSWERS)
     ways = {way.title: way for way in colourings(CollectionFolder(grown.folder), np.arange(8))}
     assert dict(zip(ways["topic"].names, ways["topic"].counts, strict=True)) == {"first": 6, "none": 1, "second": 1}
@@ -149,9 +180,9 @@ def test_a_damaged_facet_is_named_with_the_way_out(collection):
         CollectionFolder(collection.folder).rows  # noqa: B018
 
 
-def test_a_question_cannot_have_the_name_of_a_key_of_the_import(student_folder, tmp_path, dialogue):
+def test_a_question_cannot_have_the_name_of_a_key_of_the_import(encoder, tmp_path, dialogue):
     spoken = replace(dialogue("a", "ann: w1"), metadata={"topic": "x"})
-    collection = grow(tmp_path / "calls", load_encoder(student_folder), [spoken])
+    collection = grow(tmp_path / "calls", encoder, [spoken])
     with pytest.raises(CorpusError, match="so is a key of the metadata"):
         facet(collection, "topic", ANSWERS)
 

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from dial2vec.collection.collection_folder import FACETS, CollectionFolder
 from dial2vec.collection.facets.likeness import Floats, likeness, probabilities
 from dial2vec.collection.facets.utterance_vectors import (
-    UtteranceVectors,
     sentence_vectors,
     start_encoder,
     utterance_vectors,
@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 NONE_OF_THEM = "none"
 # Names that conditions of a search already have for something else.
 TAKEN = ("label", "speaker", "date", "turns", "words")
-# Weight of a turn of an example against the description.
-EXAMPLE = 1.0
+# Weight that many examples together have against the description, and the number of examples that have half of it.
+EXAMPLES, HALF = 2.0, 3.0
+# Difference of cosines that makes a turn of an example e times as heavy as another.
+SHARPNESS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +97,9 @@ def facet(
         encoder = start_encoder(collection)
         vectors = utterance_vectors(collection, encoder, done=done)
         units = sentence_vectors(encoder, [value.text for value in values])
-        shown = np.stack([_nearest_turns(vectors, *pair) for pair in zip(units, examples, strict=True)])
-        alike = likeness(vectors.units, vectors.starts, unit_rows(units + EXAMPLE * shown))
-        chances = _with_examples(probabilities(alike.values), examples)
+        units = described(units, vectors.units.__getitem__, vectors.starts, examples)
+        alike = likeness(vectors.units.__getitem__, vectors.starts, units)
+        chances = _with_examples(probabilities(alike), examples)
         result = _facet(collection, name, [value.label for value in values], chances, alike.turns)
         _write(folder, result, values, encoder.name)
     return result
@@ -127,13 +129,29 @@ def _check(collection: CollectionFolder, name: str, values: Sequence[FacetValue]
         raise CorpusError(f"{collection.folder} has no dialogues; expected at least 1. Index some first.")
 
 
-def _nearest_turns(vectors: UtteranceVectors, unit: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
-    """Return the mean of the turn of each example that is nearest to the description, float32 [d]; zeros if none."""
-    mean = np.zeros_like(unit)
-    for row in rows:
-        turns = vectors.units[vectors.starts[row] : vectors.starts[row + 1]].astype(np.float32)
-        mean += turns[(turns @ unit).argmax()] / len(rows)
-    return mean
+def described(
+    units: NDArray[np.float32],
+    vectors: Callable[[slice], NDArray[np.float32]],
+    starts: NDArray[np.int64],
+    examples: Sequence[Sequence[int]],
+) -> NDArray[np.float32]:
+    """Return descriptions that examples have moved, vectors of length 1, float32 [descriptions, d].
+
+    The mean of the examples is added, with a weight that grows with their number. Of an example, the turns near to the
+    description weigh most.
+
+    :param units: vectors of the descriptions, of length 1, float32 [descriptions, d].
+    :param vectors: function that returns vectors of length 1 of consecutive turns, counted over all dialogues.
+    :param starts: first turn of each dialogue, and the number of turns at the end, int64 [n + 1].
+    :param examples: rows of the examples of each description.
+    """
+    moved = units.copy()
+    for place, rows in enumerate(examples):
+        for row in rows:
+            turns = np.asarray(vectors(slice(starts[row], starts[row + 1])), dtype=np.float32)
+            spoken = softmax(turns @ units[place] / SHARPNESS) @ turns
+            moved[place] += EXAMPLES / (len(rows) + HALF) * spoken
+    return unit_rows(moved)
 
 
 def _with_examples(chances: Floats, examples: Sequence[Sequence[int]]) -> Floats:
