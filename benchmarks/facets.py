@@ -6,15 +6,18 @@
 Each set is asked about 4, 12 and all of its labels (three draws), whose descriptions are the names of intents, or a
 sentence per topic. "part" keeps the other labels as "none", "whole" leaves their dialogues out, and "absent" asks about
 labels of another set. The level of "none" is fitted on all sets but the one that is judged, ours and the plain
-nearest turn's alike; `--fit` prints the level fitted on all of them, which the package holds.
+nearest turn's alike; `--fit` prints the level fitted on all of them, which the package holds. With `--sgd`, sgd's
+dialogues are also asked how they ended: the annotators marked each booking that succeeded or failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+import zipfile
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -27,6 +30,7 @@ from scipy.special import log_softmax
 from sklearn.metrics import roc_auc_score
 from tqdm.auto import tqdm
 
+from dial2vec.collection.facets.facets import described
 from dial2vec.collection.facets.likeness import FITTED, Level, Likeness, likeness, probabilities, scores_of
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.encoder.nearest import unit_rows
@@ -47,6 +51,7 @@ ABSENT = (
     ("bank77", "self_dialogue"),
 )
 EXAMPLES = (1, 3, 10)
+ENDS = ("your reservation is confirmed", "the booking has failed")
 # Sentences of the topics, and the labels that belong to them.
 TOPICS: dict[str, dict[str, tuple[str, ...]]] = {
     "sgd": {
@@ -142,6 +147,7 @@ def main() -> None:
     parser.add_argument("--artifacts", type=Path, default=Path("artifacts"), help="folder with the splits of corpora")
     parser.add_argument("--intents", type=Path, required=True, help="folder or zip of the intent sets")
     parser.add_argument("--vectors", type=Path, help="folder that keeps the vectors for the next run")
+    parser.add_argument("--sgd", type=Path, help="zip of sgd as downloaded, for how dialogues ended")
     parser.add_argument("--fit", action="store_true", help="print the level fitted on all sets")
     options = parser.parse_args()
     sets = {name: read(name, options) for name in (*INTENTS, *TOPICS)}
@@ -150,6 +156,19 @@ def main() -> None:
     if options.fit:
         say(f"{fitted(cases)}")
         return
+    judge(sets, cases)
+    say("\n| set | examples per label | accuracy with a label | false none |\n|---|---|---|---|")
+    for name in TOPICS:
+        for count in (0, *EXAMPLES):
+            say(f"| {name} | {count} | {shown([with_examples(sets[name], count, seed) for seed in range(DRAWS)])} |")
+    if options.sgd:
+        say("\n| examples of each end | accuracy with an end | false none | AUROC of failed |\n|---|---|---|---|")
+        for count, cells in ends(sets["sgd"], options):
+            say(f"| {count} | {cells} |")
+
+
+def judge(sets: Iterable[str], cases: Sequence[Case]) -> None:
+    """Print the figures of every kind of question, set by set, and their means."""
     every: dict[tuple[Kind, str], list[NDArray[np.float64]]] = defaultdict(list)
     say(
         "| set | labels asked | way | accuracy with a label | with none | false none | false claims | AUROC of none "
@@ -169,10 +188,6 @@ def main() -> None:
             say(f"| {name} | {kind} {count} | {way} | {shown(found)} |")
     for (kind, way), means in every.items():
         say(f"| mean | {kind} | {way} | {shown(means)} |")
-    say("\n| set | examples per label | accuracy with a label | false none |\n|---|---|---|---|")
-    for name in TOPICS:
-        for count in (0, *EXAMPLES):
-            say(f"| {name} | {count} | {shown([with_examples(sets[name], count, seed) for seed in range(DRAWS)])} |")
 
 
 def read(name: str, options: argparse.Namespace) -> Labelled:
@@ -194,12 +209,12 @@ def read(name: str, options: argparse.Namespace) -> Labelled:
     else:
         dialogues = dialogues_of(name, options.artifacts)
         turns, gold = [[turn.text for turn in one.turns] for one in dialogues], [one.labels[0] for one in dialogues]
-        described = list(TOPICS[name])
+        asked = list(TOPICS[name])
         places = {label: at for at, labels in enumerate(TOPICS[name].values()) for label in labels}
     arrays = {
         "units": encoded(encoder, [text for texts in turns for text in texts]),
         "starts": np.cumsum([0, *map(len, turns)]),
-        "descriptions": encoded(encoder, described),
+        "descriptions": encoded(encoder, asked),
         "gold": np.array([places.get(label, -1) for label in gold]),
     }
     if path:
@@ -310,17 +325,50 @@ def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_])
 
 def with_examples(labelled: Labelled, count: int, seed: int) -> list[float]:
     """Return accuracy and false "none" of the dialogues that are no examples."""
-    from dial2vec.collection.facets.facets import described
-
-    rng = np.random.default_rng(seed)
-    rows = [rng.permutation(np.flatnonzero(labelled.gold == label)) for label in range(len(labelled.descriptions))]
-    # The same dialogues are judged whatever the number of examples.
-    rest = np.concatenate([own[max(EXAMPLES) :] for own in rows])
-    units = described(labelled.descriptions, labelled.units.__getitem__, labelled.starts, [own[:count] for own in rows])
-    judged = labelled.where(np.sort(rest))
-    case = case_of("whole", Labelled(judged.name, judged.units, judged.starts, units, judged.gold))
+    case = case_with_examples(labelled.where(np.flatnonzero(labelled.gold >= 0)), count, seed)
     found = figures(probabilities(case.alike), case.gold)
     return [found[0], found[2]]
+
+
+def case_with_examples(labelled: Labelled, count: int, seed: int) -> Case:
+    """Return a question with examples about the other dialogues, the same ones whatever the number of examples."""
+    rng = np.random.default_rng(seed)
+    rows = [rng.permutation(np.flatnonzero(labelled.gold == label)) for label in range(len(labelled.descriptions))]
+    given = [own[:count] for own in rows]
+    units = described(labelled.descriptions, labelled.units.__getitem__, labelled.starts, given)
+    taken = np.concatenate([own[: max(EXAMPLES)] for own in rows])
+    judged = labelled.where(np.setdiff1d(np.arange(len(labelled.gold)), taken))
+    kind: Kind = "part" if (judged.gold < 0).any() else "whole"
+    return case_of(kind, Labelled(judged.name, judged.units, judged.starts, units, judged.gold))
+
+
+def ends(labelled: Labelled, options: argparse.Namespace) -> Iterator[tuple[int, str]]:
+    """Yield, for each number of examples, the figures of how bookings ended; dialogues with both ends are left out."""
+    known = {"NOTIFY_SUCCESS": 0, "NOTIFY_FAILURE": 1}
+    acts: dict[str, set[int]] = {}
+    with zipfile.ZipFile(options.sgd) as archive:
+        for path in (Path(name) for name in archive.namelist()):
+            if path.parent.name in ("dev", "test") and path.name.startswith("dialogues_"):
+                for record in json.loads(archive.read(str(path))):
+                    frames = [frame for turn in record["turns"] for frame in turn["frames"]]
+                    marked = [known.get(action["act"]) for frame in frames for action in frame.get("actions", ())]
+                    acts[f"{path.parent.name}/{record['dialogue_id']}"] = {act for act in marked if act is not None}
+    marks = [acts[dialogue.dialogue_id] for dialogue in dialogues_of("sgd", options.artifacts)]
+    rows = np.array([row for row, found in enumerate(marks) if len(found) < 2])
+    gold = np.array([next(iter(marks[row]), -1) for row in rows])
+    some = labelled.where(rows)
+    asked = Labelled("sgd", some.units, some.starts, encoded(load_encoder(ENCODER), ENDS), gold)
+    for count in (0, *EXAMPLES):
+        yield count, shown([end_figures(asked, count, seed) for seed in range(DRAWS)])
+
+
+def end_figures(labelled: Labelled, count: int, seed: int) -> list[float]:
+    """Return accuracy, false "none", and how well failed bookings are told from others, without the examples."""
+    case = case_with_examples(labelled, count, seed)
+    found = figures(probabilities(case.alike), case.gold)
+    has = case.gold >= 0
+    lead = case.alike.values[has, 1] - case.alike.values[has, 0]
+    return [found[0], found[2], 100 * float(roc_auc_score(case.gold[has] == 1, lead))]
 
 
 def shown(rows: Sequence[Sequence[float] | NDArray[np.float64]]) -> str:

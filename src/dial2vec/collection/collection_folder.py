@@ -7,6 +7,7 @@ addition left after them are not read; the next addition cuts them off.
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -207,8 +208,9 @@ def _with_facet(table: pa.Table, path: Path) -> pa.Table:
         places = pc.index_in(table["dialogue_id"], value_set=facet["dialogue_id"]).combine_chunks()
         values = facet["value"].cast(pa.string()).combine_chunks().take(places)
     except (OSError, ValueError, KeyError) as error:
+        reason = textwrap.shorten(str(error), 80, placeholder=" ...")
         raise ArtifactError(
-            f"{path} cannot be read ({error}); expected the answers to a question. Remove it, and ask again with "
+            f"{path} cannot be read ({reason}); expected the answers to a question. Remove it, and ask again with "
             f"`dial2vec facet {path.parents[1]} --name {path.stem}`."
         ) from error
     place = table.column_names.index("metadata")
