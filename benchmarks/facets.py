@@ -202,10 +202,8 @@ def read(name: str, options: argparse.Namespace) -> Labelled:
         texts, labels = [*data.test.texts, *data.out_of_scope], [*data.test.labels, *[""] * len(data.out_of_scope)]
         kept = np.random.default_rng(1).permutation(len(texts))[:SENTENCES]
         turns, gold = [[texts[row]] for row in kept], [labels[row] for row in kept]
-        described, places = (
-            [intent.replace("_", " ") for intent in names],
-            {intent: at for at, intent in enumerate(names)},
-        )
+        asked = [intent.replace("_", " ") for intent in names]
+        places = {intent: at for at, intent in enumerate(names)}
     else:
         dialogues = dialogues_of(name, options.artifacts)
         turns, gold = [[turn.text for turn in one.turns] for one in dialogues], [one.labels[0] for one in dialogues]

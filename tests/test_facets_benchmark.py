@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import argparse
+import json
 import sys
+import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dial2vec.collection.facets.likeness import Likeness
+from dial2vec.dialogue import write_dialogues
 from dial2vec.files import find_root
 
 sys.path.insert(0, str(find_root() / "benchmarks"))
@@ -41,6 +46,41 @@ def test_figures_count_false_nones_and_false_claims_apart():
 def test_calibration_error_is_the_mean_gap_over_bins():
     confidence, right = np.repeat([0.6, 0.9], 50), np.repeat([True, False], 50)
     assert facets.calibration_error(confidence, right) == pytest.approx(100 * (0.4 + 0.9) / 2)
+
+
+def test_sets_are_read_once_and_bookings_are_asked_how_they_ended(tmp_path, monkeypatch, dialogue):
+    """Words are directions; each of sgd's dialogues says its topic, and "booked" or "failed" if a booking ended so."""
+    words = {}
+
+    class Fake:
+        def encode_utterances(self, texts, *, batch_size):
+            rows = np.zeros((len(texts), 400), dtype=np.float32)
+            for row, text in enumerate(texts):
+                for word in text.split():
+                    rows[row, words.setdefault(word, len(words))] = 1
+            return rows
+
+    monkeypatch.setattr(facets, "load_encoder", lambda name: Fake())
+    monkeypatch.setattr(facets, "EXAMPLES", (1,))
+    acts, dialogues = [], []
+    for topic, (label, *_) in facets.TOPICS["sgd"].items():
+        for number, (end, act) in enumerate(zip(facets.ENDS, ("NOTIFY_SUCCESS", "NOTIFY_FAILURE"), strict=True)):
+            name = f"{label}-{number}"
+            dialogues.append(replace(dialogue(f"test/{name}", f"a: {topic}", f"b: {end}"), labels=(label,)))
+            acts.append({"dialogue_id": name, "turns": [{"frames": [{"actions": [{"act": act}]}]}, {"frames": [{}]}]})
+    (tmp_path / "sgd" / "splits").mkdir(parents=True)
+    write_dialogues(tmp_path / "sgd" / "splits" / "test.jsonl", dialogues)
+    write_dialogues(tmp_path / "sgd" / "splits" / "dev.jsonl", dialogues[:1])
+    with zipfile.ZipFile(tmp_path / "sgd.zip", "w") as archive:
+        archive.writestr("sgd/test/dialogues_001.json", json.dumps(acts))
+        archive.writestr("sgd/dev/dialogues_001.json", "[]")
+    options = argparse.Namespace(artifacts=tmp_path, vectors=tmp_path / "vectors", sgd=tmp_path / "sgd.zip")
+    labelled = facets.read("sgd", options)
+    assert np.bincount(labelled.gold)[1:].tolist() == [2] * 18
+    with monkeypatch.context() as patch:
+        patch.setattr(facets, "load_encoder", None)
+        np.testing.assert_array_equal(facets.read("sgd", options).units, labelled.units)
+    assert [cells for _, cells in facets.ends(labelled, options)] == ["100.0 | 0.0 | 100.0"] * 2
 
 
 def test_a_mean_leaves_out_what_cannot_be_counted():
