@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dial2vec.data.metadata import kinds_of, packed_metadata, typed, typed_columns
+from dial2vec.data.metadata import kinds_of, packed_metadata, typed, typed_columns, with_fact
 
 VALUES = st.text(min_size=1) | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 ROWS = st.lists(st.dictionaries(st.sampled_from("abc"), VALUES | st.booleans()), max_size=8)
@@ -69,3 +69,15 @@ def test_every_value_gets_a_column_whatever_it_is(first, second):
 def test_the_most_frequent_key_comes_first():
     column = pa.chunked_array([packed_metadata([{"b": 1, "a": 2}, {"c": 1}, {"c": 2}])])
     assert list(kinds_of([column])) == ["c", "a", "b"]
+
+
+def test_one_more_key_joins_those_of_each_dialogue():
+    parts = [{"a": 1}, {}, {"b": "x", "a": 2}, {"c": "own"}]
+    # In two chunks, the second one sliced: both have offsets of their own.
+    packed = packed_metadata(parts)
+    column = pa.chunked_array([packed.slice(0, 1), packed.slice(1)])
+    grown = with_fact(column, "c", pa.array(["yes", "no", None, "other"]))
+    facts = packed_metadata([{"a": 1, "c": "yes"}, {"c": "no"}, {"b": "x", "a": 2}, {"c": "own"}])
+    assert grown.to_pylist() == facts.to_pylist()
+    assert typed(grown, "c", kinds_of([grown])["c"]).to_pylist() == ["yes", "no", None, "own"]
+    assert with_fact(column.slice(0, 0), "c", pa.array([], pa.string())).to_pylist() == []

@@ -14,6 +14,7 @@ from dial2vec.cli.curate import curate
 from dial2vec.cli.data import add, fetch, stats
 from dial2vec.cli.describe import describe
 from dial2vec.cli.explorer import explore
+from dial2vec.cli.facet import facet
 from dial2vec.cli.group import Sections
 from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look

@@ -7,6 +7,7 @@ addition left after them are not read; the next addition cuts them off.
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -14,15 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed
+from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
 from dial2vec.dialogue import Dialogue, dialogue_from_record
 from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
 from dial2vec.files import write_json
 
 MANIFEST = "collection.json"
+# Folder of the answers to questions of one's own.
+FACETS = "facets"
 FORMAT = 1
 ROWS = pa.schema(
     [
@@ -139,9 +143,17 @@ class CollectionFolder:
 
     @cached_property
     def rows(self) -> pa.Table:
-        """Table with the columns of `ROWS`, one row per dialogue, in the order of the vectors."""
+        """Table with the columns of `ROWS`, one row per dialogue, in the order of the vectors.
+
+        The values of facets (`dial2vec.collection.facets`) count as metadata; a key of the import goes first.
+        """
         files = [rows_file(self.folder, number) for number in range(len(self.manifest.additions))]
-        return pa.concat_tables([pq.read_table(path, schema=ROWS) for path in files]) if files else ROWS.empty_table()
+        if not files:
+            return ROWS.empty_table()
+        table = pa.concat_tables([pq.read_table(path, schema=ROWS) for path in files])
+        for path in sorted((self.folder / FACETS).glob("*.parquet")):
+            table = _with_facet(table, path)
+        return table
 
     @cached_property
     def metadata_kinds(self) -> dict[str, Evidence]:
@@ -187,6 +199,22 @@ class CollectionFolder:
                 "dialogues again."
             )
         return path
+
+
+def _with_facet(table: pa.Table, path: Path) -> pa.Table:
+    """Return the rows with the values of a facet in their metadata; dialogues added since have none."""
+    try:
+        facet = pq.read_table(path, columns=["dialogue_id", "value"])
+        places = pc.index_in(table["dialogue_id"], value_set=facet["dialogue_id"]).combine_chunks()
+        values = facet["value"].cast(pa.string()).combine_chunks().take(places)
+    except (OSError, ValueError, KeyError) as error:
+        reason = textwrap.shorten(str(error), 80, placeholder=" ...")
+        raise ArtifactError(
+            f"{path} cannot be read ({reason}); expected the answers to a question. Remove it, and ask again with "
+            f"`dial2vec facet {path.parents[1]} --name {path.stem}`."
+        ) from error
+    place = table.column_names.index("metadata")
+    return table.set_column(place, table.schema.field(place), with_fact(table["metadata"], path.stem, values))
 
 
 def rows_file(folder: Path, number: int) -> Path:

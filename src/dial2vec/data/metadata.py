@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -85,6 +86,27 @@ def packed_metadata(metadata: Iterable[Mapping[str, Value]]) -> pa.Array:
     """Return the metadata of dialogues as a column of type `PACKED`; null without metadata."""
     rows = [[(key, TO_JSON(value)) for key, value in facts.items()] or None for facts in metadata]
     return pa.array(rows, PACKED)
+
+
+def with_fact(column: pa.ChunkedArray, key: str, values: pa.Array) -> pa.ChunkedArray:
+    """Return a packed column with one more key; a dialogue that has the key already keeps its value.
+
+    :param column: packed metadata of n dialogues.
+    :param values: text of each dialogue for this key, string [n]; null adds nothing.
+    """
+    facts = column.combine_chunks()
+    absent = pc.map_lookup(facts, pa.scalar(key), "first").is_null()
+    new = np.flatnonzero(pc.and_(absent, values.is_valid()).to_numpy(zero_copy_only=False))
+    codes = values.take(pa.array(new)).dictionary_encode()
+    texts = pa.array([TO_JSON(value) for value in codes.dictionary.to_pylist()], pa.string()).take(codes.indices)
+    offsets = facts.offsets.to_numpy().astype(np.int64)
+    part = slice(offsets[0], offsets[-1])
+    keys = pa.concat_arrays([facts.keys[part], pa.array([key], pa.string()).take(pa.array(np.zeros(len(new), int)))])
+    owners = np.concatenate([np.repeat(np.arange(len(facts)), np.diff(offsets)), new])
+    order = pa.array(np.argsort(owners, kind="stable"))
+    ends = np.concatenate([[0], np.cumsum(np.bincount(owners, minlength=len(facts)))])
+    items = pa.concat_arrays([facts.items[part], texts])
+    return pa.chunked_array([pa.MapArray.from_arrays(pa.array(ends, pa.int32()), keys.take(order), items.take(order))])
 
 
 def kinds_of(columns: Iterable[pa.ChunkedArray]) -> dict[str, Evidence]:

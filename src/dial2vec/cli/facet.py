@@ -1,0 +1,108 @@
+"""The command that answers a question of one's own for every dialogue of a collection."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from dial2vec.cli.group import examples
+from dial2vec.data.words import printable
+from dial2vec.errors import CorpusError, did_you_mean
+
+if TYPE_CHECKING:
+    from dial2vec.collection.facets import Facet, FacetValue
+
+# Dialogues shown per answer, and the least width of their turns.
+SHOWN, MIN_TEXT = 2, 40
+
+
+@click.command(
+    epilog=examples(
+        'dial2vec facet calls --name outcome --is "resolved: the problem was solved" --is "open: they will call back"',
+        'dial2vec facet calls --name outcome --is "resolved: that solved it" --example resolved=c-17 --json',
+    )
+)
+@click.argument("folder", type=click.Path(path_type=Path))
+@click.option("--name", required=True, help="Name of the question, such as outcome.")
+@click.option(
+    "--is",
+    "answers",
+    required=True,
+    multiple=True,
+    metavar="LABEL: DESCRIPTION",
+    help='A possible answer, such as "resolved: the problem was solved"; may be repeated.',
+)
+@click.option(
+    "--example",
+    "known",
+    multiple=True,
+    metavar="LABEL=ID",
+    help="A dialogue that is known to have this answer; may be repeated.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def facet(folder: Path, name: str, answers: tuple[str, ...], known: tuple[str, ...], as_json: bool) -> None:
+    """Put every dialogue to one of your descriptions.
+
+    Each dialogue gets the answer that its turns are nearest to, the turn that says so and a probability, or "none".
+    Writes NAME.parquet, NAME.csv and NAME.json into FOLDER/facets.
+    """
+    values = _values(answers, known)
+    from tqdm.auto import tqdm
+
+    from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.facets import facet as answer_facet
+    from dial2vec.data.progress import moving
+
+    collection = CollectionFolder(folder)
+    with moving(tqdm(total=len(collection), unit="dialogue", disable=None, leave=False, desc="turns")) as bar:
+        result = answer_facet(collection, name, values, done=bar.update)
+    if as_json:
+        click.echo((folder / "facets" / f"{name}.json").read_text(encoding="utf-8").rstrip())
+        return
+    click.echo(_table(result))
+    click.echo(f"Answer for each dialogue: {folder / 'facets' / f'{name}.csv'}")
+
+
+def _values(answers: tuple[str, ...], known: tuple[str, ...]) -> list[FacetValue]:
+    """Return the possible answers with their examples."""
+    from dial2vec.collection.facets import FacetValue
+
+    texts: list[tuple[str, str]] = []
+    for answer in answers:
+        label, _, text = (part.strip() for part in answer.partition(":"))
+        if not label or not text:
+            raise CorpusError(
+                f"found --is {json.dumps(answer, ensure_ascii=False)}; expected a label and a description, such as "
+                '--is "resolved: the problem was solved". Write both.'
+            )
+        texts.append((label, text))
+    ids: dict[str, list[str]] = {label: [] for label, _ in texts}
+    for pair in known:
+        label, _, dialogue_id = (part.strip() for part in pair.partition("="))
+        if label not in ids or not dialogue_id:
+            raise CorpusError(
+                f"found --example {pair}; expected LABEL=ID with one of the labels {', '.join(ids)}."
+                f"{did_you_mean(label, ids)}"
+            )
+        ids[label].append(dialogue_id)
+    return [FacetValue(label, text, tuple(ids[label])) for label, text in texts]
+
+
+def _table(result: Facet) -> str:
+    """Return a line per answer with its size and expected share, and below it the dialogues that are surest."""
+    width = min(shutil.get_terminal_size().columns, 140)
+    lines = [f"{'dialogues':>9} {'expected':>8}  answer"]
+    table = result.table.sort_values(["probability", "dialogue_id"], ascending=[False, True])
+    for label, size in result.sizes.items():
+        lines.append(f"{size:>9,} {result.shares[label]:>8.1%}  {printable(label)}"[:width])
+        for row in table[table["value"] == label].dropna(subset="turn").head(SHOWN).itertuples():
+            end = f"  {printable(row.dialogue_id)}"
+            text = printable(f"{row.speaker}: {row.text}")
+            text = textwrap.shorten(text, max(MIN_TEXT, width - 26 - len(end)), placeholder=" ...")
+            lines.append(f"{'':20}{row.probability:>5.0%} {text}{end}")
+    return "\n".join(lines)
