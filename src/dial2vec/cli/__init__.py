@@ -21,12 +21,13 @@ from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, evaluate, explain, tables
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
+from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
-    "Look into them": (look, index, search, cluster, describe, explore, explain),
+    "Look into them": (look, index, search, cluster, segments, describe, explore, explain),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
     "Compare methods": (tables, evaluate, augment),
