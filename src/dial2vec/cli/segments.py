@@ -53,8 +53,8 @@ def segments(folder: Path, dialogue_id: str | None, batch_size: int, seed: int, 
         return
     click.echo(_table(result, collection))
     click.echo(
-        f"{result.segments:,} segments in {result.seen:,} dialogues; {result.several:.0%} of the dialogues have several "
-        "topics"
+        f"{result.segments:,} segments in {result.seen:,} dialogues; {result.several:.0%} of the dialogues have "
+        "several topics"
     )
     click.echo(f"Segments of each dialogue: {folder / 'segments' / 'segments.csv'}")
     example = quote(result.topics[0].typical[0].dialogue_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.segments.segments import segments_folder, read_segments
+from dial2vec.collection.segments.segments import read_segments, segments_folder
 
 if TYPE_CHECKING:
     import pandas as pd
