@@ -151,31 +151,36 @@ def rows_of(corpus: str, texts: list[Texts], vectors: list[Vectors], true: list[
     return lines
 
 
-def encoded(encoder: str, dialogues: Sequence[Texts]) -> tuple[Vectors, NDArray[np.int64]]:
-    """Return the vectors of all turns, each read alone, and the first turn of each dialogue."""
+def counts_of(texts: Texts) -> NDArray[np.int64]:
+    """Return the number of words of each text."""
+    return np.array([len(words(text)) for text in texts], dtype=np.int64)
+
+
+def encoded(encoder: str, dialogues: Sequence[Texts]) -> tuple[Vectors, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the vectors of all turns, each read alone, their words, and the first turn of each dialogue."""
     texts = [text for turns in dialogues for text in turns]
     unique, places = np.unique(np.array(texts, dtype=object), return_inverse=True)
     units = unit_rows(load_encoder(encoder).encode_utterances(unique.tolist(), batch_size=64))
-    return units[places], np.concatenate([[0], np.cumsum([len(turns) for turns in dialogues])])
+    return units[places], counts_of(texts), np.concatenate([[0], np.cumsum([len(turns) for turns in dialogues])])
 
 
 def joined(corpus: str, dialogues: Sequence[Texts], encoder: str) -> list[str]:
     """Return the rows of joined dialogues; cutting is learnt from the dialogues with even numbers."""
-    vectors, starts = encoded(encoder, dialogues)
+    vectors, counts, starts = encoded(encoder, dialogues)
     texts = [text for turns in dialogues for text in turns]
     halves = []
     for half in (0, 1):
         rows = range(half, len(dialogues), 2)
         turns = np.concatenate([np.arange(starts[row], starts[row + 1]) for row in rows])
         halves.append((turns, np.concatenate([[0], np.cumsum([starts[row + 1] - starts[row] for row in rows])])))
-    cutter = fit_cutter(vectors[halves[0][0]], halves[0][1], seed=1)
+    cutter = fit_cutter(vectors[halves[0][0]], counts[halves[0][0]], halves[0][1], seed=1)
     made = [(halves[1][0][places], seams) for places, seams in join_pieces(halves[1][1], N_JOINED, seed=2)]
     return rows_of(
         f"{corpus}, joined",
         [[texts[turn] for turn in turns] for turns, _ in made],
         [vectors[turns] for turns, _ in made],
         [seams for _, seams in made],
-        lambda texts, vectors: cutter.cut(vectors),
+        lambda texts, vectors: cutter.cut(vectors, counts_of(texts)),
     )
 
 
@@ -203,11 +208,13 @@ def changes(services: Sequence[Sequence[str]]) -> list[int]:
 def services(archive: Path, encoder: str) -> list[str]:
     """Return the rows of SGD's changes of service."""
     texts, true = services_of(archive)
-    vectors, starts = encoded(encoder, texts)
-    cutter = fit_cutter(vectors, starts, seed=1)
+    vectors, counts, starts = encoded(encoder, texts)
+    cutter = fit_cutter(vectors, counts, starts, seed=1)
     apart = [vectors[first:end] for first, end in itertools.pairwise(starts)]
     places = iter(range(len(texts)))
-    return rows_of("sgd, services", texts, apart, true, lambda texts, vectors: cutter.cut(vectors, next(places)))
+    return rows_of(
+        "sgd, services", texts, apart, true, lambda texts, vectors: cutter.cut(vectors, counts_of(texts), next(places))
+    )
 
 
 def main() -> None:

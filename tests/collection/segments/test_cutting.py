@@ -5,7 +5,8 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from dial2vec.collection.segments.cutting import DEFAULT, cut, fit_cutter, fit_space, join_pieces
+from dial2vec.collection.segments.cutting import DEFAULT, fit_cutter, fit_space, join_pieces, weights_of
+from dial2vec.collection.segments.cutting import cut as cut_weighted
 from dial2vec.collection.segments.scoring import boundary_f1
 from dial2vec.encoder.nearest import unit_rows
 
@@ -16,11 +17,24 @@ def turns_of(*topics: int, spread: float = 0.0, seed: int = 0, d: int = 6) -> np
     return unit_rows(np.eye(d)[list(topics)] + spread * rng.normal(size=(len(topics), d))).astype(np.float32)
 
 
+def cut(turns: np.ndarray, penalty: float) -> list[int]:
+    return cut_weighted(turns, np.ones(len(turns)), penalty)
+
+
 def test_a_dialogue_is_cut_where_its_topic_changes():
     # Whole: |3 a + 3 b|^2 / 6 = 3; cut into two: 3 + 3 less the penalty.
     assert cut(turns_of(0, 0, 0, 1, 1, 1), 2.9) == [3]
     assert cut(turns_of(0, 0, 0, 1, 1, 1), 3.1) == []
     assert cut(turns_of(0, 0, 0, 1, 1, 1, 0, 0, 0), 1.0) == [3, 6]
+
+
+def test_short_turns_count_less():
+    assert weights_of(np.array([0, 3, 6, 40])).tolist() == [0.1, 0.5, 1, 1]
+    # The last two turns weigh 0.5 each: whole (16 + 1) / 5 = 3.4, cut 4 + 1.
+    turns = turns_of(0, 0, 0, 0, 1, 1)
+    assert cut_weighted(turns, np.array([1, 1, 1, 1, 0.5, 0.5]), 1.5) == [4]
+    assert cut_weighted(turns, np.array([1, 1, 1, 1, 0.5, 0.5]), 1.7) == []
+    assert cut_weighted(turns, np.ones(6), 1.7) == [4]
 
 
 def test_a_segment_has_at_least_two_turns():
@@ -64,11 +78,11 @@ def test_the_space_keeps_what_turns_of_a_dialogue_share():
 
 def test_the_seams_of_joined_dialogues_are_found_with_the_penalty_that_they_choose():
     turns, starts = corpus(200)
-    cutter = fit_cutter(turns, starts, seed=1)
+    cutter = fit_cutter(turns, np.full(len(turns), 8), starts, seed=1)
     assert cutter.f1 > 0.8
     other, other_starts = corpus(60, seed=7)
     joined = join_pieces(other_starts, 50, seed=3)
-    found = [cutter.cut(other[places]) for places, _ in joined]
+    found = [cutter.cut(other[places], np.full(len(places), 8)) for places, _ in joined]
     assert boundary_f1(found, [seams for _, seams in joined], tolerance=1) > 0.8
 
 
@@ -85,7 +99,7 @@ def test_pieces_are_consecutive_turns_of_different_dialogues():
 
 
 def test_too_few_dialogues_take_the_default():
-    cutter = fit_cutter(turns_of(0, 0, 1, 1), np.array([0, 2, 4]), seed=1)
+    cutter = fit_cutter(turns_of(0, 0, 1, 1), np.full(4, 8), np.array([0, 2, 4]), seed=1)
     assert cutter.penalty == DEFAULT
     assert np.isnan(cutter.f1)
-    assert cutter.cut(turns_of(0, 0)) == []
+    assert cutter.cut(turns_of(0, 0), np.full(2, 8)) == []

@@ -15,7 +15,9 @@ Vectors = NDArray[np.float32]
 Starts = NDArray[np.int64]
 
 # Dimensions of the topic space, and share of the mean variance that is mixed into each direction's own.
-DIMENSIONS, SHRINK = 32, 0.2
+DIMENSIONS, SHRINK = 32, 0.4
+# A turn of this many words counts whole, a shorter one less: "yes, please" says little about the topic.
+WHOLE, LEAST_WEIGHT = 6, 0.1
 # Shortest and longest segment, in turns.
 SHORTEST, LONGEST = 2, 400
 # Penalties that are tried, and the one that is taken if there are too few dialogues to try them.
@@ -23,7 +25,7 @@ PENALTIES, DEFAULT = (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.3, 2.6, 3.0), 1.
 # Parts of the sample, each of which is cut in a space that was fitted to the others.
 FOLDS = 5
 # Joined dialogues for the choice of the penalty, and the largest number of pieces of each.
-JOINED, MOST_PIECES = 200, 4
+JOINED, MOST_PIECES = 400, 4
 # Pieces have at least this many turns; greetings at both ends of a dialogue of this many turns are left out.
 SHORTEST_PIECE, LONG = 4, 10
 
@@ -79,23 +81,30 @@ def fit_space(turns: Vectors, starts: Starts) -> TopicSpace:
     return TopicSpace(mean, (directions[:, best] * np.sqrt(values[best])).astype(np.float32))
 
 
-def cut(turns: Vectors, penalty: float) -> list[int]:
+def weights_of(words: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return how much turns with these numbers of words count, in (0, 1], [n]."""
+    return np.clip(words / WHOLE, LEAST_WEIGHT, 1.0)
+
+
+def cut(turns: Vectors, weights: NDArray[np.float64], penalty: float) -> list[int]:
     """Return the turns at which segments begin, except the first, ascending.
 
     The segments maximise the sum over turns of the likeness to their segment's mean, less the penalty for each cut; the
     optimum is exact (dynamic programming, as in Utiyama and Isahara 2001).
 
     :param turns: vectors of length 1, float32 [n, k].
+    :param weights: result of `weights_of` for the turns, [n].
     :param penalty: gain that a cut needs, in turns that are perfectly like their segment.
     """
     n = len(turns)
     sums = np.zeros((n + 1, turns.shape[1]))
-    np.cumsum(turns, axis=0, out=sums[1:], dtype=np.float64)
+    np.cumsum(turns * weights[:, None], axis=0, out=sums[1:], dtype=np.float64)
+    masses = np.concatenate([[0], np.cumsum(weights)])
     best, origin = np.full(n + 1, -np.inf), np.zeros(n + 1, dtype=np.int64)
     best[0] = 0
     for end in range(1, n + 1):
         begins = np.arange(max(0, end - LONGEST), max(1, end - SHORTEST + 1))
-        insides = ((sums[end] - sums[begins]) ** 2).sum(axis=1) / (end - begins)
+        insides = ((sums[end] - sums[begins]) ** 2).sum(axis=1) / (masses[end] - masses[begins])
         values = best[begins] + insides - penalty * (begins > 0)
         place = int(values.argmax())
         best[end], origin[end] = values[place], begins[place]
@@ -120,22 +129,24 @@ class Cutter:
     penalty: float
     f1: float
 
-    def cut(self, turns: Vectors, place: int | None = None) -> list[int]:
+    def cut(self, turns: Vectors, words: NDArray[np.int64], place: int | None = None) -> list[int]:
         """Return the turns at which segments of a dialogue begin, except the first.
 
         :param turns: vectors of its turns, float32 [n, d].
+        :param words: number of words of each turn, int64 [n].
         :param place: number of the dialogue in the sample; None if it is not in it.
         """
-        return cut(self.spaces[(place or 0) % len(self.spaces)].project(turns), self.penalty)
+        return cut(self.spaces[(place or 0) % len(self.spaces)].project(turns), weights_of(words), self.penalty)
 
 
-def fit_cutter(turns: Vectors, starts: Starts, *, seed: int) -> Cutter:
+def fit_cutter(turns: Vectors, words: NDArray[np.int64], starts: Starts, *, seed: int) -> Cutter:
     """Fit topic spaces to a sample of dialogues, and choose the penalty that finds the seams of joined dialogues best.
 
     A dialogue is cut in a space that was fitted without it: in its own one, its turns look more alike than they are,
     above all if there are few dialogues.
 
     :param turns: vectors of length 1, float32 [n, d], dialogue by dialogue.
+    :param words: number of words of each turn, int64 [n].
     :param starts: first turn of each dialogue, then n, int64 [dialogues + 1].
     """
     n = len(starts) - 1
@@ -148,11 +159,11 @@ def fit_cutter(turns: Vectors, starts: Starts, *, seed: int) -> Cutter:
     for fold in range(min(FOLDS, n)):
         out = owner % FOLDS == fold
         spaces.append(fit_space(turns[~out], _starts_of(starts, np.arange(n) % FOLDS != fold)))
-        own = spaces[-1].project(turns[out])
+        own, weights = spaces[-1].project(turns[out]), weights_of(words[out])
         joined = join_pieces(_starts_of(starts, np.arange(n) % FOLDS == fold), JOINED // FOLDS, seed=seed + fold)
         seams += [places for _, places in joined]
         for at, penalty in enumerate(PENALTIES):
-            tried[at] += [cut(own[places], penalty) for places, _ in joined]
+            tried[at] += [cut(own[places], weights[places], penalty) for places, _ in joined]
     if not seams:
         return Cutter(tuple(spaces), DEFAULT, float("nan"))
     scores = [boundary_f1(cuts, seams, tolerance=1) for cuts in tried]

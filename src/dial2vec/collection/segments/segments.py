@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from dial2vec.collection.clustering.communities import centres_of_groups, commun
 from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, names_of, terms_by_group, terms_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.segments.cutting import Cutter, fit_cutter
+from dial2vec.collection.segments.cutting import Cutter, fit_cutter, weights_of
 from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
 from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue
@@ -118,15 +117,14 @@ def find_segments(
     """
     if len(collection) < 2:
         raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least 2. Add some.")
+    sample = list(_sample(collection, seed, batch_size, done))
+    cutter = _fitted(sample, seed)
+    cuts = _cut_all(collection, cutter, sample, batch_size, done)
+    groups = communities(cuts.vectors, seed=seed, done=done)
+    result = _described(collection, cutter, cuts, groups, seed)
     with atomic_path(segments_folder(collection)) as temporary:
         temporary.mkdir()
-        sample = list(_sample(collection, seed, batch_size, done))
-        cutter = _fitted(sample, seed)
-        cuts = _cut_all(collection, cutter, sample, temporary / "vectors.f32", batch_size, done)
-        groups = communities(cuts.vectors, seed=seed, done=done)
-        result = _described(collection, cutter, cuts, groups, seed)
         _write(temporary, collection, cuts, groups, result)
-        (temporary / "vectors.f32").unlink()
     return result
 
 
@@ -177,46 +175,43 @@ def _sample(
 
 def _fitted(sample: list[TurnBlock], seed: int) -> Cutter:
     sizes = [len(dialogue.turns) for _, dialogues, _ in sample for dialogue in dialogues]
+    counts = np.concatenate([_words_of(dialogue) for _, dialogues, _ in sample for dialogue in dialogues])
     vectors = np.concatenate([vectors for _, _, vectors in sample])
-    return fit_cutter(vectors, np.concatenate([[0], np.cumsum(sizes)]), seed=seed)
+    return fit_cutter(vectors, counts, np.concatenate([[0], np.cumsum(sizes)]), seed=seed)
+
+
+def _words_of(dialogue: Dialogue) -> NDArray[np.int64]:
+    """Return the number of words of each turn."""
+    return np.array([len(words(turn.text)) for turn in dialogue.turns], dtype=np.int64)
 
 
 def _cut_all(
     collection: CollectionFolder,
     cutter: Cutter,
     sample: list[TurnBlock],
-    path: Path,
     batch_size: int,
     done: Callable[[int], object],
 ) -> _Cuts:
-    """Cut all dialogues; vectors of the segments go to a file, because a million dialogues have gigabytes of them."""
+    """Cut all dialogues; those of the sample are not read again."""
     places = {row: at for at, row in enumerate(row for rows, _, _ in sample for row in rows)}
     rest = [row for row in range(len(collection)) if row not in places]
-    columns: list[tuple[int, int, int, int]] = []
-    with path.open("wb") as handle:
-        for blocks in (iter(sample), turn_blocks(collection, rest, batch_size=batch_size, done=done)):
-            for rows, dialogues, vectors in blocks:
-                begin = 0
-                for row, dialogue in zip(rows, dialogues, strict=True):
-                    own = vectors[begin : begin + len(dialogue.turns)]
-                    begin += len(own)
-                    segments = _segments_of(dialogue, cutter.cut(own, places.get(row)))
-                    columns += [(row, *segment) for segment in segments]
-                    means = np.add.reduceat(cutter.spaces[0].project(own), [first for first, _, _ in segments], axis=0)
-                    handle.write(unit_rows(means).astype(np.float32).tobytes())
-    table = np.array(columns, dtype=np.int64)
-    raw = np.memmap(path, dtype=np.float32, mode="r").reshape(len(table), -1)
-    order = np.lexsort((table[:, 1], table[:, 0]))
-    if (order != np.arange(len(order))).any():
-        table, raw = table[order], raw[order]
-    return _Cuts(table[:, 0], table[:, 1], table[:, 2], table[:, 3], raw)
-
-
-def _segments_of(dialogue: Dialogue, cuts: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return first turn, last turn and number of words of each segment."""
-    bounds = [0, *cuts, len(dialogue.turns)]
-    counts = [len(words(turn.text)) for turn in dialogue.turns]
-    return [(first, end - 1, sum(counts[first:end])) for first, end in itertools.pairwise(bounds)]
+    columns: list[NDArray[np.int64]] = []
+    means: list[Vectors] = []
+    for blocks in (iter(sample), turn_blocks(collection, rest, batch_size=batch_size, done=done)):
+        for rows, dialogues, vectors in blocks:
+            begin = 0
+            for row, dialogue in zip(rows, dialogues, strict=True):
+                own, counts = vectors[begin : begin + len(dialogue.turns)], _words_of(dialogue)
+                begin += len(own)
+                first = np.array([0, *cutter.cut(own, counts, places.get(row))])
+                last = np.append(first[1:], len(own)) - 1
+                columns.append(np.column_stack([np.full(len(first), row), first, last, np.add.reduceat(counts, first)]))
+                weighted = cutter.spaces[0].project(own) * weights_of(counts)[:, None]
+                means.append(unit_rows(np.add.reduceat(weighted, first, axis=0)).astype(np.float32))
+    table, units = np.concatenate(columns), np.concatenate(means)
+    order = np.argsort(table[:, 0], kind="stable")
+    table = table[order]
+    return _Cuts(table[:, 0], table[:, 1], table[:, 2], table[:, 3], units[order])
 
 
 def _described(collection: CollectionFolder, cutter: Cutter, cuts: _Cuts, groups: Groups, seed: int) -> Segments:
