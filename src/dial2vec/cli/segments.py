@@ -41,12 +41,13 @@ def segments(folder: Path, dialogue_id: str | None, batch_size: int, seed: int, 
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.segments import find_segments
     from dial2vec.collection.segments.segments import segment_steps
+    from dial2vec.data.progress import moving
 
     collection = CollectionFolder(folder)
     if dialogue_id is not None:
         _show_dialogue(collection, dialogue_id, as_json=as_json)
         return
-    with tqdm(total=segment_steps(collection), desc="segments", disable=None, leave=False) as bar:
+    with moving(tqdm(total=segment_steps(collection), desc="segments", disable=None, leave=False)) as bar:
         result = find_segments(collection, seed=seed, batch_size=batch_size, done=bar.update)
     if as_json:
         click.echo((folder / "segments" / "topics.json").read_text(encoding="utf-8").rstrip())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
 from dial2vec.collection.clustering.partition import Groups, Vectors
-from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, names_of, terms_by_group, terms_of
+from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.segments.cutting import Cutter, fit_cutter, weights_of
 from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
@@ -217,8 +217,7 @@ def _cut_all(
 def _described(collection: CollectionFolder, cutter: Cutter, cuts: _Cuts, groups: Groups, seed: int) -> Segments:
     k = int(groups.max()) + 1
     rows = _rows_for_terms(cuts, seed)
-    segments = [terms_of(segment) for segment in segments_at(collection, cuts.rows, cuts.first, cuts.last, rows)]
-    terms = terms_by_group(segments, groups[rows].tolist(), k)
+    terms = characteristic_terms(_segments_at(collection, cuts, rows), groups[rows].tolist(), k)
     names = names_of(terms, range(k))
     centres = centres_of_groups(cuts.vectors, groups)
     pairs = np.unique(np.column_stack([cuts.rows, groups]), axis=0)
@@ -260,17 +259,11 @@ def _place(collection: CollectionFolder, cuts: _Cuts, at: int) -> Place:
     return Place(collection.rows["dialogue_id"][int(cuts.rows[at])].as_py(), int(cuts.first[at]), int(cuts.last[at]))
 
 
-def segments_at(
-    collection: CollectionFolder,
-    rows: NDArray[np.int64],
-    first: NDArray[np.int64],
-    last: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-) -> Iterator[Dialogue]:
+def _segments_at(collection: CollectionFolder, cuts: _Cuts, chosen: NDArray[np.int64]) -> Iterator[Dialogue]:
     """Yield the chosen segments as dialogues that have only their turns."""
-    dialogues = collection.dialogues(rows[chosen].tolist())
+    dialogues = collection.dialogues(cuts.rows[chosen].tolist())
     for at, dialogue in zip(chosen, dialogues, strict=True):
-        yield replace(dialogue, turns=dialogue.turns[first[at] : last[at] + 1])
+        yield replace(dialogue, turns=dialogue.turns[cuts.first[at] : cuts.last[at] + 1])
 
 
 def _write(folder: Path, collection: CollectionFolder, cuts: _Cuts, groups: Groups, result: Segments) -> None:
