@@ -24,6 +24,7 @@ from dial2vec.cli.registry import history, promote, rollback, versions
 from dial2vec.cli.research import augment, evaluate, explain, tables
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
+from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {

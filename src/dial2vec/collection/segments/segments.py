@@ -1,0 +1,267 @@
+"""Finding the segments and topics of a collection, and reading them, in the folder `segments` of the collection."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
+from dial2vec.collection.clustering.partition import Groups
+from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.segments.cuts import Cuts, join_courtesies
+from dial2vec.collection.segments.cutting import Cutter, fit_cutter
+from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
+from dial2vec.data.words import words
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ArtifactError, CorpusError
+from dial2vec.files import atomic_path, read_json, write_json
+
+FORMAT = 1
+# Dialogues from which cutting is learnt, at most, and their turns: 150 MB at d = 384.
+SAMPLE, SAMPLE_TURNS = 3000, 100_000
+# Typical segments of a topic.
+SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A segment.
+
+    :param dialogue_id: id of its dialogue.
+    :param first: number of its first turn, from 0.
+    :param last: number of its last turn.
+    """
+
+    dialogue_id: str
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A group of similar segments.
+
+    :param id: number from 0; the topic with most segments is 0.
+    :param name: first terms of the topic.
+    :param terms: terms of the topic, the most characteristic first.
+    :param segments: number of segments.
+    :param dialogues: number of dialogues with such a segment.
+    :param share: share of the words of all dialogues, in [0, 1].
+    :param typical: segments closest to the centre.
+    """
+
+    id: int
+    name: str
+    terms: tuple[Term, ...]
+    segments: int
+    dialogues: int
+    share: float
+    typical: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """Segments and topics of a collection; the segments themselves are in `segments.parquet`.
+
+    :param fingerprint: fingerprint of the collection's encoder.
+    :param seed: random seed.
+    :param seen: number of dialogues that were cut, the first ones of the collection.
+    :param segments: number of segments.
+    :param several: share of dialogues with more than one topic, in [0, 1].
+    :param penalty: gain that a cut needed (`dial2vec.collection.segments.cutting.cut`).
+    :param f1: F1 within one turn on dialogues joined from the collection; None if it has too few dialogues.
+    :param topics: topics, the one with most segments first.
+    """
+
+    fingerprint: str
+    seed: int
+    seen: int
+    segments: int
+    several: float
+    penalty: float
+    f1: float | None
+    topics: tuple[Topic, ...]
+
+
+def find_segments(
+    collection: CollectionFolder, *, seed: int = 1, batch_size: int = 32, done: Callable[[int], object] = lambda _: None
+) -> Segments:
+    """Cut the dialogues where their topic changes, group the segments into topics, write both, and return the topics.
+
+    Writes `segments.parquet`, `segments.csv` and `topics.json` into the folder `segments`, atomically as a whole.
+
+    :param seed: seed of the sample, of the joined dialogues and of the groups.
+    :param batch_size: turns per batch.
+    :param done: called with numbers that sum to at most `segment_steps(collection)`.
+    :raises CorpusError: if the collection has fewer than 2 dialogues.
+    """
+    if len(collection) < 2:
+        raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least 2. Add some.")
+    sample = list(_sample(collection, seed, batch_size, done))
+    cutter = _fitted(sample, seed)
+    cuts = _cut_all(collection, cutter, sample, batch_size, done)
+    cuts, groups = join_courtesies(cuts, communities(cuts.vectors, seed=seed, done=done))
+    result = _described(collection, cutter, cuts, groups, seed)
+    with atomic_path(segments_folder(collection)) as temporary:
+        temporary.mkdir()
+        _write(temporary, collection, cuts, groups, result)
+    return result
+
+
+def segment_steps(collection: CollectionFolder) -> int:
+    """Return the largest sum of the numbers with which `find_segments` calls `done`."""
+    return len(collection) + steps()
+
+
+def segments_folder(collection: CollectionFolder) -> Path:
+    """Return the folder with the segments of a collection."""
+    return collection.folder / "segments"
+
+
+def read_segments(collection: CollectionFolder) -> Segments:
+    """Return the segments and topics that `find_segments` wrote.
+
+    :raises ArtifactError: if there are none, or those of another encoder, or they are damaged.
+    """
+    path = segments_folder(collection) / "topics.json"
+    mend = f"`dial2vec segments {collection.folder}` makes them."
+    if not path.exists():
+        raise ArtifactError(f"{collection.folder} has no segments; expected {path}. {mend}")
+    try:
+        record = read_json(path)
+        version, topics = record.pop("format"), record.pop("topics")
+        if version != FORMAT or record["fingerprint"] != collection.manifest.fingerprint:
+            raise ValueError("another encoder or format")
+        return Segments(**record, topics=tuple(_topic(topic) for topic in topics))
+    except (ArtifactError, ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"{path} cannot be read ({error}); expected segments of this collection. {mend}") from error
+
+
+def _topic(record: dict[str, object]) -> Topic:
+    terms = tuple(Term(**term) for term in record.pop("terms"))  # type: ignore[attr-defined]
+    typical = tuple(Place(**place) for place in record.pop("typical"))  # type: ignore[attr-defined]
+    return Topic(**record, terms=terms, typical=typical)  # type: ignore[arg-type]
+
+
+def _sample(
+    collection: CollectionFolder, seed: int, batch_size: int, done: Callable[[int], object]
+) -> Iterator[TurnBlock]:
+    rows = sampled(len(collection), SAMPLE, seed)
+    turns = collection.rows["turns"].to_numpy()[rows].cumsum()
+    if turns[-1] > SAMPLE_TURNS:
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: max(2, len(rows) * SAMPLE_TURNS // turns[-1])])
+    yield from turn_blocks(collection, rows.tolist(), batch_size=batch_size, done=done)
+
+
+def _fitted(sample: list[TurnBlock], seed: int) -> Cutter:
+    sizes = [len(dialogue.turns) for _, dialogues, _ in sample for dialogue in dialogues]
+    counts = np.concatenate([_words_of(dialogue) for _, dialogues, _ in sample for dialogue in dialogues])
+    vectors = np.concatenate([vectors for _, _, vectors in sample])
+    return fit_cutter(vectors, counts, np.concatenate([[0], np.cumsum(sizes)]), seed=seed)
+
+
+def _words_of(dialogue: Dialogue) -> NDArray[np.int64]:
+    """Return the number of words of each turn."""
+    return np.array([len(words(turn.text)) for turn in dialogue.turns], dtype=np.int64)
+
+
+def _cut_all(
+    collection: CollectionFolder,
+    cutter: Cutter,
+    sample: list[TurnBlock],
+    batch_size: int,
+    done: Callable[[int], object],
+) -> Cuts:
+    """Cut all dialogues; those of the sample are not read again."""
+    places = {row: at for at, row in enumerate(row for rows, _, _ in sample for row in rows)}
+    rest = [row for row in range(len(collection)) if row not in places]
+    parts: list[Cuts] = []
+    for blocks in (iter(sample), turn_blocks(collection, rest, batch_size=batch_size, done=done)):
+        for rows, dialogues, vectors in blocks:
+            begin = 0
+            for row, dialogue in zip(rows, dialogues, strict=True):
+                own = vectors[begin : begin + len(dialogue.turns)]
+                begin += len(own)
+                parts.append(Cuts.of(cutter, row, own, _words_of(dialogue), places.get(row)))
+    return Cuts.joined(parts)
+
+
+def _described(collection: CollectionFolder, cutter: Cutter, cuts: Cuts, groups: Groups, seed: int) -> Segments:
+    k = int(groups.max()) + 1
+    rows = _rows_for_terms(cuts, seed)
+    terms = characteristic_terms(_segments_at(collection, cuts, rows), groups[rows].tolist(), k)
+    names = names_of(terms, range(k))
+    centres = centres_of_groups(cuts.vectors, groups)
+    pairs = np.unique(np.column_stack([cuts.rows, groups]), axis=0)
+    n_dialogues, n_topics = np.bincount(pairs[:, 1], minlength=k), np.bincount(pairs[:, 0])
+    sizes, n_words = np.bincount(groups, minlength=k), np.bincount(groups, weights=cuts.words, minlength=k)
+    shares = n_words / max(1, n_words.sum())
+    topics = []
+    for topic in range(k):
+        own = np.flatnonzero(groups == topic)
+        nearest = own[np.argsort(-(cuts.vectors[own] @ centres[topic]), kind="stable")[:SHOWN]]
+        topics.append(
+            Topic(
+                topic,
+                names[topic],
+                tuple(terms[topic]),
+                int(sizes[topic]),
+                int(n_dialogues[topic]),
+                float(shares[topic]),
+                tuple(_place(collection, cuts, at) for at in nearest.tolist()),
+            )
+        )
+    f1 = None if math.isnan(cutter.f1) else cutter.f1
+    return Segments(
+        collection.manifest.fingerprint, seed, len(collection), len(groups), float((n_topics > 1).mean()),
+        cutter.penalty, f1, tuple(topics),
+    )  # fmt: skip
+
+
+def _rows_for_terms(cuts: Cuts, seed: int) -> NDArray[np.int64]:
+    """Return the segments whose words are read, in bounded memory."""
+    rows = sampled(len(cuts.rows), READ, seed)
+    total = int(cuts.words[rows].sum())
+    if total > READ_WORDS:
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: max(1, len(rows) * READ_WORDS // total)])
+    return rows
+
+
+def _place(collection: CollectionFolder, cuts: Cuts, at: int) -> Place:
+    return Place(collection.rows["dialogue_id"][int(cuts.rows[at])].as_py(), int(cuts.first[at]), int(cuts.last[at]))
+
+
+def _segments_at(collection: CollectionFolder, cuts: Cuts, chosen: NDArray[np.int64]) -> Iterator[Dialogue]:
+    """Yield the chosen segments as dialogues that have only their turns."""
+    dialogues = collection.dialogues(cuts.rows[chosen].tolist())
+    for at, dialogue in zip(chosen, dialogues, strict=True):
+        yield replace(dialogue, turns=dialogue.turns[cuts.first[at] : cuts.last[at] + 1])
+
+
+def _write(folder: Path, collection: CollectionFolder, cuts: Cuts, groups: Groups, result: Segments) -> None:
+    totals = np.bincount(cuts.rows, weights=cuts.words)[cuts.rows]
+    turns = np.asarray(collection.rows["turns"])[cuts.rows]
+    # A dialogue without words has shares of its turns.
+    share = np.where(totals > 0, cuts.words / np.maximum(totals, 1), (cuts.last - cuts.first + 1) / turns)
+    table = pa.table(
+        {
+            "dialogue_id": collection.rows["dialogue_id"].combine_chunks().take(pa.array(cuts.rows)),
+            "first_turn": pa.array(cuts.first.astype(np.int32)),
+            "last_turn": pa.array(cuts.last.astype(np.int32)),
+            "topic": pa.array(groups),
+            "topic_name": pa.array([topic.name for topic in result.topics], pa.string()).take(pa.array(groups)),
+            "share": pa.array(share),
+        }
+    )
+    pq.write_table(table, folder / "segments.parquet")
+    pc.write_csv(table, folder / "segments.csv")
+    write_json(folder / "topics.json", {"format": FORMAT} | asdict(result))
