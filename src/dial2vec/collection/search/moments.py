@@ -86,7 +86,7 @@ class Moments:
         else:
             among = _best(among, (in_turns, in_all, themes))
             read, sample = np.union1d(among, self._sample), self._sample
-        cosines = self._cosines(query, read)
+        cosines = self.cosines(query, read)
         at, of_sample = np.searchsorted(read, among), np.searchsorted(read, sample)
         z_all = _z(in_all[read], in_all)
         scores = _z(cosines, cosines[of_sample]) + TURN_WORDS * _z(in_turns[read], in_turns) + DIALOGUE_WORDS * z_all
@@ -101,7 +101,7 @@ class Moments:
         order = np.lexsort((among, -scores[at]))
         return Scored(among[order], scores[at][order].astype(np.float32), weight, turn, theme)
 
-    def _cosines(self, query: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def cosines(self, query: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Return the cosine of the nearest turn of each of these dialogues."""
         vector = self.vector(query)[None]
         if len(rows) == len(self.collection):

@@ -24,6 +24,7 @@ from dial2vec.errors import ArtifactError, Dial2vecError
 
 Way: TypeAlias = Literal["moments", "themes"]
 Asked: TypeAlias = Literal["auto", "moments", "themes"]
+_NONE = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,7 @@ class Search:
             id and words, is not its own hit.
         :param k: number of hits; fewer if fewer dialogues pass the filters.
         :param exact: compare all vectors even if there is an index. A search with filters always does.
-        :param n_turns: number of turns per hit.
+        :param n_turns: number of turns per hit; with 0 the dialogues of themes are not read again.
         :param way: "moments" finds dialogues by single turns and their words; "themes" by the vector of the whole
             dialogue; "auto" weighs both for a text, and takes themes for a dialogue or if turns were not indexed.
         :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.contrast`),
@@ -186,15 +187,17 @@ class Search:
             return Answer(self._hits([(row, float(themes[row])) for row in best], vector, n_turns), "themes", close)
         hits = []
         for row, hit in zip(best, self.collection.dialogues(best), strict=True):
-            turns = _speaking(hit, self.moments.of_turns(text, row), n_turns)
-            cosine = max((turn.contribution for turn in turns), default=0.0)
-            hits.append(Hit(hit.dialogue_id, cosine, hit.labels, hit.date, turns, hit.metadata, "moments"))
+            cosines = self.moments.of_turns(text, row)
+            turns = _speaking(hit, cosines, n_turns)
+            hits.append(
+                Hit(hit.dialogue_id, float(cosines.max()), hit.labels, hit.date, turns, hit.metadata, "moments")
+            )
         return Answer(tuple(hits), "moments", close)
 
     def _hits(self, best: list[tuple[int, float]], vector: NDArray[np.float32], n_turns: int) -> tuple[Hit, ...]:
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
         # All at once: read singly by a transformer, they would take most of the time of a query.
-        shares = shares_of(self.encoder, dialogues, towards=vector)
+        shares = shares_of(self.encoder, dialogues, towards=vector) if n_turns else [_NONE] * len(dialogues)
         return tuple(
             Hit(hit.dialogue_id, cosine, hit.labels, hit.date, _speaking(hit, contributions, n_turns), hit.metadata)
             for hit, contributions, (_, cosine) in zip(dialogues, shares, best, strict=True)
