@@ -151,7 +151,7 @@ def indexed(folder: Path, dialogues: Iterable[Dialogue], encoder: Encoder) -> Se
 def fused(*signals: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return reciprocal rank fusion (Cormack et al. 2009), k = 60."""
     ranks = [np.argsort(np.argsort(-signal, kind="stable")) for signal in signals]
-    return np.sum([1 / (RANK + rank) for rank in ranks], axis=0)
+    return np.asarray(np.sum([1 / (RANK + rank) for rank in ranks], axis=0), dtype=np.float32)
 
 
 def hits_of(search: Search, start: Encoder, starts: NDArray[np.float32], text: str) -> dict[str, NDArray[np.int64]]:
@@ -162,7 +162,7 @@ def hits_of(search: Search, start: Encoder, starts: NDArray[np.float32], text: s
     signals = {
         "BM25": search.moments.words.of_dialogues(text),
         "start": starts @ query,
-        "best turn": search.moments.cosines(text, rows),
+        "best turn": search.moments.cosines(search.moments.vector(text), rows),
     }
     signals["rank fusion"] = fused(*signals.values())
     found = {name: np.argsort(-signal, kind="stable")[:HITS] for name, signal in signals.items()}

@@ -52,7 +52,9 @@ def test_topics_are_asked_for_in_several_ways_and_services_of_a_domain_are_one()
 
 def test_rank_fusion_sums_inverse_ranks():
     first, second = np.array([0.9, 0.5, 0.1]), np.array([0.1, 0.9, 0.5])
-    np.testing.assert_allclose(find.fused(first, second), [1 / 60 + 1 / 62, 1 / 61 + 1 / 60, 1 / 62 + 1 / 61])
+    np.testing.assert_allclose(
+        find.fused(first, second), [1 / 60 + 1 / 62, 1 / 61 + 1 / 60, 1 / 62 + 1 / 61], rtol=1e-6
+    )
 
 
 def test_one_answer_is_recall_and_many_are_precision():

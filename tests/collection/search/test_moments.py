@@ -63,6 +63,17 @@ def test_turns_of_dialogues_are_numbered_over_the_collection(folder):
     assert begins.tolist() == [0, 3]
 
 
+def test_signs_agree_with_the_dialogue_whose_turn_has_the_vector(folder, encoder):
+    opened = open_turns(CollectionFolder(folder))
+    texts = [turn.text for dialogue in CollectionFolder(folder).dialogues() for turn in dialogue.turns]
+    vectors, starts = encoder.encode_utterances(texts), opened.starts
+    agreement = opened.agreement(vectors[4])
+    alike = ((vectors > 0) == (vectors[4] > 0)).sum(1)
+    expected = [alike[first:last].max() for first, last in zip(starts[:-1], starts[1:], strict=True)]
+    assert agreement.tolist() == expected
+    assert agreement[1] == opened.record.dimension
+
+
 def test_new_dialogues_add_turns_and_the_old_ones_stay_as_they_are(folder, encoder, tmp_path, monkeypatch):
     before = (folder / "turns" / "vectors.i8").read_bytes()
     monkeypatch.setattr(words, "PART", 25)

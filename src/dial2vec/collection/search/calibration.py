@@ -19,7 +19,7 @@ from dial2vec.files import read_json, write_json
 # Random questions, their words, and the share of them that counts as far away.
 QUESTIONS, LENGTHS, SHARE = 200, (2, 12), 0.75
 # Growth after which it is measured again, and rows compared at a time.
-GROWN, BLOCK = 1.2, 65_536
+GROWN, BLOCK = 1.2, 4_096
 
 
 @dataclass(frozen=True, slots=True)

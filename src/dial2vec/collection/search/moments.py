@@ -7,6 +7,7 @@ dialogue counts more than in a fusion by rank (docs/search.md has the figures).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from dial2vec.encoder.nearest import unit_rows
 
 # Weights of the words of turns and of dialogues beside the cosine of turns, and of words beside the vectors of themes.
 TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.5, 0.35, 0.15
-# Turns up to which all are compared. Beyond, those of the best dialogues by each other signal, and of a sample.
-ALL_TURNS, BEST, SAMPLE = 2_000_000, 4_000, 4_000
+# Turns up to which all are compared. Beyond, those of the best dialogues by the signs of the vectors and by each other
+# signal, and of a sample.
+ALL_TURNS, BEST, SAMPLE = 1_000_000, 2_000, 2_000
 # Place of the dialogue that the best is compared with.
 RIVAL = 10
 
@@ -36,6 +38,7 @@ class Scored:
     :param themes: weight of the themes in the scores, in [0, 30] (`routing.weight_of_themes`).
     :param turn: cosine of the nearest turn.
     :param theme: cosine of the nearest dialogue.
+    :param vector: vector of the question, read as a turn, float32 [d].
     """
 
     rows: NDArray[np.int64]
@@ -43,6 +46,7 @@ class Scored:
     themes: float
     turn: float
     theme: float
+    vector: NDArray[np.float32]
 
 
 class Moments:
@@ -75,18 +79,18 @@ class Moments:
         :param auto: True to add the themes with the weight that suits the question; False for moments alone.
         :param exact: compare the turns of all dialogues even if there are many.
         """
-        among = np.arange(len(self.collection)) if rows is None else rows
+        among, vector = np.arange(len(self.collection)) if rows is None else rows, self.vector(query)
         if not len(among):
-            return Scored(among, np.zeros(0, dtype=np.float32), 0.0, -1.0, -1.0)
+            return Scored(among, np.zeros(0, dtype=np.float32), 0.0, -1.0, -1.0, vector)
         in_turns = np.maximum.reduceat(self.words.of_turns(query), self.turns.starts[:-1])
         in_all = self.words.of_dialogues(query)
         if self.turns.record.turns <= ALL_TURNS or exact:
             read = np.arange(len(self.collection)) if rows is None else np.union1d(among, self._sample)
             sample = read if rows is None else self._sample
         else:
-            among = _best(among, (in_turns, in_all, themes))
+            among = _best(among, (in_turns, in_all, themes, self.turns.agreement(vector)))
             read, sample = np.union1d(among, self._sample), self._sample
-        cosines = self.cosines(query, read)
+        cosines = self.cosines(vector, read)
         at, of_sample = np.searchsorted(read, among), np.searchsorted(read, sample)
         z_all = _z(in_all[read], in_all)
         scores = _z(cosines, cosines[of_sample]) + TURN_WORDS * _z(in_turns[read], in_turns) + DIALOGUE_WORDS * z_all
@@ -99,20 +103,22 @@ class Moments:
             both = _z(themes[read], themes) + THEME_WORDS * z_all
             scores += weight * _z(both, both[of_sample])
         order = np.lexsort((among, -scores[at]))
-        return Scored(among[order], scores[at][order].astype(np.float32), weight, turn, theme)
+        return Scored(among[order], scores[at][order].astype(np.float32), weight, turn, theme, vector)
 
-    def cosines(self, query: str, rows: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the cosine of the nearest turn of each of these dialogues."""
-        vector = self.vector(query)[None]
+    def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of the nearest turn of each of these dialogues, float32 [rows].
+
+        :param vector: `vector` of a question.
+        """
         if len(rows) == len(self.collection):
-            return np.maximum.reduceat(self.turns.cosines(vector)[:, 0], self.turns.starts[:-1])
+            return np.maximum.reduceat(self.turns.cosines(vector[None])[:, 0], self.turns.starts[:-1])
         turns, begins = self.turns.of_dialogues(rows)
-        return np.maximum.reduceat(self.turns.cosines(vector, turns)[:, 0], begins)
+        return np.maximum.reduceat(self.turns.cosines(vector[None], turns)[:, 0], begins)
 
-    def of_turns(self, query: str, row: int) -> NDArray[np.float32]:
-        """Return the cosine of the question with each turn of a dialogue, float32 [turns]."""
+    def of_turns(self, vector: NDArray[np.float32], row: int) -> NDArray[np.float32]:
+        """Return the cosine of a question with each turn of a dialogue, float32 [turns]."""
         turns = np.arange(self.turns.starts[row], self.turns.starts[row + 1])
-        return self.turns.cosines(self.vector(query)[None], turns)[:, 0]
+        return self.turns.cosines(vector[None], turns)[:, 0]
 
 
 def open_moments(collection: CollectionFolder) -> Moments | None:
@@ -138,7 +144,7 @@ def update_moments(
         calibrate(collection, encoder, moments.turns, moments.words)
 
 
-def _best(among: NDArray[np.int64], signals: tuple[NDArray[np.float32], ...]) -> NDArray[np.int64]:
+def _best(among: NDArray[np.int64], signals: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
     best = [among[np.argpartition(-signal[among], min(BEST, len(among)) - 1)[:BEST]] for signal in signals]
     return np.unique(np.concatenate(best))
 

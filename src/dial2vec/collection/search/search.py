@@ -187,7 +187,7 @@ class Search:
             return Answer(self._hits([(row, float(themes[row])) for row in best], vector, n_turns), "themes", close)
         hits = []
         for row, hit in zip(best, self.collection.dialogues(best), strict=True):
-            cosines = self.moments.of_turns(text, row)
+            cosines = self.moments.of_turns(scored.vector, row)
             turns = _speaking(hit, cosines, n_turns)
             hits.append(
                 Hit(hit.dialogue_id, float(cosines.max()), hit.labels, hit.date, turns, hit.metadata, "moments")
@@ -205,6 +205,8 @@ class Search:
 
     def _own(self, dialogue: Dialogue) -> int | None:
         """Return the row with the same id and turns; None if there is no such dialogue."""
+        if not dialogue.dialogue_id:
+            return None
         row = self.collection.row_of.get(dialogue.dialogue_id)
         return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
 

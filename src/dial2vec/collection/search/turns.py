@@ -22,8 +22,8 @@ from dial2vec.files import read_json, write_json
 
 # Dialogues encoded at a time, and dialogues after which the record is written.
 AT_ONCE, RECORDED = 32, 4_096
-# Turns of a block: 100 MB as float32 at d = 384.
-BLOCK = 65_536
+# Turns of a block: 6 MB as float32 at d = 384, which a processor's cache holds; of a block of signs.
+BLOCK, SIGNS_BLOCK = 4_096, 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,8 @@ class TurnVectors:
         shape = (record.turns, record.dimension)
         self._codes = np.memmap(folder / "vectors.i8", dtype=np.int8, mode="r", shape=shape)
         self._scales = np.memmap(folder / "scales.f32", dtype=np.float32, mode="r", shape=shape[:1])
+        words = (record.turns, _sign_words(record.dimension))
+        self._signs = np.memmap(folder / "signs.u64", dtype=np.uint64, mode="r", shape=words)
 
     @cached_property
     def encoder(self) -> Encoder:
@@ -82,6 +84,20 @@ class TurnVectors:
             of = part if turns is None else turns[part]
             cosines[part] = (self._codes[of].astype(np.float32) @ queries.T) * self._scales[of][:, None]
         return cosines
+
+    def agreement(self, query: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return how many signs of the query's vector the turn has that shares most, per dialogue, int32 [n].
+
+        Reads an eighth of the bytes that cosines read (Charikar 2002: signs estimate the angle).
+
+        :param query: vector, float32 [d].
+        """
+        signs = _signs(query[None])[0]
+        apart = np.empty(self.record.turns, dtype=np.int32)
+        for first in range(0, len(apart), SIGNS_BLOCK):
+            block = np.bitwise_count(self._signs[first : first + SIGNS_BLOCK] ^ signs)
+            apart[first : first + SIGNS_BLOCK] = block.astype(np.float32) @ np.ones(block.shape[1], np.float32)
+        return self.record.dimension - np.minimum.reduceat(apart, self.starts[:-1])
 
     def of_dialogues(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the turns of these dialogues, and where those of each begin in them, int64 [m] and [rows]."""
@@ -177,6 +193,7 @@ def _append(
     sizes = _sizes(record)
     append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [codes])
     append_blocks(folder / "scales.f32", sizes["scales.f32"], [scales.astype(np.float32)])
+    append_blocks(folder / "signs.u64", sizes["signs.u64"], [_signs(units)])
     n_dialogues, n_turns = record.dialogues + len(block), record.turns + len(units)
     record = TurnRecord(record.model, record.fingerprint, record.dimension, n_dialogues, n_turns)
     write_json(folder / "turns.json", asdict(record))
@@ -184,7 +201,18 @@ def _append(
 
 
 def _sizes(record: TurnRecord) -> dict[str, int]:
-    return {"vectors.i8": record.turns * record.dimension, "scales.f32": record.turns * 4}
+    signs = record.turns * _sign_words(record.dimension) * 8
+    return {"vectors.i8": record.turns * record.dimension, "scales.f32": record.turns * 4, "signs.u64": signs}
+
+
+def _sign_words(dimension: int) -> int:
+    return -(-dimension // 64)
+
+
+def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    bits = np.zeros((len(vectors), _sign_words(vectors.shape[1]) * 64), dtype=bool)
+    bits[:, : vectors.shape[1]] = vectors > 0
+    return np.packbits(bits, axis=1).view(np.uint64)
 
 
 def _record(collection: CollectionFolder) -> TurnRecord | None:
