@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_signs_agree_with_the_dialogue_whose_turn_has_the_vector(folder, encoder
     vectors, starts = encoder.encode_utterances(texts), opened.starts
     agreement = opened.agreement(vectors[4])
     alike = ((vectors > 0) == (vectors[4] > 0)).sum(1)
-    expected = [alike[first:last].max() for first, last in zip(starts[:-1], starts[1:], strict=True)]
+    expected = [alike[first:last].max() for first, last in pairwise(starts)]
     assert agreement.tolist() == expected
     assert agreement[1] == opened.record.dimension
 
