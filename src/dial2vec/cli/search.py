@@ -164,6 +164,7 @@ def search(
         raise Dial2vecError("found --not with --moments; expected --themes, which it works by. Leave one out.")
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.search import Filters, Search
+    from dial2vec.collection.search.moments import how_to_get_turns
     from dial2vec.data.progress import waiting
 
     collection = CollectionFolder(folder)
@@ -177,6 +178,8 @@ def search(
     asked = _Asked(k, filters, way or "auto", [_parse_unlike(collection, given) for given in unlike], exact, as_json)
     with waiting("loading the encoder"):
         engine = Search(collection)
+    if engine.moments is None and asked.way == "auto":
+        click.echo(f"Whole dialogues are searched: {how_to_get_turns(collection)}", err=True)
     if wanted is not None:
         _answer(engine, wanted, asked)
         return

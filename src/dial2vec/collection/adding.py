@@ -52,15 +52,24 @@ class Added:
     quarantine_file: Path | None
 
 
-def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 32, progress: bool = True) -> Added:
+def add(
+    folder: Path,
+    transcripts: Path,
+    *,
+    encoder: Encoder,
+    batch_size: int = 32,
+    progress: bool = True,
+    turns: bool = True,
+) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
 
     A dialogue that the collection has already, word for word, is skipped. A dialogue with a known id and other words
-    goes to the quarantine; the collection keeps the old one. Turns get vectors and an index of their words, so that
-    single moments are found (`dial2vec.collection.search.moments`). A killed run resumes.
+    goes to the quarantine; the collection keeps the old one. A killed run resumes.
 
     :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files.
     :param encoder: encoder of the collection.
+    :param turns: also make vectors of all turns and an index of their words, so that single moments are found
+        (`dial2vec.collection.search.moments`); of dialogues that are there already, too.
     :raises CorpusError: if a file cannot be read, or no record can be used.
     :raises ArtifactError: if the folder is no collection, or was made with another encoder.
     :raises BusyError: if another run adds to the collection.
@@ -83,7 +92,8 @@ def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 
         if quarantine:
             write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
-        update_moments(CollectionFolder(folder), encoder, batch_size=batch_size, progress=progress)
+        if turns:
+            update_moments(CollectionFolder(folder), encoder, batch_size=batch_size, progress=progress)
     if not n_new and not n_existing:
         raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
     return Added(n_new, n_existing, len(quarantine), reasons if quarantine else None)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search, calibration, moments, turns, words
@@ -124,12 +127,18 @@ def test_words_of_one_turn_find_its_dialogue_and_show_the_turn(folder):
     assert answer.hits[0].cosine == pytest.approx(1, abs=0.02)
 
 
-def test_a_collection_without_turns_is_searched_by_themes_and_says_how_to_get_them(folder):
-    (folder / "turns" / "turns.json").unlink()
+def test_a_collection_without_turns_is_searched_by_themes_and_the_command_that_it_names_adds_them(folder):
+    shutil.rmtree(folder / "turns")
     search = Search(CollectionFolder(folder))
     assert search.answer("w1 w2").way == "themes"
-    with pytest.raises(ArtifactError, match=r"has no vectors of its turns.*Run `dial2vec index`"):
+    with pytest.raises(ArtifactError, match=r"has no vectors of its turns") as raised:
         search.find("w1 w2", way="moments")
+    done = CliRunner().invoke(main, ["search", str(folder), "w1 w2"])
+    assert done.exit_code == 0, done.output
+    assert f"Whole dialogues are searched: {raised.value}" in done.stderr
+    command = str(raised.value).split("`")[1]
+    assert CliRunner().invoke(main, command.split()[1:]).exit_code == 0
+    assert Search(CollectionFolder(folder)).answer("w1 w2", way="moments").way == "moments"
 
 
 def test_a_dialogue_is_a_theme_unless_moments_are_asked_for(folder):

@@ -127,6 +127,15 @@ def open_moments(collection: CollectionFolder) -> Moments | None:
     return Moments(collection, turns, words) if turns is not None and words is not None else None
 
 
+def how_to_get_turns(collection: CollectionFolder) -> str:
+    """Return what is missing in a collection whose turns were not indexed, and the command that adds it."""
+    folder = collection.folder
+    return (
+        f"{folder} has no vectors of its turns, which moments need. Run `dial2vec index {folder / 'dialogues.jsonl'} "
+        f"--output {folder}`, and search again."
+    )
+
+
 def update_moments(
     collection: CollectionFolder, encoder: Encoder, *, batch_size: int = 32, progress: bool = True
 ) -> None:

@@ -15,7 +15,7 @@ from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.collection.search.contrast import without
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.search.moments import open_moments
+from dial2vec.collection.search.moments import how_to_get_turns, open_moments
 from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
 from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.inputs import check_name
@@ -140,10 +140,7 @@ class Search:
         own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
         rows = (filters or Filters()).rows(self.collection)
         if way == "moments" and self.moments is None:
-            raise ArtifactError(
-                f"{self.collection.folder} has no vectors of its turns, which moments need. Run `dial2vec index` with "
-                "any of its files, and search again."
-            )
+            raise ArtifactError(how_to_get_turns(self.collection))
         if self.moments is None or way == "themes" or (way == "auto" and not isinstance(query, str)) or unlike:
             answer = self._by_themes(own, vector, k, rows, exact=exact, n_turns=n_turns)
             # What is left of a query is not comparable with random questions.
