@@ -15,7 +15,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Search, calibration, moments, turns, words
 from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.collection.search.moments import open_moments
-from dial2vec.collection.search.routing import weight_of_themes
+from dial2vec.collection.search.routing import Signs, weight_of_themes
 from dial2vec.collection.search.turns import open_turns, update_turns
 from dial2vec.collection.search.words import open_words
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
@@ -171,8 +171,13 @@ def test_filters_leave_only_their_rows(folder):
 
 
 def test_one_dialogue_that_stands_out_leaves_themes_out():
-    assert weight_of_themes(gap=5, difference=0.2, words=8) == 0
-    assert weight_of_themes(gap=0.5, difference=-0.3, words=2) == pytest.approx(30)
+    assert weight_of_themes(Signs(gap=5, difference=0.2, words=8, about=0, agreement=0)) == 0
+    assert weight_of_themes(Signs(gap=0.5, difference=-0.3, words=2, about=2, agreement=1)) == pytest.approx(30)
+
+
+def test_a_question_for_conversations_gives_themes_more_weight_than_words_of_a_turn():
+    said, asked = (weight_of_themes(Signs(2, 0, 5, about, 1)) for about in (0.5, 3))
+    assert asked > 1 > said
 
 
 def test_random_questions_are_measured_once_and_are_not_close(folder, encoder, monkeypatch):

@@ -7,6 +7,7 @@ dialogue counts more than in a fusion by rank (docs/search.md has the figures).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,14 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.calibration import calibrate
-from dial2vec.collection.search.routing import weight_of_themes
+from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
 from dial2vec.collection.search.words import Words, bm25_words, open_words, update_words
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 
 # Weights of the words of turns and of dialogues beside the cosine of turns, and of words beside the vectors of themes.
-TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.5, 0.35, 0.15
+TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1
 # Turns up to which all are compared. Beyond, those of the best dialogues by the signs of the vectors and by each other
 # signal, and of a sample.
 ALL_TURNS, BEST, SAMPLE = 1_000_000, 2_000, 2_000
@@ -58,6 +59,17 @@ class Moments:
     def __init__(self, collection: CollectionFolder, turns: TurnVectors, words: Words) -> None:
         self.collection, self.turns, self.words = collection, turns, words
         self._sample = sampled(len(collection), SAMPLE, 1)
+
+    @cached_property
+    def _subjects(self) -> tuple[NDArray[np.float32], float, float]:
+        """Mean vector of the ways to ask for conversations, and mean and spread of the turns' products with it."""
+        mean = unit_rows(self.turns.encoder.encode_utterances(list(SUBJECTS))).mean(0).astype(np.float32)
+        products = self.turns.cosines(mean[None], sampled(self.turns.record.turns, SAMPLE, 1))
+        return mean, float(products.mean()), max(float(products.std()), 1e-6)
+
+    def _about(self, vector: NDArray[np.float32]) -> float:
+        subjects, mean, spread = self._subjects
+        return (float(vector @ subjects) - mean) / spread
 
     def vector(self, query: str) -> NDArray[np.float32]:
         """Return the vector of a question, read as a turn, float32 [d]."""
@@ -97,8 +109,10 @@ class Moments:
         scores /= max(float(scores[of_sample].std()), 1e-6)
         turn, theme, weight = float(cosines[at].max()), float(themes[among].max()), 0.0
         if auto:
-            gap = float(scores[at].max() - np.sort(scores[at])[-min(RIVAL, len(at))])
-            weight = weight_of_themes(gap=gap, difference=turn - theme, words=len(bm25_words(query)))
+            best = at[np.argsort(-scores[at], kind="stable")[:RIVAL]]
+            agreement = float(_z(themes[read[best]], themes).mean())
+            gap, words = float(scores[best[0]] - scores[best[-1]]), len(bm25_words(query))
+            weight = weight_of_themes(Signs(gap, turn - theme, words, self._about(vector), agreement))
         if weight:
             both = _z(themes[read], themes) + THEME_WORDS * z_all
             scores += weight * _z(both, both[of_sample])
