@@ -163,9 +163,7 @@ def search(
     if way == "moments" and unlike:
         raise Dial2vecError("found --not with --moments; expected --themes, which it works by. Leave one out.")
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.collection.search import Filters, Search
-    from dial2vec.collection.search.moments import how_to_get_turns
-    from dial2vec.data.progress import waiting
+    from dial2vec.collection.search import Filters
 
     collection = CollectionFolder(folder)
     filters = Filters(labels, speakers, after, before, where)
@@ -176,16 +174,25 @@ def search(
     filters.rows(collection)
     wanted = _of_collection(collection, like) if like is not None else _parse_query(query)
     asked = _Asked(k, filters, way or "auto", [_parse_unlike(collection, given) for given in unlike], exact, as_json)
-    with waiting("loading the encoder"):
-        engine = Search(collection)
-    if engine.moments is None and asked.way == "auto":
-        click.echo(f"Whole dialogues are searched: {how_to_get_turns(collection)}", err=True)
+    engine = _open(collection, asked.way)
     if wanted is not None:
         _answer(engine, wanted, asked)
         return
     for line in sys.stdin:
         if line.strip():
             _answer(engine, line.strip(), asked)
+
+
+def _open(collection: CollectionFolder, way: Asked) -> Search:
+    from dial2vec.collection.search import Search
+    from dial2vec.collection.search.moments import how_to_get_turns
+    from dial2vec.data.progress import waiting
+
+    with waiting("loading the encoder"):
+        engine = Search(collection)
+    if engine.moments is None and way == "auto":
+        click.echo(f"Whole dialogues are searched: {how_to_get_turns(collection)}", err=True)
+    return engine
 
 
 def _of_collection(collection: CollectionFolder, dialogue_id: str) -> Dialogue:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.turns import TurnVectors
-from dial2vec.collection.search.words import Words
+from dial2vec.collection.search.words import WordIndex
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
@@ -49,7 +49,7 @@ def read_calibration(collection: CollectionFolder) -> Calibration | None:
 
 
 def calibrate(
-    collection: CollectionFolder, encoder: Encoder, turns: TurnVectors, words: Words, *, seed: int = 1
+    collection: CollectionFolder, encoder: Encoder, turns: TurnVectors, words: WordIndex, *, seed: int = 1
 ) -> Calibration | None:
     """Ask random questions, store how near they come, and return it; None if no turn has a word.
 

@@ -17,7 +17,7 @@ from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.calibration import calibrate
 from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
-from dial2vec.collection.search.words import Words, bm25_words, open_words, update_words
+from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 
@@ -56,7 +56,7 @@ class Moments:
     :param collection: collection whose turns were indexed.
     """
 
-    def __init__(self, collection: CollectionFolder, turns: TurnVectors, words: Words) -> None:
+    def __init__(self, collection: CollectionFolder, turns: TurnVectors, words: WordIndex) -> None:
         self.collection, self.turns, self.words = collection, turns, words
         self._sample = sampled(len(collection), SAMPLE, 1)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -160,8 +160,27 @@ def update_turns(
     n_new = len(collection) - began
     with tqdm(total=n_new, unit="dialogue", desc="turns", disable=None if progress else True, leave=False) as bar:
         while block := [[turn.text for turn in dialogue.turns] for dialogue in islice(dialogues, RECORDED)]:
-            record = _append(folder, record, block, _encoded(reader, block, batch_size, bar.update))
+            units = np.concatenate(list(_encoded(reader, block, batch_size, bar.update)))
+            record = write_turns(folder, record, units, len(block))
     return n_new
+
+
+def write_turns(folder: Path, record: TurnRecord, units: NDArray[np.float32], n_dialogues: int) -> TurnRecord:
+    """Write vectors after those that the record counts, and return the new record, which is written last.
+
+    :param folder: folder `turns` of a collection.
+    :param units: vectors of length 1, float32 [m, d].
+    :param n_dialogues: number of dialogues that these m turns are of.
+    """
+    scales = np.maximum(np.abs(units).max(1), np.finfo(np.float32).tiny) / 127
+    codes = np.rint(units / scales[:, None]).astype(np.int8)
+    sizes = _sizes(record)
+    append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [codes])
+    append_blocks(folder / "scales.f32", sizes["scales.f32"], [scales.astype(np.float32)])
+    append_blocks(folder / "signs.u64", sizes["signs.u64"], [_signs(units)])
+    record = replace(record, dialogues=record.dialogues + n_dialogues, turns=record.turns + len(units))
+    write_json(folder / "turns.json", asdict(record))
+    return record
 
 
 def start_of(encoder: Encoder) -> Encoder:
@@ -182,22 +201,6 @@ def _encoded(
         part = texts[first : first + AT_ONCE]
         yield unit_rows(reader.encode_utterances([text for turns in part for text in turns], batch_size=batch_size))
         done(len(part))
-
-
-def _append(
-    folder: Path, record: TurnRecord, block: list[list[str]], vectors: Iterator[NDArray[np.float32]]
-) -> TurnRecord:
-    units = np.concatenate(list(vectors))
-    scales = np.maximum(np.abs(units).max(1), np.finfo(np.float32).tiny) / 127
-    codes = np.rint(units / scales[:, None]).astype(np.int8)
-    sizes = _sizes(record)
-    append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [codes])
-    append_blocks(folder / "scales.f32", sizes["scales.f32"], [scales.astype(np.float32)])
-    append_blocks(folder / "signs.u64", sizes["signs.u64"], [_signs(units)])
-    n_dialogues, n_turns = record.dialogues + len(block), record.turns + len(units)
-    record = TurnRecord(record.model, record.fingerprint, record.dimension, n_dialogues, n_turns)
-    write_json(folder / "turns.json", asdict(record))
-    return record
 
 
 def _sizes(record: TurnRecord) -> dict[str, int]:

@@ -37,7 +37,7 @@ def bm25_words(text: str) -> list[str]:
     return [word for word in bare if word]
 
 
-class Words:
+class WordIndex:
     """BM25 of a collection (Robertson and Zaragoza 2009, in Lucene's variant).
 
     :param turns: index of the turns of each part, mapped from files, and their number.
@@ -74,7 +74,7 @@ def _of_part(index: Any, n: int, asked: list[str]) -> NDArray[np.float32]:
     return np.asarray(index.get_scores_from_ids(known), dtype=np.float32)[:n]
 
 
-def open_words(collection: CollectionFolder) -> Words | None:
+def open_words(collection: CollectionFolder) -> WordIndex | None:
     """Return the words of a collection; None if they are missing or those of some dialogues are."""
     import bm25s
 
@@ -88,7 +88,7 @@ def open_words(collection: CollectionFolder) -> Words | None:
             place = folder / _name(first, last) / unit
             index = bm25s.BM25.load(str(place), mmap=True, show_progress=False) if place.is_dir() else None
             opened[unit].append((index, n))
-    return Words(*(opened[unit] for unit in UNITS))
+    return WordIndex(*(opened[unit] for unit in UNITS))
 
 
 def update_words(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> None:
