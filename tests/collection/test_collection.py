@@ -97,7 +97,7 @@ def test_changed_dialogue_is_set_aside_with_its_reason(tmp_path, encoder, dialog
     assert next(Collection(tmp_path / "c").dialogues([0])).turns[1].text == "w2"
 
 
-@pytest.mark.parametrize("step", ["embed_file", "_append_blocks", "Manifest.write"])
+@pytest.mark.parametrize("step", ["embed_file", "append_blocks", "Manifest.write"])
 def test_killed_addition_changes_nothing_and_the_next_one_is_whole(tmp_path, encoder, dialogue, monkeypatch, step):
     dialogues = dialogues_of(dialogue, range(9))
     add(tmp_path / "c", write(tmp_path / "a.jsonl", dialogues[:4]), encoder=encoder)

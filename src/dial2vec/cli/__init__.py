@@ -30,7 +30,8 @@ from dial2vec.cli.serving import serve
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
-    "Look into them": (look, index, search, cluster, curate, groups, compare, facet, segments, describe, explore, explain),
+    "Look into them": (look, index, search, explore, explain),
+    "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
     "Compare methods": (tables, evaluate, augment),

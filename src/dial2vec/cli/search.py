@@ -19,7 +19,8 @@ from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.collection.search import Filters, Hit, Search
+    from dial2vec.collection.search import Filters, Search
+    from dial2vec.collection.search.search import Answer, Asked
     from dial2vec.dialogue import Dialogue
 
 # Comes with the install.
@@ -87,6 +88,7 @@ class _Asked:
 
     k: int
     filters: Filters
+    way: Asked
     unlike: Sequence[str | Dialogue]
     exact: bool
     as_json: bool
@@ -107,6 +109,8 @@ class _Asked:
 @click.option(
     "--not", "unlike", multiple=True, metavar="TEXT", help="Text, ID or file whose meaning to avoid; may be repeated."
 )
+@click.option("--moments", "way", flag_value="moments", help="Find by single turns and their words.")
+@click.option("--themes", "way", flag_value="themes", help="Find by whole dialogues; default: what suits the query.")
 @click.option("--label", "labels", multiple=True, help="Find only dialogues with this label; may be repeated.")
 @click.option("--speaker", "speakers", multiple=True, help="Find only dialogues with this speaker; may be repeated.")
 @click.option("--after", metavar="DATE", help="Find only dialogues from this day on, such as 2026-03-04.")
@@ -132,6 +136,7 @@ def search(
     k: int,
     like: str | None,
     unlike: tuple[str, ...],
+    way: Asked | None,
     labels: tuple[str, ...],
     speakers: tuple[str, ...],
     after: str | None,
@@ -151,11 +156,14 @@ def search(
         raise Dial2vecError(f"found both a query and --like {like}. Give one of them.")
     if similarity is not None and not near_duplicates:
         raise Dial2vecError("found --similarity without --near-duplicates; expected both. Add that, or leave it out.")
-    if near_duplicates and (query is not None or like is not None or unlike):
-        raise Dial2vecError("found --near-duplicates with a query, --like or --not; expected no query. Leave it out.")
+    if near_duplicates and (query is not None or like is not None or unlike or way):
+        raise Dial2vecError(
+            "found --near-duplicates with a query, --like, --not or a way; expected no query. Leave it out."
+        )
+    if way == "moments" and unlike:
+        raise Dial2vecError("found --not with --moments; expected --themes, which it works by. Leave one out.")
     from dial2vec.collection.collection_folder import CollectionFolder
-    from dial2vec.collection.search import Filters, Search
-    from dial2vec.data.progress import waiting
+    from dial2vec.collection.search import Filters
 
     collection = CollectionFolder(folder)
     filters = Filters(labels, speakers, after, before, where)
@@ -165,15 +173,26 @@ def search(
     # Before the encoder is loaded, which takes seconds.
     filters.rows(collection)
     wanted = _of_collection(collection, like) if like is not None else _parse_query(query)
-    asked = _Asked(k, filters, [_parse_unlike(collection, given) for given in unlike], exact, as_json)
-    with waiting("loading the encoder"):
-        engine = Search(collection)
+    asked = _Asked(k, filters, way or "auto", [_parse_unlike(collection, given) for given in unlike], exact, as_json)
+    engine = _open(collection, asked.way)
     if wanted is not None:
         _answer(engine, wanted, asked)
         return
     for line in sys.stdin:
         if line.strip():
             _answer(engine, line.strip(), asked)
+
+
+def _open(collection: CollectionFolder, way: Asked) -> Search:
+    from dial2vec.collection.search import Search
+    from dial2vec.collection.search.moments import how_to_get_turns
+    from dial2vec.data.progress import waiting
+
+    with waiting("loading the encoder"):
+        engine = Search(collection)
+    if engine.moments is None and way == "auto":
+        click.echo(f"Whole dialogues are searched: {how_to_get_turns(collection)}", err=True)
+    return engine
 
 
 def _of_collection(collection: CollectionFolder, dialogue_id: str) -> Dialogue:
@@ -198,22 +217,25 @@ def _parse_query(query: str | None) -> str | Dialogue | None:
     return query
 
 
-def _find(engine: Search, query: str | Dialogue, asked: _Asked) -> list[Hit]:
-    return engine.find(query, asked.k, filters=asked.filters, exact=asked.exact, unlike=asked.unlike)
+def _find(engine: Search, query: str | Dialogue, asked: _Asked) -> Answer:
+    return engine.answer(query, asked.k, filters=asked.filters, exact=asked.exact, way=asked.way, unlike=asked.unlike)
 
 
 def _answer(engine: Search, query: str | Dialogue, asked: _Asked) -> None:
     from dial2vec.collection.search.showing import hit_as_record, hits_as_text
 
     begun = time.perf_counter()
-    hits = _find(engine, query, asked)
+    answer = _find(engine, query, asked)
     seconds = time.perf_counter() - begun
+    if not answer.close:
+        click.echo("Nothing is close: questions at random come as near to these dialogues", err=True)
     if asked.as_json:
-        for hit in hits:
+        for hit in answer.hits:
             click.echo(json.dumps(hit_as_record(hit), ensure_ascii=False))
         return
-    click.echo(hits_as_text(hits, bold=sys.stdout.isatty()))
-    click.echo(f"{len(hits)} of {len(engine.collection)} dialogues in {seconds:.2f} s", err=True)
+    click.echo(hits_as_text(answer.hits, bold=sys.stdout.isatty()))
+    counts = f"{len(answer.hits)} of {len(engine.collection)} dialogues by {answer.way}"
+    click.echo(f"{counts} in {seconds:.2f} s", err=True)
 
 
 def _show_near_duplicates(

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from dial2vec.collection.collection_folder import MANIFEST, ROWS, Addition, CollectionFolder, Manifest, rows_file
+from dial2vec.collection.collection_folder import (
+    MANIFEST,
+    ROWS,
+    Addition,
+    CollectionFolder,
+    Manifest,
+    append_blocks,
+    rows_file,
+)
 from dial2vec.collection.embedding.embed import embed_file
 from dial2vec.collection.embedding.shards import files_of
+from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogue_writer, read_dialogues, write_quarantine
 from dial2vec.encoder.loading import Encoder, save_copy
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
-from dial2vec.files import atomic_path, folder_lock, write_errors
+from dial2vec.files import atomic_path, folder_lock
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +52,15 @@ class Added:
     quarantine_file: Path | None
 
 
-def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 32, progress: bool = True) -> Added:
+def add(
+    folder: Path,
+    transcripts: Path,
+    *,
+    encoder: Encoder,
+    batch_size: int = 32,
+    progress: bool = True,
+    turns: bool = True,
+) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
 
     A dialogue that the collection has already, word for word, is skipped. A dialogue with a known id and other words
@@ -53,6 +68,8 @@ def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 
 
     :param transcripts: file, or folder of `.jsonl` and `.jsonl.gz` files.
     :param encoder: encoder of the collection.
+    :param turns: also make vectors of all turns and an index of their words, so that single moments are found
+        (`dial2vec.collection.search.moments`); of dialogues that are there already, too.
     :raises CorpusError: if a file cannot be read, or no record can be used.
     :raises ArtifactError: if the folder is no collection, or was made with another encoder.
     :raises BusyError: if another run adds to the collection.
@@ -75,6 +92,8 @@ def add(folder: Path, transcripts: Path, *, encoder: Encoder, batch_size: int = 
         if quarantine:
             write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
+        if turns:
+            update_moments(CollectionFolder(folder), encoder, batch_size=batch_size, progress=progress)
     if not n_new and not n_existing:
         raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
     return Added(n_new, n_existing, len(quarantine), reasons if quarantine else None)
@@ -152,11 +171,11 @@ def _append(folder: Path, manifest: Manifest, work: Path, *, source: str) -> Non
     with atomic_path(rows_file(folder, len(manifest.additions))) as temporary:
         n_rows = _write_rows(temporary, work / "dialogues.jsonl", begin=manifest.text_bytes)
     size = manifest.dialogues * manifest.dimension * 4
-    n_vectors = _append_blocks(folder / "vectors.f32", size, _units(work / "vectors.parquet"))
+    n_vectors = append_blocks(folder / "vectors.f32", size, _units(work / "vectors.parquet"))
     if n_vectors != n_rows * manifest.dimension * 4:
         raise ArtifactError(f"{work} holds vectors of other dialogues. Remove it, and index the dialogues again.")
     with (work / "dialogues.jsonl").open("rb") as handle:
-        text = _append_blocks(folder / "dialogues.jsonl", manifest.text_bytes, iter(lambda: handle.read(1 << 20), b""))
+        text = append_blocks(folder / "dialogues.jsonl", manifest.text_bytes, iter(lambda: handle.read(1 << 20), b""))
     now = datetime.now(UTC).isoformat(timespec="seconds")
     replace(manifest, additions=(*manifest.additions, Addition(source, now, n_rows, text))).write(folder)
 
@@ -197,24 +216,3 @@ def _units(vectors: Path) -> Iterator[NDArray[np.float32]]:
             column = batch.column("embedding")
             block = column.flatten().to_numpy().reshape(len(column), -1)
             yield unit_rows(block).astype(np.float32)
-
-
-def _append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[np.float32]]) -> int:
-    """Write blocks after the first `size` bytes of a file, and return the number of bytes written.
-
-    :raises ArtifactError: if the file has fewer than `size` bytes.
-    """
-    with write_errors(path), path.open("ab") as handle:
-        if (size_found := path.stat().st_size) < size:
-            raise ArtifactError(
-                f"{path} has {size_found} bytes; expected at least {size}. Index all dialogues in another folder."
-            )
-        handle.truncate(size)
-        written = sum(_write(handle, block) for block in blocks)
-        handle.flush()
-        os.fsync(handle.fileno())
-    return written
-
-
-def _write(handle: IO[bytes], block: bytes | NDArray[np.float32]) -> int:
-    return handle.write(block if isinstance(block, bytes) else block.tobytes())

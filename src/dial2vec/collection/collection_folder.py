@@ -7,11 +7,13 @@ addition left after them are not read; the next addition cuts them off.
 from __future__ import annotations
 
 import json
+import os
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from dial2vec.data.metadata import PACKED, Evidence, kinds_of, typed, with_fact
 from dial2vec.dialogue import Dialogue, dialogue_from_record
 from dial2vec.errors import ArtifactError, CorpusError, did_you_mean
-from dial2vec.files import write_json
+from dial2vec.files import write_errors, write_json
 
 MANIFEST = "collection.json"
 # Folder of the answers to questions of one's own.
@@ -225,3 +227,24 @@ def rows_file(folder: Path, number: int) -> Path:
 def sampled(n: int, most: int, seed: int) -> NDArray[np.int64]:
     """Return at most `most` of n rows, ascending; the same rows for the same seed."""
     return np.arange(n) if n <= most else np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
+def append_blocks(path: Path, size: int, blocks: Iterable[bytes | NDArray[Any]]) -> int:
+    """Write blocks after the first `size` bytes of a file, and return the number of bytes written.
+
+    :raises ArtifactError: if the file has fewer than `size` bytes.
+    """
+    with write_errors(path), path.open("ab") as handle:
+        if (size_found := path.stat().st_size) < size:
+            raise ArtifactError(
+                f"{path} has {size_found} bytes; expected at least {size}. Index all dialogues in another folder."
+            )
+        handle.truncate(size)
+        written = sum(_write_block(handle, block) for block in blocks)
+        handle.flush()
+        os.fsync(handle.fileno())
+    return written
+
+
+def _write_block(handle: IO[bytes], block: bytes | NDArray[Any]) -> int:
+    return handle.write(block if isinstance(block, bytes) else block.tobytes())

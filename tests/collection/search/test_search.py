@@ -13,7 +13,7 @@ from dial2vec.cli import main
 from dial2vec.collection import Collection, add
 from dial2vec.collection.search import Filters, Search, exact
 from dial2vec.collection.search.exact import nearest_rows
-from dial2vec.collection.search.search import Hit, SpeakingTurn
+from dial2vec.collection.search.search import Answer, Hit, SpeakingTurn
 from dial2vec.collection.search.showing import hits_as_text
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -151,14 +151,14 @@ def test_command_prints_hits_with_the_turn_that_speaks_for_each(folder):
     assert done.exit_code == 0, done.output
     assert done.stdout.count("  > ") == 2
     assert "(cards, 2026-03-" in done.stdout
-    assert "2 of 40 dialogues in" in done.stderr
+    assert "2 of 40 dialogues by" in done.stderr
 
 
 def test_command_prints_records_and_reads_queries_line_by_line(folder):
     done = call("search", folder, "-k", 1, "--json", text="w1 w2\n\nw11\n")
     hits = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(hits) == 2
-    assert set(hits[0]) - {"metadata"} == {"dialogue_id", "cosine", "labels", "date", "turns"}
+    assert set(hits[0]) - {"metadata"} == {"dialogue_id", "cosine", "labels", "way", "date", "turns"}
 
 
 def test_command_filters_by_metadata_and_prints_it(folder):
@@ -234,3 +234,20 @@ def test_a_search_as_a_table_has_the_hits_and_their_first_turn(folder, search):
     assert table["cosine"].tolist() == pytest.approx([hit.cosine for hit in hits])
     assert table["text"].tolist() == [hit.turns[0].text for hit in hits]
     assert list(Collection(folder).search("w1", filters=Filters(where=("note == nothing",))).columns) == list(table)
+
+
+def test_the_command_takes_a_way_and_says_by_which_it_found(folder):
+    for way in ("moments", "themes"):
+        done = call("search", folder, "w1 w2", "-k", 2, f"--{way}", "--json")
+        assert done.exit_code == 0, done.output
+        assert [json.loads(line)["way"] for line in done.stdout.splitlines()] == [way, way]
+    refused = call("search", folder, "w1 w2", "--moments", "--not", "w2")
+    assert refused.exit_code == 1
+    assert "found --not with --moments" in refused.stderr
+
+
+def test_the_command_says_if_nothing_is_close(folder, monkeypatch):
+    monkeypatch.setattr(Search, "answer", lambda *_, **__: Answer((), "themes", close=False))
+    done = call("search", folder, "w1 w2")
+    assert "Nothing is close" in done.stderr
+    assert "0 of 40 dialogues by themes" in done.stderr

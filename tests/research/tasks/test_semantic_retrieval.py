@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dial2vec.collection.search.words import K1, B, bm25_words
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.research.tasks.bm25 import K1, B, bm25_candidates, bm25_words
+from dial2vec.research.tasks.bm25 import bm25_candidates
 from dial2vec.research.tasks.intents import Sentences
 from dial2vec.research.tasks.semantic_retrieval import (
     CandidateLists,

@@ -34,7 +34,7 @@ def read_by_start(
     if known < len(collection):
         more = folder.with_suffix(".jsonl")
         write_dialogues(more, collection.dialogues(range(known, len(collection))))
-        add(folder, more, encoder=encoder or load_encoder(folder / "model"), progress=progress)
+        add(folder, more, encoder=encoder or load_encoder(folder / "model"), progress=progress, turns=False)
         more.unlink()
     other = CollectionFolder(folder)
     if other.rows["content"] != collection.rows["content"]:

@@ -1,21 +1,30 @@
-"""Search for a query: encode it, find its nearest dialogues and the turns that contribute most."""
+"""Search for a query: by themes, the vectors of whole dialogues, or by moments, their turns, or by both."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.approximate import open_index
+from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.collection.search.contrast import without
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.search.moments import how_to_get_turns, open_moments
 from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
 from dial2vec.encoder.contribution import shares_of
+from dial2vec.encoder.inputs import check_name
 from dial2vec.encoder.loading import load_encoder
+from dial2vec.errors import ArtifactError, Dial2vecError
+
+Way: TypeAlias = Literal["moments", "themes"]
+Asked: TypeAlias = Literal["auto", "moments", "themes"]
+_NONE = np.zeros(0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +32,8 @@ class SpeakingTurn:
     """A turn of a hit.
 
     :param number: number of the turn, from 0.
-    :param contribution: part of the cosine that comes from this turn (`dial2vec.encoder.contribution.shares_of`).
+    :param contribution: part of the cosine that comes from this turn (`dial2vec.encoder.contribution.shares_of`), if
+        the dialogue was found by themes; the turn's own cosine with the query, if by moments.
     """
 
     number: int
@@ -36,9 +46,11 @@ class SpeakingTurn:
 class Hit:
     """A dialogue found by a search.
 
-    :param cosine: cosine of its vector and the query's, in [-1, 1].
+    :param cosine: cosine of the query with its vector, if found by themes, or with its nearest turn, if by moments.
+        Hits of a text are ordered by a score in which words count as well, so that cosines may not descend.
     :param date: start of the dialogue, ISO 8601; None if unknown.
-    :param turns: turns that contribute most to the cosine, the highest contribution first.
+    :param turns: turns that answer, the highest contribution first.
+    :param way: way by which it was found.
     """
 
     dialogue_id: str
@@ -47,6 +59,21 @@ class Hit:
     date: str | None
     turns: tuple[SpeakingTurn, ...]
     metadata: Mapping[str, Value] = NO_METADATA
+    way: Way = "themes"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question.
+
+    :param hits: dialogues, best first.
+    :param way: "moments" or "themes".
+    :param close: False if random questions come as near to the collection as this one; True if this was not measured.
+    """
+
+    hits: tuple[Hit, ...]
+    way: Way
+    close: bool
 
 
 class Search:
@@ -59,6 +86,8 @@ class Search:
         self.collection = collection
         self.encoder = load_encoder(collection.model)
         self.approximate = open_index(collection)
+        self.moments = open_moments(collection)
+        self.calibration = read_calibration(collection)
 
     def find(
         self,
@@ -68,36 +97,113 @@ class Search:
         filters: Filters | None = None,
         exact: bool = False,
         n_turns: int = 3,
+        way: Asked = "auto",
         unlike: Sequence[str | Dialogue] = (),
     ) -> list[Hit]:
-        """Return the dialogues most similar to the query, best first.
+        """Return the hits of `answer`, whose parameters and errors these are."""
+        answer = self.answer(query, k, filters=filters, exact=exact, n_turns=n_turns, way=way, unlike=unlike)
+        return list(answer.hits)
+
+    def answer(
+        self,
+        query: str | Dialogue,
+        k: int = 10,
+        *,
+        filters: Filters | None = None,
+        exact: bool = False,
+        n_turns: int = 3,
+        way: Asked = "auto",
+        unlike: Sequence[str | Dialogue] = (),
+    ) -> Answer:
+        """Return the dialogues that answer a query, best first.
 
         :param query: text, read as a dialogue of one turn, or a dialogue. A dialogue of the collection, with the same
             id and words, is not its own hit.
         :param k: number of hits; fewer if fewer dialogues pass the filters.
         :param exact: compare all vectors even if there is an index. A search with filters always does.
-        :param n_turns: number of turns per hit.
-        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.contrast`);
-            they are no hits either. The cosine of a hit is then the one with what is left of the query.
+        :param n_turns: number of turns per hit; with 0 the dialogues of themes are not read again.
+        :param way: "moments" finds dialogues by single turns and their words; "themes" by the vector of the whole
+            dialogue; "auto" weighs both for a text, and takes themes for a dialogue or if turns were not indexed.
+        :param unlike: texts or dialogues whose meaning is taken off the query (`dial2vec.collection.search.contrast`),
+            which is then searched for by themes; they are no hits either. The cosine of a hit is the one with what is
+            left of the query.
+        :raises ArtifactError: if moments are asked for, and the turns of the collection were not indexed.
         :raises CorpusError: if a filter is invalid, or nothing is left of the query.
+        :raises Dial2vecError: if moments are asked for with `unlike`.
         """
+        check_name("way", way, get_args(Asked))
+        if unlike and way == "moments":
+            raise Dial2vecError("found --not with --moments; expected --themes, which it works by. Leave one out.")
         asked = [_as_dialogue(given) for given in (query, *unlike)]
         vectors = [unit_vector(self.encoder.encode(dialogue)) for dialogue in asked]
         vector = without(vectors[0], np.stack(vectors[1:])) if unlike else vectors[0]
         own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
         rows = (filters or Filters()).rows(self.collection)
-        hits = zip(*self._nearest(vector, k + len(own), rows, exact=exact), strict=True)
-        best = [(int(row), float(cosine)) for row, cosine in hits if row not in own][:k]
+        if way == "moments" and self.moments is None:
+            raise ArtifactError(how_to_get_turns(self.collection))
+        if self.moments is None or way == "themes" or (way == "auto" and not isinstance(query, str)) or unlike:
+            answer = self._by_themes(own, vector, k, rows, exact=exact, n_turns=n_turns)
+            # What is left of a query is not comparable with random questions.
+            return replace(answer, close=True) if unlike else answer
+        text = " ".join(turn.text for turn in asked[0].turns)
+        return self._by_moments(own, text, vector, k, rows, exact=exact, n_turns=n_turns, auto=way == "auto")
+
+    def _by_themes(
+        self,
+        own: set[int],
+        vector: NDArray[np.float32],
+        k: int,
+        rows: NDArray[np.int64] | None,
+        *,
+        exact: bool,
+        n_turns: int,
+    ) -> Answer:
+        nearest = zip(*self._nearest(vector, k + len(own), rows, exact=exact), strict=True)
+        best = [(int(row), float(cosine)) for row, cosine in nearest if row not in own][:k]
+        close = self.calibration is None or not best or best[0][1] > self.calibration.theme
+        return Answer(self._hits(best, vector, n_turns), "themes", close)
+
+    def _by_moments(
+        self,
+        own: set[int],
+        text: str,
+        vector: NDArray[np.float32],
+        k: int,
+        rows: NDArray[np.int64] | None,
+        *,
+        exact: bool,
+        n_turns: int,
+        auto: bool,
+    ) -> Answer:
+        assert self.moments is not None
+        themes = np.asarray(self.collection.vectors @ vector, dtype=np.float32)
+        scored = self.moments.score(text, themes, rows=rows, auto=auto, exact=exact)
+        best = [int(row) for row in scored.rows[: k + len(own)] if row not in own][:k]
+        close = self.calibration is None or not best or self.calibration.is_close(scored.turn, scored.theme)
+        if scored.themes > 1:
+            return Answer(self._hits([(row, float(themes[row])) for row in best], vector, n_turns), "themes", close)
+        hits = []
+        for row, hit in zip(best, self.collection.dialogues(best), strict=True):
+            cosines = self.moments.of_turns(scored.vector, row)
+            turns = _speaking(hit, cosines, n_turns)
+            hits.append(
+                Hit(hit.dialogue_id, float(cosines.max()), hit.labels, hit.date, turns, hit.metadata, "moments")
+            )
+        return Answer(tuple(hits), "moments", close)
+
+    def _hits(self, best: list[tuple[int, float]], vector: NDArray[np.float32], n_turns: int) -> tuple[Hit, ...]:
         dialogues = list(self.collection.dialogues([row for row, _ in best]))
         # All at once: read singly by a transformer, they would take most of the time of a query.
-        shares = shares_of(self.encoder, dialogues, towards=vector)
-        return [
+        shares = shares_of(self.encoder, dialogues, towards=vector) if n_turns else [_NONE] * len(dialogues)
+        return tuple(
             Hit(hit.dialogue_id, cosine, hit.labels, hit.date, _speaking(hit, contributions, n_turns), hit.metadata)
             for hit, contributions, (_, cosine) in zip(dialogues, shares, best, strict=True)
-        ]
+        )
 
     def _own(self, dialogue: Dialogue) -> int | None:
         """Return the row with the same id and turns; None if there is no such dialogue."""
+        if not dialogue.dialogue_id:
+            return None
         row = self.collection.row_of.get(dialogue.dialogue_id)
         return row if row is not None and next(self.collection.dialogues([row])).turns == dialogue.turns else None
 

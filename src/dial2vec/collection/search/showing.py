@@ -47,6 +47,7 @@ def hit_as_record(hit: Hit) -> dict[str, Any]:
         for turn in hit.turns
     ]
     record = {"dialogue_id": hit.dialogue_id, "cosine": round(hit.cosine, 6), "labels": list(hit.labels)}
+    record["way"] = hit.way
     return record | {"date": hit.date, "turns": turns} | ({"metadata": dict(hit.metadata)} if hit.metadata else {})
 
 

@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.data.words import words
+from dial2vec.collection.search.words import K1, METHOD, B, bm25_words
 from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
-
-# Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
-METHOD, K1, B = "lucene", 1.5, 0.75
-AT_THE_ENDS = re.compile(r"^\W+|\W+$")
-
-
-def bm25_words(text: str) -> list[str]:
-    """Return the words of a text without case and without punctuation at their ends.
-
-    >>> bm25_words("Where's my card?")
-    ["where's", 'my', 'card']
-    """
-    bare = (AT_THE_ENDS.sub("", word) for word in words(text.casefold()))
-    return [word for word in bare if word]
 
 
 def require_bm25() -> None:

@@ -1,0 +1,97 @@
+"""How close random questions come to a collection, so that a search can say that nothing is close."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search.exact import unit_vector
+from dial2vec.collection.search.turns import TurnVectors
+from dial2vec.collection.search.words import WordIndex
+from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.nearest import unit_rows
+from dial2vec.errors import ArtifactError
+from dial2vec.files import read_json, write_json
+
+# Random questions, their words, and the share of them that counts as far away.
+QUESTIONS, LENGTHS, SHARE = 200, (2, 12), 0.75
+# Growth after which it is measured again, and rows compared at a time.
+GROWN, BLOCK = 1.2, 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """The content of `calibration.json`: what a random question comes near to, at most.
+
+    :param turn: cosine with the nearest turn that 75 of 100 random questions do not exceed, in [-1, 1].
+    :param theme: the same with the nearest dialogue.
+    :param dialogues: number of dialogues when it was measured.
+    """
+
+    turn: float
+    theme: float
+    dialogues: int
+
+    def is_close(self, turn: float, theme: float) -> bool:
+        """Return False if a question comes as near to the turns and to the dialogues as random questions do."""
+        return turn > self.turn or theme > self.theme
+
+
+def read_calibration(collection: CollectionFolder) -> Calibration | None:
+    """Return the calibration of a collection; None if there is none."""
+    try:
+        return Calibration(**read_json(collection.folder / "turns" / "calibration.json"))
+    except (ArtifactError, TypeError):
+        return None
+
+
+def calibrate(
+    collection: CollectionFolder, encoder: Encoder, turns: TurnVectors, words: WordIndex, *, seed: int = 1
+) -> Calibration | None:
+    """Ask random questions, store how near they come, and return it; None if no turn has a word.
+
+    A random question is made of 2 to 12 words of the collection, each word as likely as any other. It is measured again
+    only if the collection has grown by a fifth.
+
+    :param encoder: encoder of the collection.
+    :param seed: random seed of the questions.
+    """
+    existing, vocabulary = read_calibration(collection), words.vocabulary
+    if existing is not None and len(collection) <= GROWN * existing.dialogues:
+        return existing
+    if not vocabulary:
+        return None
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(LENGTHS[0], LENGTHS[1] + 1, size=QUESTIONS)
+    asked = [" ".join(vocabulary[at] for at in rng.integers(len(vocabulary), size=n)) for n in lengths]
+    nearest_turn = _nearest_turn(turns, unit_rows(turns.encoder.encode_utterances(asked)).astype(np.float32))
+    nearest = _nearest(collection.vectors, np.stack([unit_vector(vector) for vector in _encoded(encoder, asked)]))
+    calibration = Calibration(
+        float(np.quantile(nearest_turn, SHARE)), float(np.quantile(nearest, SHARE)), len(collection)
+    )
+    write_json(collection.folder / "turns" / "calibration.json", asdict(calibration))
+    return calibration
+
+
+def _encoded(encoder: Encoder, asked: list[str]) -> NDArray[np.float32]:
+    from dial2vec.dialogue import Dialogue, Turn
+
+    return encoder.encode([Dialogue(str(at), (Turn("query", text),)) for at, text in enumerate(asked)])
+
+
+def _nearest_turn(turns: TurnVectors, queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    best = np.full(len(queries), -1, dtype=np.float32)
+    for first in range(0, turns.record.turns, BLOCK):
+        part = np.arange(first, min(first + BLOCK, turns.record.turns))
+        best = np.maximum(best, turns.cosines(queries, part).max(0))
+    return best
+
+
+def _nearest(vectors: NDArray[np.float32], queries: NDArray[np.float32]) -> NDArray[np.float32]:
+    best = np.full(len(queries), -1, dtype=np.float32)
+    for first in range(0, len(vectors), BLOCK):
+        best = np.maximum(best, (vectors[first : first + BLOCK] @ queries.T).max(0))
+    return best

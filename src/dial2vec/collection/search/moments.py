@@ -1,0 +1,176 @@
+"""Moments: dialogues found by single turns. Cosines of turns, and words of turns and of dialogues, weighed together.
+
+Each signal is measured in standard deviations from its mean over the collection, so that a signal that singles out one
+dialogue counts more than in a fusion by rank (docs/search.md has the figures).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.search.calibration import calibrate
+from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
+from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
+from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
+from dial2vec.encoder.loading import Encoder
+from dial2vec.encoder.nearest import unit_rows
+
+# Weights of the words of turns and of dialogues beside the cosine of turns, and of words beside the vectors of themes.
+TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1
+# Turns up to which all are compared. Beyond, those of the best dialogues by the signs of the vectors and by each other
+# signal, and of a sample.
+ALL_TURNS, BEST, SAMPLE = 1_000_000, 2_000, 2_000
+# Place of the dialogue that the best is compared with.
+RIVAL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """Scores of dialogues for a question.
+
+    :param rows: rows of the dialogues, best first, int64 [m].
+    :param scores: score of each, by which they are ordered, float32 [m].
+    :param themes: weight of the themes in the scores, in [0, 30] (`routing.weight_of_themes`).
+    :param turn: cosine of the nearest turn.
+    :param theme: cosine of the nearest dialogue.
+    :param vector: vector of the question, read as a turn, float32 [d].
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float32]
+    themes: float
+    turn: float
+    theme: float
+    vector: NDArray[np.float32]
+
+
+class Moments:
+    """Turns and words of a collection, open for questions.
+
+    :param collection: collection whose turns were indexed.
+    """
+
+    def __init__(self, collection: CollectionFolder, turns: TurnVectors, words: WordIndex) -> None:
+        self.collection, self.turns, self.words = collection, turns, words
+        self._sample = sampled(len(collection), SAMPLE, 1)
+
+    @cached_property
+    def _subjects(self) -> tuple[NDArray[np.float32], float, float]:
+        """Mean vector of the ways to ask for conversations, and mean and spread of the turns' products with it."""
+        mean = unit_rows(self.turns.encoder.encode_utterances(list(SUBJECTS))).mean(0).astype(np.float32)
+        products = self.turns.cosines(mean[None], sampled(self.turns.record.turns, SAMPLE, 1))
+        return mean, float(products.mean()), max(float(products.std()), 1e-6)
+
+    def _about(self, vector: NDArray[np.float32]) -> float:
+        subjects, mean, spread = self._subjects
+        return (float(vector @ subjects) - mean) / spread
+
+    def vector(self, query: str) -> NDArray[np.float32]:
+        """Return the vector of a question, read as a turn, float32 [d]."""
+        return np.asarray(unit_rows(self.turns.encoder.encode_utterances([query]))[0], dtype=np.float32)
+
+    def score(
+        self,
+        query: str,
+        themes: NDArray[np.float32],
+        *,
+        rows: NDArray[np.int64] | None,
+        auto: bool,
+        exact: bool = False,
+    ) -> Scored:
+        """Return the scores of the dialogues that may be hits.
+
+        :param themes: cosine of the question with each dialogue of the collection, float32 [n].
+        :param rows: rows that may be hits, ascending; None is all.
+        :param auto: True to add the themes with the weight that suits the question; False for moments alone.
+        :param exact: compare the turns of all dialogues even if there are many.
+        """
+        among, vector = np.arange(len(self.collection)) if rows is None else rows, self.vector(query)
+        if not len(among):
+            return Scored(among, np.zeros(0, dtype=np.float32), 0.0, -1.0, -1.0, vector)
+        in_turns = np.maximum.reduceat(self.words.of_turns(query), self.turns.starts[:-1])
+        in_all = self.words.of_dialogues(query)
+        if self.turns.record.turns <= ALL_TURNS or exact:
+            read = np.arange(len(self.collection)) if rows is None else np.union1d(among, self._sample)
+            sample = read if rows is None else self._sample
+        else:
+            among = _best(among, (in_turns, in_all, themes, self.turns.agreement(vector)))
+            read, sample = np.union1d(among, self._sample), self._sample
+        cosines = self.cosines(vector, read)
+        at, of_sample = np.searchsorted(read, among), np.searchsorted(read, sample)
+        z_all = _z(in_all[read], in_all)
+        scores = _z(cosines, cosines[of_sample]) + TURN_WORDS * _z(in_turns[read], in_turns) + DIALOGUE_WORDS * z_all
+        scores /= max(float(scores[of_sample].std()), 1e-6)
+        turn, theme, weight = float(cosines[at].max()), float(themes[among].max()), 0.0
+        if auto:
+            best = at[np.argsort(-scores[at], kind="stable")[:RIVAL]]
+            agreement = float(_z(themes[read[best]], themes).mean())
+            gap, words = float(scores[best[0]] - scores[best[-1]]), len(bm25_words(query))
+            weight = weight_of_themes(Signs(gap, turn - theme, words, self._about(vector), agreement))
+        if weight:
+            both = _z(themes[read], themes) + THEME_WORDS * z_all
+            scores += weight * _z(both, both[of_sample])
+        order = np.lexsort((among, -scores[at]))
+        return Scored(among[order], scores[at][order].astype(np.float32), weight, turn, theme, vector)
+
+    def cosines(self, vector: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the cosine of the nearest turn of each of these dialogues, float32 [rows].
+
+        :param vector: `vector` of a question.
+        """
+        if len(rows) == len(self.collection):
+            return np.maximum.reduceat(self.turns.cosines(vector[None])[:, 0], self.turns.starts[:-1])
+        turns, begins = self.turns.of_dialogues(rows)
+        return np.maximum.reduceat(self.turns.cosines(vector[None], turns)[:, 0], begins)
+
+    def of_turns(self, vector: NDArray[np.float32], row: int) -> NDArray[np.float32]:
+        """Return the cosine of a question with each turn of a dialogue, float32 [turns]."""
+        turns = np.arange(self.turns.starts[row], self.turns.starts[row + 1])
+        return self.turns.cosines(vector[None], turns)[:, 0]
+
+
+def open_moments(collection: CollectionFolder) -> Moments | None:
+    """Return the moments of a collection; None if its turns were not indexed."""
+    turns, words = open_turns(collection), open_words(collection)
+    return Moments(collection, turns, words) if turns is not None and words is not None else None
+
+
+def how_to_get_turns(collection: CollectionFolder) -> str:
+    """Return what is missing in a collection whose turns were not indexed, and the command that adds it."""
+    folder = collection.folder
+    return (
+        f"{folder} has no vectors of its turns, which moments need. Run `dial2vec index {folder / 'dialogues.jsonl'} "
+        f"--output {folder}`, and search again."
+    )
+
+
+def update_moments(
+    collection: CollectionFolder, encoder: Encoder, *, batch_size: int = 32, progress: bool = True
+) -> None:
+    """Bring vectors and words of the turns up to date; a killed run resumes.
+
+    :param encoder: encoder of the collection.
+    :param batch_size: turns per batch.
+    :param progress: show a progress bar if standard error is a terminal.
+    """
+    if not len(collection):
+        return
+    update_turns(collection, encoder, batch_size=batch_size, progress=progress)
+    update_words(collection)
+    if (moments := open_moments(collection)) is not None:
+        calibrate(collection, encoder, moments.turns, moments.words)
+
+
+def _best(among: NDArray[np.int64], signals: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:
+    best = [among[np.argpartition(-signal[among], min(BEST, len(among)) - 1)[:BEST]] for signal in signals]
+    return np.unique(np.concatenate(best))
+
+
+def _z(values: NDArray[np.float32], of: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray((values - of.mean()) / max(float(of.std()), 1e-6), dtype=np.float32)

@@ -1,0 +1,225 @@
+"""Vectors of the turns of a collection, each turn read alone, in 8 bits; files that grow with the collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from dial2vec.collection.collection_folder import CollectionFolder, append_blocks
+from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
+from dial2vec.encoder.names import PACKAGED
+from dial2vec.encoder.nearest import unit_rows
+from dial2vec.encoder.student import StudentEncoder
+from dial2vec.errors import ArtifactError, Dial2vecError
+from dial2vec.files import read_json, write_json
+
+# Dialogues encoded at a time, and dialogues after which the record is written.
+AT_ONCE, RECORDED = 32, 4_096
+# Turns of a block: 6 MB as float32 at d = 384, which a processor's cache holds; of a block of signs.
+BLOCK, SIGNS_BLOCK = 4_096, 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRecord:
+    """The content of `turns.json`.
+
+    :param model: name of the encoder of the turns.
+    :param fingerprint: fingerprint of this encoder.
+    :param dimension: length of the vectors.
+    :param dialogues: number of dialogues whose turns are valid.
+    :param turns: number of their turns.
+    """
+
+    model: str
+    fingerprint: str
+    dimension: int
+    dialogues: int
+    turns: int
+
+
+class TurnVectors:
+    """Vectors of the turns, mapped from files.
+
+    :param folder: folder `turns` of a collection.
+    :param record: content of `turns.json`.
+    :param turns: number of turns of each dialogue, int64 [n].
+    """
+
+    def __init__(self, folder: Path, record: TurnRecord, turns: NDArray[np.int64]) -> None:
+        self.folder, self.record = folder, record
+        self.starts = np.concatenate([[0], np.cumsum(turns)])
+        shape = (record.turns, record.dimension)
+        self._codes = np.memmap(folder / "vectors.i8", dtype=np.int8, mode="r", shape=shape)
+        self._scales = np.memmap(folder / "scales.f32", dtype=np.float32, mode="r", shape=shape[:1])
+        words = (record.turns, _sign_words(record.dimension))
+        self._signs = np.memmap(folder / "signs.u64", dtype=np.uint64, mode="r", shape=words)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """Encoder of the turns and of queries for them."""
+        copy = self.folder / "model"
+        return load_encoder(copy if copy.is_dir() else self.record.model)
+
+    def vectors(self, turns: NDArray[np.int64] | slice) -> NDArray[np.float32]:
+        """Return the vectors of these turns, about of length 1, float32 [m, d]; numbers count over the collection."""
+        return np.asarray(self._codes[turns] * self._scales[turns][:, None], dtype=np.float32)
+
+    def cosines(self, queries: NDArray[np.float32], turns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Return the cosines of turns and queries, float32 [m, q], block by block.
+
+        :param queries: vectors of length 1, float32 [q, d].
+        :param turns: turns to compare, numbered over the collection; None compares all.
+        """
+        n = self.record.turns if turns is None else len(turns)
+        cosines = np.empty((n, len(queries)), dtype=np.float32)
+        for first in range(0, n, BLOCK):
+            part = slice(first, min(first + BLOCK, n))
+            of = part if turns is None else turns[part]
+            cosines[part] = (self._codes[of].astype(np.float32) @ queries.T) * self._scales[of][:, None]
+        return cosines
+
+    def agreement(self, query: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Return how many signs of the query's vector the turn has that shares most, per dialogue, int32 [n].
+
+        Reads an eighth of the bytes that cosines read (Charikar 2002: signs estimate the angle).
+
+        :param query: vector, float32 [d].
+        """
+        signs = _signs(query[None])[0]
+        apart = np.empty(self.record.turns, dtype=np.int32)
+        for first in range(0, len(apart), SIGNS_BLOCK):
+            block = np.bitwise_count(self._signs[first : first + SIGNS_BLOCK] ^ signs)
+            apart[first : first + SIGNS_BLOCK] = block.astype(np.float32) @ np.ones(block.shape[1], np.float32)
+        return self.record.dimension - np.minimum.reduceat(apart, self.starts[:-1])
+
+    def of_dialogues(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the turns of these dialogues, and where those of each begin in them, int64 [m] and [rows]."""
+        sizes = self.starts[rows + 1] - self.starts[rows]
+        begins = np.cumsum(sizes) - sizes
+        return np.repeat(self.starts[rows] - begins, sizes) + np.arange(sizes.sum()), begins
+
+
+def open_turns(collection: CollectionFolder) -> TurnVectors | None:
+    """Return the vectors of the turns; None if they are missing or those of some dialogues are.
+
+    :raises ArtifactError: if a file is shorter than its record says.
+    """
+    record = _record(collection)
+    if record is None or record.dialogues != len(collection) or not record.turns:
+        return None
+    for name, size in _sizes(record).items():
+        path = collection.folder / "turns" / name
+        size_now = path.stat().st_size if path.is_file() else 0
+        if size_now < size:
+            raise ArtifactError(
+                f"{path} has {size_now} bytes; expected at least {size}. Remove {path.parent}, and run "
+                "`dial2vec index` again."
+            )
+    turns = collection.rows["turns"].to_numpy().astype(np.int64)
+    return TurnVectors(collection.folder / "turns", record, turns)
+
+
+def update_turns(
+    collection: CollectionFolder,
+    encoder: Encoder,
+    *,
+    batch_size: int = 32,
+    progress: bool = True,
+) -> int:
+    """Encode the turns of dialogues whose turns have no vectors, and return the number of these dialogues.
+
+    The turns are read by the start of the encoder, the encoder that it was trained from, because training for themes
+    makes single turns harder to find; by the encoder itself if it has no start, as a student. A killed run resumes.
+
+    :param encoder: encoder of the collection.
+    :param batch_size: turns per batch.
+    :param progress: show a progress bar if standard error is a terminal.
+    """
+    folder = collection.folder / "turns"
+    record = _record(collection)
+    if record is not None and record.dialogues == len(collection):
+        return 0
+    folder.mkdir(exist_ok=True)
+    if record is None:
+        reader = start_of(encoder)
+        if reader.name not in PACKAGED:
+            save_copy(reader, folder / "model")
+        record = TurnRecord(reader.name, reader.fingerprint(), reader.dimension, 0, 0)
+    else:
+        copy = folder / "model"
+        reader = load_encoder(copy if copy.is_dir() else record.model)
+    began = record.dialogues
+    dialogues = collection.dialogues(range(began, len(collection)))
+    n_new = len(collection) - began
+    with tqdm(total=n_new, unit="dialogue", desc="turns", disable=None if progress else True, leave=False) as bar:
+        while block := [[turn.text for turn in dialogue.turns] for dialogue in islice(dialogues, RECORDED)]:
+            units = np.concatenate(list(_encoded(reader, block, batch_size, bar.update)))
+            record = write_turns(folder, record, units, len(block))
+    return n_new
+
+
+def write_turns(folder: Path, record: TurnRecord, units: NDArray[np.float32], n_dialogues: int) -> TurnRecord:
+    """Write vectors after those that the record counts, and return the new record, which is written last.
+
+    :param folder: folder `turns` of a collection.
+    :param units: vectors of length 1, float32 [m, d].
+    :param n_dialogues: number of dialogues that these m turns are of.
+    """
+    scales = np.maximum(np.abs(units).max(1), np.finfo(np.float32).tiny) / 127
+    codes = np.rint(units / scales[:, None]).astype(np.int8)
+    sizes = _sizes(record)
+    append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [codes])
+    append_blocks(folder / "scales.f32", sizes["scales.f32"], [scales.astype(np.float32)])
+    append_blocks(folder / "signs.u64", sizes["signs.u64"], [_signs(units)])
+    record = replace(record, dialogues=record.dialogues + n_dialogues, turns=record.turns + len(units))
+    write_json(folder / "turns.json", asdict(record))
+    return record
+
+
+def start_of(encoder: Encoder) -> Encoder:
+    """Return the encoder that an encoder was trained from; itself for a student, or if that cannot be loaded."""
+    if isinstance(encoder, StudentEncoder):
+        return encoder
+    try:
+        start = load_encoder(encoder.name)
+    except Dial2vecError:
+        return encoder
+    return start if start.dimension == encoder.dimension else encoder
+
+
+def _encoded(
+    reader: Encoder, texts: list[list[str]], batch_size: int, done: Callable[[int], object]
+) -> Iterator[NDArray[np.float32]]:
+    for first in range(0, len(texts), AT_ONCE):
+        part = texts[first : first + AT_ONCE]
+        yield unit_rows(reader.encode_utterances([text for turns in part for text in turns], batch_size=batch_size))
+        done(len(part))
+
+
+def _sizes(record: TurnRecord) -> dict[str, int]:
+    signs = record.turns * _sign_words(record.dimension) * 8
+    return {"vectors.i8": record.turns * record.dimension, "scales.f32": record.turns * 4, "signs.u64": signs}
+
+
+def _sign_words(dimension: int) -> int:
+    return -(-dimension // 64)
+
+
+def _signs(vectors: NDArray[np.float32]) -> NDArray[np.uint64]:
+    bits = np.zeros((len(vectors), _sign_words(vectors.shape[1]) * 64), dtype=bool)
+    bits[:, : vectors.shape[1]] = vectors > 0
+    return np.packbits(bits, axis=1).view(np.uint64)
+
+
+def _record(collection: CollectionFolder) -> TurnRecord | None:
+    try:
+        return TurnRecord(**read_json(collection.folder / "turns" / "turns.json"))
+    except (ArtifactError, TypeError):
+        return None

@@ -1,0 +1,147 @@
+"""Words of a collection: BM25 over turns and over dialogues, in parts; new dialogues change only the last part."""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.data.words import words
+from dial2vec.errors import ArtifactError
+from dial2vec.files import atomic_path, read_json, write_json
+
+# Lucene's variant with its usual constants, the defaults of bm25s: no score is below 0.
+METHOD, K1, B = "lucene", 1.5, 0.75
+AT_THE_ENDS = re.compile(r"^\W+|\W+$")
+# Dialogues of a part; the last part has up to twice as many, so that its words are frequent enough to be weighed.
+PART = 50_000
+# Index and number of texts of each part; no index if they have no words.
+Parts: TypeAlias = list[tuple[Any, int]]
+UNITS = ("turns", "dialogues")
+
+
+def bm25_words(text: str) -> list[str]:
+    """Return the words of a text without case and without punctuation at their ends.
+
+    >>> bm25_words("Where's my card?")
+    ["where's", 'my', 'card']
+    """
+    bare = (AT_THE_ENDS.sub("", word) for word in words(text.casefold()))
+    return [word for word in bare if word]
+
+
+class WordIndex:
+    """BM25 of a collection (Robertson and Zaragoza 2009, in Lucene's variant).
+
+    :param turns: index of the turns of each part, mapped from files, and their number.
+    :param dialogues: the same of the dialogues.
+    """
+
+    def __init__(self, turns: Parts, dialogues: Parts) -> None:
+        self._turns, self._dialogues = turns, dialogues
+
+    def of_turns(self, query: str) -> NDArray[np.float32]:
+        """Return the score of each turn, at least 0, float32 [turns]; 0 for a turn without a word of the query."""
+        return _scores(self._turns, query)
+
+    def of_dialogues(self, query: str) -> NDArray[np.float32]:
+        """Return the score of each dialogue, all its turns as one text, float32 [n]."""
+        return _scores(self._dialogues, query)
+
+    @property
+    def vocabulary(self) -> list[str]:
+        """Return the words of the first part, sorted, each once."""
+        index = self._turns[0][0]
+        return sorted(word for word in index.vocab_dict if word) if index is not None else []
+
+
+def _scores(parts: Parts, query: str) -> NDArray[np.float32]:
+    asked = list(dict.fromkeys(bm25_words(query)))
+    return np.concatenate([_of_part(index, n, asked) for index, n in parts])
+
+
+def _of_part(index: Any, n: int, asked: list[str]) -> NDArray[np.float32]:
+    known = [index.vocab_dict[word] for word in asked if word in index.vocab_dict] if index is not None else []
+    if not known:
+        return np.zeros(n, dtype=np.float32)
+    return np.asarray(index.get_scores_from_ids(known), dtype=np.float32)[:n]
+
+
+def open_words(collection: CollectionFolder) -> WordIndex | None:
+    """Return the words of a collection; None if they are missing or those of some dialogues are."""
+    import bm25s
+
+    folder, parts = collection.folder / "turns" / "words", _parts(collection)
+    if not parts or parts[-1][1] != len(collection):
+        return None
+    starts = np.concatenate([[0], np.cumsum(collection.rows["turns"].to_numpy().astype(np.int64))])
+    opened: dict[str, Parts] = {unit: [] for unit in UNITS}
+    for first, last in parts:
+        for unit, n in zip(UNITS, (int(starts[last] - starts[first]), last - first), strict=True):
+            place = folder / _name(first, last) / unit
+            index = bm25s.BM25.load(str(place), mmap=True, show_progress=False) if place.is_dir() else None
+            opened[unit].append((index, n))
+    return WordIndex(*(opened[unit] for unit in UNITS))
+
+
+def update_words(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> None:
+    """Bring the words of the turns up to date; atomic. Only the last part is made again.
+
+    :param done: called with the number of dialogues of each part.
+    """
+    folder, parts, n = collection.folder / "turns" / "words", _parts(collection), len(collection)
+    if not n or (parts and parts[-1][1] == n):
+        return
+    kept = [part for part in parts[:-1] if part[1] <= n]
+    first = kept[-1][1] if kept else 0
+    while first < n:
+        last = first + PART if n - first >= 2 * PART else n
+        _write(collection, folder / _name(first, last), range(first, last))
+        kept.append((first, last))
+        done(last - first)
+        first = last
+    write_json(folder / "words.json", kept)
+    names = {_name(*part) for part in kept}
+    for path in folder.iterdir():
+        if path.is_dir() and path.name not in names:
+            shutil.rmtree(path)
+
+
+def _write(collection: CollectionFolder, path: Path, rows: range) -> None:
+    import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)
+    ids: dict[str, int] = {}
+    turns: list[NDArray[np.int32]] = []
+    dialogues: list[NDArray[np.int32]] = []
+    for dialogue in collection.dialogues(rows):
+        first = len(turns)
+        for turn in dialogue.turns:
+            turns.append(np.array([ids.setdefault(word, len(ids)) for word in bm25_words(turn.text)], dtype=np.int32))
+        dialogues.append(np.concatenate(turns[first:]))
+    with atomic_path(path) as temporary:
+        temporary.mkdir()
+        for unit, texts in zip(UNITS, (turns, dialogues), strict=True) if ids else ():
+            index = bm25s.BM25(method=METHOD, k1=K1, b=B)
+            index.index((texts, dict(ids)), show_progress=False)
+            index.save(str(temporary / unit), show_progress=False)
+
+
+def _name(first: int, last: int) -> str:
+    return f"{first:09d}-{last:09d}"
+
+
+def _parts(collection: CollectionFolder) -> list[tuple[int, int]]:
+    try:
+        return [
+            (int(first), int(last)) for first, last in read_json(collection.folder / "turns" / "words" / "words.json")
+        ]
+    except (ArtifactError, TypeError, ValueError):
+        return []

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+from dial2vec.collection import add
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search import Search, calibration, moments, turns, words
+from dial2vec.collection.search.calibration import read_calibration
+from dial2vec.collection.search.moments import open_moments
+from dial2vec.collection.search.routing import Signs, weight_of_themes
+from dial2vec.collection.search.turns import open_turns, update_turns
+from dial2vec.collection.search.words import open_words
+from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import ArtifactError
+
+
+def dialogues(n: int, *, first: int = 0) -> list[Dialogue]:
+    """Dialogues of two to four turns; each has one turn with words of its own."""
+    return [
+        Dialogue(
+            f"d{at}",
+            (
+                *(Turn("ann", f"w{at % 7} w{turn}") for turn in range(1 + at % 3)),
+                Turn("bob", f"w{20 + at % 30} w{21 + at % 29} w{at % 31}"),
+            ),
+        )
+        for at in range(first, first + n)
+    ]
+
+
+@pytest.fixture(scope="module")
+def encoder(tiny_folder) -> DialogueEncoder:
+    return DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+
+
+@pytest.fixture
+def folder(tmp_path, encoder) -> Path:
+    write_dialogues(tmp_path / "a.jsonl", dialogues(30))
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder)
+    return tmp_path / "c"
+
+
+def test_each_turn_has_the_vector_that_it_has_alone_to_within_8_bits(folder, encoder):
+    collection = CollectionFolder(folder)
+    opened = open_turns(collection)
+    texts = [turn.text for dialogue in collection.dialogues() for turn in dialogue.turns]
+    alone = encoder.encode_utterances(texts)
+    alone /= np.linalg.norm(alone, axis=1, keepdims=True)
+    np.testing.assert_allclose(opened.vectors(slice(None)), alone, atol=np.abs(alone).max() / 254 + 1e-6)
+    np.testing.assert_allclose(opened.cosines(alone[:2]), alone @ alone[:2].T, atol=0.02)
+
+
+def test_turns_of_dialogues_are_numbered_over_the_collection(folder):
+    opened = open_turns(CollectionFolder(folder))
+    # Dialogues of 2, 3 and 4 turns, over and over: the fifth begins at turn 2 + 3 + 4 + 2.
+    numbers, begins = opened.of_dialogues(np.array([1, 4]))
+    assert numbers.tolist() == [2, 3, 4, 11, 12, 13]
+    assert begins.tolist() == [0, 3]
+
+
+def test_signs_agree_with_the_dialogue_whose_turn_has_the_vector(folder, encoder):
+    opened = open_turns(CollectionFolder(folder))
+    texts = [turn.text for dialogue in CollectionFolder(folder).dialogues() for turn in dialogue.turns]
+    vectors, starts = encoder.encode_utterances(texts), opened.starts
+    agreement = opened.agreement(vectors[4])
+    alike = ((vectors > 0) == (vectors[4] > 0)).sum(1)
+    expected = [alike[first:last].max() for first, last in pairwise(starts)]
+    assert agreement.tolist() == expected
+    assert agreement[1] == opened.record.dimension
+
+
+def test_new_dialogues_add_turns_and_the_old_ones_stay_as_they_are(folder, encoder, tmp_path, monkeypatch):
+    before = (folder / "turns" / "vectors.i8").read_bytes()
+    monkeypatch.setattr(words, "PART", 25)
+    write_dialogues(tmp_path / "b.jsonl", dialogues(30, first=30))
+    add(folder, tmp_path / "b.jsonl", encoder=encoder)
+    assert (folder / "turns" / "vectors.i8").read_bytes().startswith(before)
+    assert json.loads((folder / "turns" / "words" / "words.json").read_text()) == [[0, 25], [25, 60]]
+    opened = open_words(CollectionFolder(folder))
+    assert len(opened.of_turns("w1")) == open_turns(CollectionFolder(folder)).record.turns
+    assert len(opened.of_dialogues("w1")) == 60
+
+
+def test_a_killed_run_leaves_turns_that_the_next_one_completes(folder, encoder, tmp_path, monkeypatch):
+    write_dialogues(tmp_path / "b.jsonl", dialogues(30, first=30))
+
+    def killed(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(turns, "write_json", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add(folder, tmp_path / "b.jsonl", encoder=encoder)
+    assert open_moments(CollectionFolder(folder)) is None
+    assert Search(CollectionFolder(folder)).answer("w1 w2").way == "themes"
+    assert add(folder, tmp_path / "b.jsonl", encoder=encoder).dialogues == 0
+    record = open_turns(CollectionFolder(folder)).record
+    assert (folder / "turns" / "vectors.i8").stat().st_size == record.turns * record.dimension
+
+
+def test_turns_that_are_there_are_not_read_again(folder, encoder):
+    assert update_turns(CollectionFolder(folder), encoder) == 0
+
+
+def test_a_truncated_file_is_an_error_that_names_it(folder):
+    (folder / "turns" / "scales.f32").write_bytes(b"1234")
+    with pytest.raises(ArtifactError, match=r"scales.f32 has 4 bytes; expected at least"):
+        open_turns(CollectionFolder(folder))
+
+
+def test_words_of_one_turn_find_its_dialogue_and_show_the_turn(folder):
+    search = Search(CollectionFolder(folder))
+    wanted = next(search.collection.dialogues([11]))
+    answer = search.answer(wanted.turns[-1].text, 3, way="moments")
+    assert answer.way == "moments"
+    assert answer.hits[0].dialogue_id == wanted.dialogue_id
+    assert answer.hits[0].turns[0].text == wanted.turns[-1].text
+    assert answer.hits[0].cosine == pytest.approx(1, abs=0.02)
+
+
+def test_a_collection_without_turns_is_searched_by_themes_and_the_command_that_it_names_adds_them(folder):
+    shutil.rmtree(folder / "turns")
+    search = Search(CollectionFolder(folder))
+    assert search.answer("w1 w2").way == "themes"
+    with pytest.raises(ArtifactError, match=r"has no vectors of its turns") as raised:
+        search.find("w1 w2", way="moments")
+    done = CliRunner().invoke(main, ["search", str(folder), "w1 w2"])
+    assert done.exit_code == 0, done.output
+    assert f"Whole dialogues are searched: {raised.value}" in done.stderr
+    command = str(raised.value).split("`")[1]
+    assert CliRunner().invoke(main, command.split()[1:]).exit_code == 0
+    assert Search(CollectionFolder(folder)).answer("w1 w2", way="moments").way == "moments"
+
+
+def test_a_dialogue_is_a_theme_unless_moments_are_asked_for(folder):
+    search = Search(CollectionFolder(folder))
+    dialogue = next(search.collection.dialogues([4]))
+    assert search.answer(dialogue).way == "themes"
+    hits = search.find(dialogue, 30, way="moments")
+    assert len(hits) == 29
+    assert dialogue.dialogue_id not in [hit.dialogue_id for hit in hits]
+
+
+def test_many_turns_are_compared_only_for_candidates_which_have_the_best(folder, monkeypatch):
+    opened = open_moments(CollectionFolder(folder))
+    themes = np.zeros(30, dtype=np.float32)
+    every = opened.score("w25 w26", themes, rows=None, auto=False)
+    monkeypatch.setattr(moments, "ALL_TURNS", 10)
+    monkeypatch.setattr(moments, "BEST", 5)
+    some = opened.score("w25 w26", themes, rows=None, auto=False)
+    assert len(some.rows) < len(every.rows) == 30
+    assert some.rows[0] == every.rows[0]
+    assert len(opened.score("w25 w26", themes, rows=None, auto=False, exact=True).rows) == 30
+
+
+def test_filters_leave_only_their_rows(folder):
+    opened = open_moments(CollectionFolder(folder))
+    themes = np.zeros(30, dtype=np.float32)
+    rows = np.array([3, 7, 8])
+    assert sorted(opened.score("w25", themes, rows=rows, auto=True).rows.tolist()) == [3, 7, 8]
+    assert not len(opened.score("w25", themes, rows=rows[:0], auto=True).rows)
+
+
+def test_one_dialogue_that_stands_out_leaves_themes_out():
+    assert weight_of_themes(Signs(gap=5, difference=0.2, words=8, about=0, agreement=0)) == 0
+    assert weight_of_themes(Signs(gap=0.5, difference=-0.3, words=2, about=2, agreement=1)) == pytest.approx(30)
+
+
+def test_a_question_for_conversations_gives_themes_more_weight_than_words_of_a_turn():
+    said, asked = (weight_of_themes(Signs(2, 0, 5, about, 1)) for about in (0.5, 3))
+    assert asked > 1 > said
+
+
+def test_random_questions_are_measured_once_and_are_not_close(folder, encoder, monkeypatch):
+    measured = read_calibration(CollectionFolder(folder))
+    assert measured.dialogues == 30
+    assert not measured.is_close(measured.turn, measured.theme)
+    assert measured.is_close(measured.turn + 0.01, measured.theme)
+    opened = open_moments(CollectionFolder(folder))
+    monkeypatch.setattr(calibration, "QUESTIONS", 1)
+    assert calibration.calibrate(opened.collection, encoder, opened.turns, opened.words) == measured
