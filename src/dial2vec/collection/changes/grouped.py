@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.clusters import Clusters, ClusterState, read_with_state
+from dial2vec.collection.clustering.clusters import Clusters, ClusterState, read_stored
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
@@ -84,13 +84,13 @@ def nearest_groups(collection: CollectionFolder, other: CollectionFolder | None 
 
 
 def _clusters_of(collection: CollectionFolder) -> tuple[Clusters, ClusterState]:
-    existing = read_with_state(collection)
+    existing = read_stored(collection)
     if existing is None:
         raise ArtifactError(
             f"{collection.folder} has no groups; expected those of `dial2vec cluster {collection.folder}`. "
             "Run that first."
         )
-    return existing
+    return existing.clusters, existing.state
 
 
 def _without_itself(

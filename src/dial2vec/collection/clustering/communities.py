@@ -83,8 +83,8 @@ def neighbour_graph(units: Vectors, k: int) -> csr_matrix:
 def divide(graph: csr_matrix, *, seed: int, done: Callable[[int], object] = lambda _: None) -> Groups:
     """Divide a graph into the communities of greatest modularity that were met, int32 [n]; the largest is number 0.
 
-    Vertices that the best of many partitions all keep together are merged, and the smaller graph is divided again, until
-    nothing is gained (core groups, Ovelgönne and Geyer-Schulz 2013).
+    Vertices that the best of many partitions all keep together are merged, and the smaller graph is divided again,
+    until nothing is gained (core groups, Ovelgönne and Geyer-Schulz 2013).
     """
     from sknetwork.clustering import Louvain, get_modularity
 
