@@ -48,6 +48,6 @@ def test_the_table_has_a_row_per_way_of_cutting(tmp_path, monkeypatch, capsys, d
     segments.main()
     rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
     assert [row[1] for row in rows[:2]] == ["ours", "TextTiling"]
-    assert len(rows) == 10
+    assert len(rows) == 11
     assert float(rows[0][2]) > 40
     assert rows[4][1:3] == ["no cuts", "0.0"]

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
-from dial2vec.collection.clustering.partition import Groups, Vectors
+from dial2vec.collection.clustering.partition import Groups
 from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.segments.cutting import Cutter, fit_cutter, weights_of
+from dial2vec.collection.segments.cuts import Cuts, join_courtesies
+from dial2vec.collection.segments.cutting import Cutter, fit_cutter
 from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
 from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, read_json, write_json
 
@@ -92,17 +92,6 @@ class Segments:
     topics: tuple[Topic, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Cuts:
-    """All segments, in the order of the dialogues: row, first and last turn, words, int64 [m], and vectors [m, k]."""
-
-    rows: NDArray[np.int64]
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    words: NDArray[np.int64]
-    vectors: Vectors
-
-
 def find_segments(
     collection: CollectionFolder, *, seed: int = 1, batch_size: int = 32, done: Callable[[int], object] = lambda _: None
 ) -> Segments:
@@ -120,7 +109,7 @@ def find_segments(
     sample = list(_sample(collection, seed, batch_size, done))
     cutter = _fitted(sample, seed)
     cuts = _cut_all(collection, cutter, sample, batch_size, done)
-    groups = communities(cuts.vectors, seed=seed, done=done)
+    cuts, groups = join_courtesies(cuts, communities(cuts.vectors, seed=seed, done=done))
     result = _described(collection, cutter, cuts, groups, seed)
     with atomic_path(segments_folder(collection)) as temporary:
         temporary.mkdir()
@@ -191,30 +180,22 @@ def _cut_all(
     sample: list[TurnBlock],
     batch_size: int,
     done: Callable[[int], object],
-) -> _Cuts:
+) -> Cuts:
     """Cut all dialogues; those of the sample are not read again."""
     places = {row: at for at, row in enumerate(row for rows, _, _ in sample for row in rows)}
     rest = [row for row in range(len(collection)) if row not in places]
-    columns: list[NDArray[np.int64]] = []
-    means: list[Vectors] = []
+    parts: list[Cuts] = []
     for blocks in (iter(sample), turn_blocks(collection, rest, batch_size=batch_size, done=done)):
         for rows, dialogues, vectors in blocks:
             begin = 0
             for row, dialogue in zip(rows, dialogues, strict=True):
-                own, counts = vectors[begin : begin + len(dialogue.turns)], _words_of(dialogue)
+                own = vectors[begin : begin + len(dialogue.turns)]
                 begin += len(own)
-                first = np.array([0, *cutter.cut(own, counts, places.get(row))])
-                last = np.append(first[1:], len(own)) - 1
-                columns.append(np.column_stack([np.full(len(first), row), first, last, np.add.reduceat(counts, first)]))
-                weighted = cutter.spaces[0].project(own) * weights_of(counts)[:, None]
-                means.append(unit_rows(np.add.reduceat(weighted, first, axis=0)).astype(np.float32))
-    table, units = np.concatenate(columns), np.concatenate(means)
-    order = np.argsort(table[:, 0], kind="stable")
-    table = table[order]
-    return _Cuts(table[:, 0], table[:, 1], table[:, 2], table[:, 3], units[order])
+                parts.append(Cuts.of(cutter, row, own, _words_of(dialogue), places.get(row)))
+    return Cuts.joined(parts)
 
 
-def _described(collection: CollectionFolder, cutter: Cutter, cuts: _Cuts, groups: Groups, seed: int) -> Segments:
+def _described(collection: CollectionFolder, cutter: Cutter, cuts: Cuts, groups: Groups, seed: int) -> Segments:
     k = int(groups.max()) + 1
     rows = _rows_for_terms(cuts, seed)
     terms = characteristic_terms(_segments_at(collection, cuts, rows), groups[rows].tolist(), k)
@@ -246,7 +227,7 @@ def _described(collection: CollectionFolder, cutter: Cutter, cuts: _Cuts, groups
     )  # fmt: skip
 
 
-def _rows_for_terms(cuts: _Cuts, seed: int) -> NDArray[np.int64]:
+def _rows_for_terms(cuts: Cuts, seed: int) -> NDArray[np.int64]:
     """Return the segments whose words are read, in bounded memory."""
     rows = sampled(len(cuts.rows), READ, seed)
     total = int(cuts.words[rows].sum())
@@ -255,18 +236,18 @@ def _rows_for_terms(cuts: _Cuts, seed: int) -> NDArray[np.int64]:
     return rows
 
 
-def _place(collection: CollectionFolder, cuts: _Cuts, at: int) -> Place:
+def _place(collection: CollectionFolder, cuts: Cuts, at: int) -> Place:
     return Place(collection.rows["dialogue_id"][int(cuts.rows[at])].as_py(), int(cuts.first[at]), int(cuts.last[at]))
 
 
-def _segments_at(collection: CollectionFolder, cuts: _Cuts, chosen: NDArray[np.int64]) -> Iterator[Dialogue]:
+def _segments_at(collection: CollectionFolder, cuts: Cuts, chosen: NDArray[np.int64]) -> Iterator[Dialogue]:
     """Yield the chosen segments as dialogues that have only their turns."""
     dialogues = collection.dialogues(cuts.rows[chosen].tolist())
     for at, dialogue in zip(chosen, dialogues, strict=True):
         yield replace(dialogue, turns=dialogue.turns[cuts.first[at] : cuts.last[at] + 1])
 
 
-def _write(folder: Path, collection: CollectionFolder, cuts: _Cuts, groups: Groups, result: Segments) -> None:
+def _write(folder: Path, collection: CollectionFolder, cuts: Cuts, groups: Groups, result: Segments) -> None:
     totals = np.bincount(cuts.rows, weights=cuts.words)[cuts.rows]
     turns = np.asarray(collection.rows["turns"])[cuts.rows]
     # A dialogue without words has shares of its turns.
