@@ -199,7 +199,10 @@ def _described(collection: CollectionFolder, cutter: Cutter, cuts: Cuts, groups:
     k = int(groups.max()) + 1
     rows = _rows_for_terms(cuts, seed)
     terms = characteristic_terms(_segments_at(collection, cuts, rows), groups[rows].tolist(), k)
-    names = names_of(terms, range(k))
+    names = [
+        name if own else f"topic {at}"
+        for at, (name, own) in enumerate(zip(names_of(terms, range(k)), terms, strict=True))
+    ]
     centres = centres_of_groups(cuts.vectors, groups)
     pairs = np.unique(np.column_stack([cuts.rows, groups]), axis=0)
     n_dialogues, n_topics = np.bincount(pairs[:, 1], minlength=k), np.bincount(pairs[:, 0])
