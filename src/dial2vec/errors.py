@@ -20,7 +20,6 @@ EXTRAS = {
     ),
     "baselines": ("gensim", "sentence_transformers"),
     "search": ("faiss",),
-    "tasks": ("bm25s",),
     "scale": ("ray",),
     "spark": ("pyspark",),
 }

@@ -27,7 +27,7 @@ WHERE = 'Count only dialogues with this metadata, such as "channel == phone"; ma
 KEY = "Show this key of the metadata; may be repeated. Default: all with numbers or few different values."
 
 
-@click.command(epilog=examples("dial2vec groups calls", "dial2vec groups calls --over week --csv > weeks.csv"))
+@click.command(epilog=examples("dial2vec groups calls", "dial2vec groups calls --over week"))
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--over", type=click.Choice(["day", "week", "month"]), help="Show the share of each group by period.")
 @click.option("--key", "keys", multiple=True, metavar="KEY", help=KEY)

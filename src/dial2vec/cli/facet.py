@@ -52,15 +52,15 @@ def facet(folder: Path, name: str, answers: tuple[str, ...], known: tuple[str, .
     Writes NAME.parquet, NAME.csv and NAME.json into FOLDER/facets.
     """
     values = _values(answers, known)
-    from tqdm.auto import tqdm
-
     from dial2vec.collection.collection_folder import CollectionFolder
     from dial2vec.collection.facets import facet as answer_facet
-    from dial2vec.data.progress import moving
+    from dial2vec.collection.search.turns import complete_turns
+    from dial2vec.data.progress import waiting
 
     collection = CollectionFolder(folder)
-    with moving(tqdm(total=len(collection), unit="dialogue", disable=None, leave=False, desc="turns")) as bar:
-        result = answer_facet(collection, name, values, done=bar.update)
+    complete_turns(collection, progress=True)
+    with waiting("comparing turns with the descriptions"):
+        result = answer_facet(collection, name, values)
     if as_json:
         click.echo((folder / "facets" / f"{name}.json").read_text(encoding="utf-8").rstrip())
         return

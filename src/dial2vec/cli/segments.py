@@ -26,10 +26,9 @@ MIN_TEXT = 60
 @click.command(epilog=examples("dial2vec segments calls", "dial2vec segments calls --dialogue call-0042"))
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--dialogue", "dialogue_id", metavar="ID", help="Show the segments of this dialogue, found before.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=32, show_default=True, help="Turns per batch.")
 @click.option("--seed", default=1, show_default=True, help="Random seed.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def segments(folder: Path, dialogue_id: str | None, batch_size: int, seed: int, as_json: bool) -> None:
+def segments(folder: Path, dialogue_id: str | None, seed: int, as_json: bool) -> None:
     """Cut dialogues where their topic changes, and group the segments.
 
     FOLDER is a collection. Each dialogue gets every topic that it has, with its share of the words. How readily a
@@ -39,6 +38,7 @@ def segments(folder: Path, dialogue_id: str | None, batch_size: int, seed: int, 
     from tqdm.auto import tqdm
 
     from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.search.turns import complete_turns
     from dial2vec.collection.segments import find_segments
     from dial2vec.collection.segments.segments import segment_steps
     from dial2vec.data.progress import moving
@@ -47,8 +47,9 @@ def segments(folder: Path, dialogue_id: str | None, batch_size: int, seed: int, 
     if dialogue_id is not None:
         _show_dialogue(collection, dialogue_id, as_json=as_json)
         return
+    complete_turns(collection, progress=True)
     with moving(tqdm(total=segment_steps(collection), desc="segments", disable=None, leave=False)) as bar:
-        result = find_segments(collection, seed=seed, batch_size=batch_size, done=bar.update)
+        result = find_segments(collection, seed=seed, done=bar.update)
     if as_json:
         click.echo((folder / "segments" / "topics.json").read_text(encoding="utf-8").rstrip())
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -9,11 +10,14 @@ from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import Clusters, read_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
-from dial2vec.collection.search.search import Search
+from dial2vec.collection.search.search import Asked, Search
 from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ArtifactError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from dial2vec.collection.changes import GroupChanges
 
 
 class Collection(CollectionFolder):
@@ -27,13 +31,23 @@ class Collection(CollectionFolder):
     def _search(self) -> Search:
         return Search(self)
 
-    def search(self, query: str | Dialogue, k: int = 10, *, filters: Filters | None = None) -> pd.DataFrame:
+    def search(
+        self,
+        query: str | Dialogue,
+        k: int = 10,
+        *,
+        filters: Filters | None = None,
+        way: Asked = "auto",
+        unlike: Sequence[str | Dialogue] = (),
+    ) -> pd.DataFrame:
         """Find the dialogues most similar to a query, best first; the encoder is loaded at the first call.
 
         :param query: text, or a dialogue.
         :param k: number of dialogues; fewer if fewer pass the filters.
-        :return: one row per dialogue: `dialogue_id`, `cosine`, `labels`, `date`, and the turn that contributes most to
-            the cosine: `turn` (its number, from 0), `speaker`, `text`.
+        :param way: "moments" finds by single turns, "themes" by whole dialogues; "auto" chooses.
+        :param unlike: texts or dialogues whose meaning to avoid.
+        :return: one row per dialogue: `dialogue_id`, `cosine`, `labels`, `date`, and the turn that answers
+            best: `turn` (its number, from 0), `speaker`, `text`.
         :raises CorpusError: if a filter names an unknown label, speaker or key, or is invalid.
         """
         import pandas as pd
@@ -41,13 +55,13 @@ class Collection(CollectionFolder):
         rows = [
             {"dialogue_id": hit.dialogue_id, "cosine": hit.cosine, "labels": hit.labels, "date": hit.date}
             | {"turn": hit.turns[0].number, "speaker": hit.turns[0].speaker, "text": hit.turns[0].text}
-            for hit in self._search.find(query, k, filters=filters, n_turns=1)
+            for hit in self._search.find(query, k, filters=filters, n_turns=1, way=way, unlike=unlike)
         ]
         columns = ["dialogue_id", "cosine", "labels", "date", "turn", "speaker", "text"]
         return pd.DataFrame(rows, columns=columns)
 
     def groups(self, *, k: int | None = None, seed: int = 1, from_scratch: bool = False) -> pd.DataFrame:
-        """Return the clusters, largest first; dialogues are clustered if there are none, or dialogues were added.
+        """Return the clusters that are not hidden, largest first; they are made if needed, or if dialogues were added.
 
         The parameters and errors are those of `dial2vec.collection.clustering.cluster`, which writes the clusters.
 
@@ -63,6 +77,58 @@ class Collection(CollectionFolder):
             clusters = cluster(self, k=k, seed=seed, from_scratch=from_scratch)
         return pd.DataFrame(_rows_of(clusters)).set_index("id").sort_values("size", ascending=False, kind="stable")
 
+    def compare(
+        self,
+        other: CollectionFolder | None = None,
+        *,
+        before: str | None = None,
+        after: str | None = None,
+        filters: Filters | None = None,
+    ) -> GroupChanges:
+        """Return what changed between two periods, or from this collection to another, as tables.
+
+        The errors are those of `dial2vec.collection.changes.compare_groups`, which has more parameters.
+
+        :param other: collection by the same encoder.
+        :param before: end of the first period, exclusive, an ISO date; None means `after`.
+        :param after: start of the second period; None means `before`.
+        :param filters: conditions that the dialogues of both sides must meet.
+        :return: DataFrames `groups`, `metadata` and `terms`, the surest change first, and `dialogues` that show them.
+        """
+        from dial2vec.collection.changes import compare_groups
+
+        return compare_groups(self, other, before=before, after=after, filters=filters)
+
+    def segments(self, *, seed: int = 1) -> pd.DataFrame:
+        """Return the segments of all dialogues; they are found first if there are none, or dialogues were added.
+
+        :return: one row per segment: the columns of `dial2vec.collection.segments.segments_table`.
+        :raises CorpusError: if the collection has fewer than 2 dialogues.
+        """
+        from dial2vec.collection.segments import find_segments, read_segments, segments_table
+
+        try:
+            seen = read_segments(self).seen
+        except ArtifactError:
+            seen = 0
+        if seen != len(self):
+            find_segments(self, seed=seed)
+        return segments_table(self)
+
+    def facet(self, name: str, values: Mapping[str, str]) -> pd.DataFrame:
+        """Put every dialogue to the nearest of a few descriptions, or to none, and write the answers.
+
+        The errors are those of `dial2vec.collection.facets.facet`, which also takes examples.
+
+        :param name: name of the question, a key of the metadata from then on.
+        :param values: description of each label, such as `{"solved": "great, that works now"}`.
+        :return: one row per dialogue: `dialogue_id`, `value`, `probability`, `turn`, `speaker`, `text`, and the
+            probability of each label.
+        """
+        from dial2vec.collection.facets import FacetValue, facet
+
+        return facet(self, name, [FacetValue(label, text) for label, text in values.items()]).table
+
 
 def _rows_of(clusters: Clusters) -> list[dict[str, object]]:
     areas = {area.id: area.name for area in clusters.areas}
@@ -70,5 +136,5 @@ def _rows_of(clusters: Clusters) -> list[dict[str, object]]:
         {"id": group.id, "name": group.name, "size": group.size, "share": group.size / max(1, clusters.seen)}
         | {"stability": group.stability, "area": areas[group.area]}
         | {"fine": [topic.name for topic in clusters.fine if topic.cluster == group.id], "typical": list(group.typical)}
-        for group in clusters.clusters
+        for group in clusters.shown
     ]

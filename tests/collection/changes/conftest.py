@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dial2vec.collection.adding import _rows
-from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, write_clusters
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, none_split_off, write_clusters
 from dial2vec.collection.clustering.levels import Area
 from dial2vec.collection.collection_folder import Addition, CollectionFolder, Manifest, rows_file
 from dial2vec.dialogue import Dialogue, Turn
@@ -77,4 +77,5 @@ def write_groups(collection: CollectionFolder, vectors: Any, topics: Any, k: int
     areas = (Area(0, "money", (), 1), Area(1, "crime", (), 1))
     clusters = Clusters("f", "communities", 1, 1.0, settled, settled, 10 + k, groups, areas=areas)
     parents = np.arange(k, dtype=np.int32)
-    write_clusters(collection, clusters, ClusterState(centres, topics, centres, parents, topics))
+    state = ClusterState(centres, topics, centres, parents, topics, none_split_off(len(parents)))
+    write_clusters(collection, clusters, state)

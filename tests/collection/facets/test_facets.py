@@ -15,7 +15,6 @@ from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.facets import FacetValue, facet
 from dial2vec.collection.facets.facets import described
 from dial2vec.collection.facets.likeness import FITTED
-from dial2vec.collection.facets.utterance_vectors import start_encoder, utterance_vectors
 from dial2vec.collection.search import Filters
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
@@ -108,30 +107,6 @@ def test_of_an_example_the_turn_near_to_the_description_weighs_most():
     np.testing.assert_allclose(moved[1] / moved[0], np.exp(-10) * 0.5 / 1.5, rtol=1e-3)
     assert moved[2] == 0
     np.testing.assert_array_equal(described(turns[[0]], turns.__getitem__, starts, [[]]), turns[[0]])
-
-
-def test_only_the_turns_of_new_dialogues_are_read(collection, dialogue, encoder, monkeypatch):
-    encoder = encoder
-    utterance_vectors(collection, encoder)
-    grown = grow(collection.folder, encoder, [dialogue("e", "ann: w35", "bob: w36")])
-    read = []
-    encode = encoder.encode
-    monkeypatch.setattr(encoder, "encode", lambda given, **options: read.extend(given) or encode(given, **options))
-    vectors = utterance_vectors(grown, encoder)
-    assert [one.turns[0].text for one in read] == ["w35", "w36"]
-    assert vectors.starts.tolist() == [0, 2, 4, 7, 9, 11]
-    lengths = np.linalg.norm(vectors.units.astype(np.float32), axis=1)
-    np.testing.assert_allclose(lengths, 1, atol=1e-2)
-
-
-def test_vectors_of_another_encoder_are_not_taken(collection, tmp_path):
-    from students import tiny_student
-
-    own, other = start_encoder(collection), tiny_student(dimension=41, seed=5)
-    first = np.array(utterance_vectors(collection, own).units)
-    second = np.array(utterance_vectors(collection, other).units)
-    assert not np.allclose(first, second, atol=0.1)
-    np.testing.assert_array_equal(utterance_vectors(collection, own).units, first)
 
 
 @pytest.mark.parametrize(

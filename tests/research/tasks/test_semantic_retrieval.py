@@ -69,7 +69,7 @@ def test_words_have_no_case_and_no_punctuation_at_their_ends():
 
 def test_without_bm25s_the_sentence_says_how_to_get_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(Dial2vecError, match=r"bm25s is not installed; .* Install `dial2vec\[tasks\]`"):
+    with pytest.raises(Dial2vecError, match=r"bm25s is not installed; .* Install it: `pip install bm25s`"):
         bm25_candidates(["a", "b"], [0], n=1, seed=0)
 
 

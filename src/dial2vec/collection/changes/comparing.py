@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dial2vec.collection.changes.changed_terms import changed_terms
 from dial2vec.collection.changes.contrasting import Contrast, contrasts
 from dial2vec.collection.changes.evidence import LEVEL, TABLES, adjusted, change_words, exact_p, newcombe
-from dial2vec.collection.changes.facts import Facts, facts_of
+from dial2vec.collection.changes.facts import KnownFacts, facts_of
 from dial2vec.collection.changes.sides import Sides, Span, sides_of
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
@@ -163,7 +163,7 @@ def _is_far(sides: Sides) -> NDArray[np.bool_]:
     return scores < np.quantile(scores[first], FAR)
 
 
-def _metadata(sides: Sides, facts: Facts) -> list[_Row]:
+def _metadata(sides: Sides, facts: KnownFacts) -> list[_Row]:
     """Return a row per clear change of the metadata: in all dialogues, then within groups, the clearest first."""
     k = len(sides.grouped.ids)
     cells = np.where(sides.side >= 0, 2 * sides.grouped.groups.astype(np.int64) + sides.side, -1)
@@ -180,7 +180,7 @@ def _metadata(sides: Sides, facts: Facts) -> list[_Row]:
     return [_fact(sides, facts, item, p, None if item.pair == k else item.pair) for item, p in clear]
 
 
-def _fact(sides: Sides, facts: Facts, contrast: Contrast, p: float, group: int | None) -> _Row:
+def _fact(sides: Sides, facts: KnownFacts, contrast: Contrast, p: float, group: int | None) -> _Row:
     more = contrast.after > contrast.before
     if contrast.value is None:
         numbers = facts.numbers[contrast.key]

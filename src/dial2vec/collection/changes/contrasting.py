@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from dial2vec.collection.changes.evidence import exact_p, newcombe, rank_p, welch
-from dial2vec.collection.changes.facts import Cells, Facts, Figures, Values, mean_and_sd, sums_of
+from dial2vec.collection.changes.facts import Cells, Figures, KnownFacts, Values, mean_and_sd, sums_of
 
 # A value that fewer dialogues of both sides have is not tried, nor a mean of fewer values on one side.
 LEAST_DIALOGUES, LEAST_VALUES = 5, 10
@@ -43,7 +43,7 @@ class Contrast:
     p: float
 
 
-def contrasts(facts: Facts, cells: Cells, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> list[Contrast]:
+def contrasts(facts: KnownFacts, cells: Cells, before: NDArray[np.bool_], after: NDArray[np.bool_]) -> list[Contrast]:
     """Return all tried contrasts of the facts, for each pair of sides; rare values and short lists are not tried.
 
     Shares are tested by Fisher's exact test, numbers by their ranks; intervals of means are Welch's.

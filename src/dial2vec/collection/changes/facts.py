@@ -49,7 +49,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class KnownFacts:
     """Numbers and values of dialogues.
 
     :param numbers: values of each numeric key, float64 [n]; NaN without a value.
@@ -60,7 +60,7 @@ class Facts:
     values: list[Values]
 
 
-def facts_of(*collections: CollectionFolder, keys: Sequence[str] = ()) -> Facts:
+def facts_of(*collections: CollectionFolder, keys: Sequence[str] = ()) -> KnownFacts:
     """Return the facts of the dialogues of collections, one collection after the other.
 
     :param keys: keys of the metadata, or "label"; () takes all, except those with free texts or times.
@@ -84,7 +84,7 @@ def facts_of(*collections: CollectionFolder, keys: Sequence[str] = ()) -> Facts:
             values.append(_values(key, typed(packed, key, evidence).cast(pa.string())))
     if has_labels and (not keys or LABEL in keys):
         values.append(_values(LABEL, pc.list_flatten(labels), rows=pc.list_parent_indices(labels)))
-    return Facts(numbers, values)
+    return KnownFacts(numbers, values)
 
 
 def _require_usable(key: str, kinds: Mapping[str, Evidence], has_labels: bool, collection: CollectionFolder) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dial2vec.collection.changes.contrasting import contrasts
 from dial2vec.collection.changes.evidence import LEVEL, adjusted
-from dial2vec.collection.changes.facts import Cells, Facts, facts_of, mean_and_sd, sums_of
+from dial2vec.collection.changes.facts import Cells, KnownFacts, facts_of, mean_and_sd, sums_of
 from dial2vec.collection.changes.grouped import Grouped, read_groups
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.filters import Filters
@@ -73,7 +73,7 @@ def overview(
     return _table(grouped, facts, cells, marks), marks
 
 
-def _standing_out(grouped: Grouped, facts: Facts, cells: Cells) -> pd.DataFrame:
+def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> pd.DataFrame:
     import pandas as pd
 
     inside = np.eye(len(grouped.ids), dtype=bool)
@@ -95,7 +95,7 @@ def _standing_out(grouped: Grouped, facts: Facts, cells: Cells) -> pd.DataFrame:
     return table.sort_values(["group", "p"], kind="stable", ignore_index=True)
 
 
-def _table(grouped: Grouped, facts: Facts, cells: Cells, marks: pd.DataFrame) -> pd.DataFrame:
+def _table(grouped: Grouped, facts: KnownFacts, cells: Cells, marks: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
     k = len(grouped.ids)

@@ -19,11 +19,7 @@ from scipy.special import softmax
 
 from dial2vec.collection.collection_folder import FACETS, CollectionFolder
 from dial2vec.collection.facets.likeness import Floats, likeness, probabilities
-from dial2vec.collection.facets.utterance_vectors import (
-    sentence_vectors,
-    start_encoder,
-    utterance_vectors,
-)
+from dial2vec.collection.search.turns import complete_turns
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_json
@@ -75,8 +71,6 @@ def facet(
     collection: CollectionFolder,
     name: str,
     values: Sequence[FacetValue],
-    *,
-    done: Callable[[int], object] = lambda n: None,
 ) -> Facet:
     """Answer a question for every dialogue, and write `facets/<name>.parquet`, `.csv` and `.json` in the collection.
 
@@ -85,7 +79,6 @@ def facet(
 
     :param name: name of the question, of letters, digits, "_" and "-".
     :param values: possible answers, with labels that differ.
-    :param done: called with 1 per dialogue whose turns were read.
     :raises CorpusError: if the name or a value cannot be used, an example is not in the collection, or the collection
         has no dialogue.
     :raises BusyError: if another process answers a question about this collection.
@@ -94,14 +87,13 @@ def facet(
     examples = [[collection.row(example) for example in value.examples] for value in values]
     folder = collection.folder / FACETS
     with folder_lock(folder, "answers a question in"):
-        encoder = start_encoder(collection)
-        vectors = utterance_vectors(collection, encoder, done=done)
-        units = sentence_vectors(encoder, [value.text for value in values])
-        units = described(units, vectors.units.__getitem__, vectors.starts, examples)
-        alike = likeness(vectors.units.__getitem__, vectors.starts, units)
+        turns = complete_turns(collection)
+        units = unit_rows(turns.encoder.encode_utterances([value.text for value in values]))
+        units = described(units, turns.vectors, turns.starts, examples)
+        alike = likeness(turns.vectors, turns.starts, units)
         chances = _with_examples(probabilities(alike), examples)
         result = _facet(collection, name, [value.label for value in values], chances, alike.turns)
-        _write(folder, result, values, encoder.name)
+        _write(folder, result, values, turns.encoder.name)
     return result
 
 

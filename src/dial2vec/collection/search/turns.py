@@ -17,8 +17,8 @@ from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder
-from dial2vec.errors import ArtifactError, Dial2vecError
-from dial2vec.files import read_json, write_json
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.files import folder_lock, read_json, write_json
 
 # Dialogues encoded at a time, and dialogues after which the record is written.
 AT_ONCE, RECORDED = 32, 4_096
@@ -124,6 +124,24 @@ def open_turns(collection: CollectionFolder) -> TurnVectors | None:
             )
     turns = collection.rows["turns"].to_numpy().astype(np.int64)
     return TurnVectors(collection.folder / "turns", record, turns)
+
+
+def complete_turns(collection: CollectionFolder, *, batch_size: int = 32, progress: bool = False) -> TurnVectors:
+    """Return the vectors of the turns; missing ones are made first, as by `dial2vec index`.
+
+    :param batch_size: turns per batch.
+    :param progress: show a progress bar if standard error is a terminal.
+    :raises CorpusError: if the collection has no turns.
+    :raises BusyError: if another process adds to the collection.
+    """
+    turns = open_turns(collection)
+    if turns is None:
+        with folder_lock(collection.folder, "adds turns to"):
+            update_turns(collection, load_encoder(collection.model), batch_size=batch_size, progress=progress)
+        turns = open_turns(collection)
+    if turns is None:
+        raise CorpusError(f"{collection.folder} has no turns; expected dialogues with some. Index dialogues first.")
+    return turns
 
 
 def update_turns(

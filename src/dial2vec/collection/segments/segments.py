@@ -17,6 +17,7 @@ from dial2vec.collection.clustering.communities import centres_of_groups, commun
 from dial2vec.collection.clustering.partition import Groups
 from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cuts import Cuts, join_courtesies
 from dial2vec.collection.segments.cutting import Cutter, fit_cutter
 from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
@@ -93,22 +94,22 @@ class Segments:
 
 
 def find_segments(
-    collection: CollectionFolder, *, seed: int = 1, batch_size: int = 32, done: Callable[[int], object] = lambda _: None
+    collection: CollectionFolder, *, seed: int = 1, done: Callable[[int], object] = lambda _: None
 ) -> Segments:
     """Cut the dialogues where their topic changes, group the segments into topics, write both, and return the topics.
 
     Writes `segments.parquet`, `segments.csv` and `topics.json` into the folder `segments`, atomically as a whole.
 
     :param seed: seed of the sample, of the joined dialogues and of the groups.
-    :param batch_size: turns per batch.
     :param done: called with numbers that sum to at most `segment_steps(collection)`.
     :raises CorpusError: if the collection has fewer than 2 dialogues.
     """
     if len(collection) < 2:
         raise CorpusError(f"{collection.folder} has {len(collection)} dialogues; expected at least 2. Add some.")
-    sample = list(_sample(collection, seed, batch_size, done))
+    turns = complete_turns(collection)
+    sample = list(_sample(collection, turns, seed, done))
     cutter = _fitted(sample, seed)
-    cuts = _cut_all(collection, cutter, sample, batch_size, done)
+    cuts = _cut_all(collection, turns, cutter, sample, done)
     cuts, groups = join_courtesies(cuts, communities(cuts.vectors, seed=seed, done=done))
     result = _described(collection, cutter, cuts, groups, seed)
     with atomic_path(segments_folder(collection)) as temporary:
@@ -153,13 +154,13 @@ def _topic(record: dict[str, object]) -> Topic:
 
 
 def _sample(
-    collection: CollectionFolder, seed: int, batch_size: int, done: Callable[[int], object]
+    collection: CollectionFolder, turns: TurnVectors, seed: int, done: Callable[[int], object]
 ) -> Iterator[TurnBlock]:
     rows = sampled(len(collection), SAMPLE, seed)
-    turns = collection.rows["turns"].to_numpy()[rows].cumsum()
-    if turns[-1] > SAMPLE_TURNS:
-        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: max(2, len(rows) * SAMPLE_TURNS // turns[-1])])
-    yield from turn_blocks(collection, rows.tolist(), batch_size=batch_size, done=done)
+    counts = collection.rows["turns"].to_numpy()[rows].cumsum()
+    if counts[-1] > SAMPLE_TURNS:
+        rows = np.sort(np.random.default_rng(seed).permutation(rows)[: max(2, len(rows) * SAMPLE_TURNS // counts[-1])])
+    yield from turn_blocks(collection, turns, rows.tolist(), done=done)
 
 
 def _fitted(sample: list[TurnBlock], seed: int) -> Cutter:
@@ -176,16 +177,16 @@ def _words_of(dialogue: Dialogue) -> NDArray[np.int64]:
 
 def _cut_all(
     collection: CollectionFolder,
+    turns: TurnVectors,
     cutter: Cutter,
     sample: list[TurnBlock],
-    batch_size: int,
     done: Callable[[int], object],
 ) -> Cuts:
     """Cut all dialogues; those of the sample are not read again."""
     places = {row: at for at, row in enumerate(row for rows, _, _ in sample for row in rows)}
     rest = [row for row in range(len(collection)) if row not in places]
     parts: list[Cuts] = []
-    for blocks in (iter(sample), turn_blocks(collection, rest, batch_size=batch_size, done=done)):
+    for blocks in (iter(sample), turn_blocks(collection, turns, rest, done=done)):
         for rows, dialogues, vectors in blocks:
             begin = 0
             for row, dialogue in zip(rows, dialogues, strict=True):

@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.search.turns import TurnVectors
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.loading import load_encoder
-from dial2vec.encoder.nearest import unit_rows
-from dial2vec.encoder.student import StudentEncoder
-from dial2vec.errors import ModelError
 
-# Turns that are encoded at a time: enough for full batches, few enough for a bar that moves.
-AT_ONCE = 256
+# Turns that are read at a time.
+AT_ONCE = 4_096
 
 TurnBlock = tuple[list[int], list[Dialogue], NDArray[np.float32]]
 
 
 def turn_blocks(
-    collection: CollectionFolder, rows: Sequence[int], *, batch_size: int = 32, done: Callable[[int], object]
+    collection: CollectionFolder, turns: TurnVectors, rows: Sequence[int], *, done: Callable[[int], object]
 ) -> Iterator[TurnBlock]:
     """Yield rows, dialogues, and vectors of length 1 of all turns of these dialogues, float32 [turns, d], in blocks.
 
-    The turns are read by the encoder from which that of the collection was trained, which tells single turns apart
-    better; by that of the collection if it is a student or its start cannot be loaded.
-
+    :param turns: vectors of all turns of the collection.
     :param rows: rows of the dialogues.
     :param done: called with the number of dialogues after each block.
     """
-    encoder = load_encoder(collection.model)
-    if not isinstance(encoder, StudentEncoder):
-        with contextlib.suppress(ModelError):
-            encoder = load_encoder(encoder.name)
     sizes = collection.rows["turns"].to_numpy()
     for block in _blocks(rows, sizes):
-        dialogues = list(collection.dialogues(block))
-        texts = [turn.text for dialogue in dialogues for turn in dialogue.turns]
-        # Short turns, such as "thanks", recur.
-        unique, places = np.unique(np.array(texts, dtype=object), return_inverse=True)
-        units = unit_rows(encoder.encode_utterances(unique.tolist(), batch_size=batch_size))
-        yield block, dialogues, units[places]
+        numbers, _ = turns.of_dialogues(np.array(block, dtype=np.int64))
+        yield block, list(collection.dialogues(block)), turns.vectors(numbers)
         done(len(block))
 
 

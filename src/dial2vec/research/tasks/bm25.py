@@ -22,7 +22,7 @@ def require_bm25() -> None:
         import bm25s  # noqa: F401
     except ModuleNotFoundError as error:
         raise Dial2vecError(
-            "bm25s is not installed; semantic retrieval needs it to find candidates. Install `dial2vec[tasks]`."
+            "bm25s is not installed; semantic retrieval needs it to find candidates. Install it: `pip install bm25s`."
         ) from error
 
 
