@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dial2vec.collection import Collection
 from dial2vec.collection.changes import compare_groups
 from dial2vec.collection.changes.evidence import newcombe
 from dial2vec.collection.search.filters import Filters
@@ -168,3 +169,11 @@ def test_collections_of_two_encoders_are_refused(make):
     path.write_text(path.read_text().replace('"fingerprint": "f"', '"fingerprint": "g"'))
     with pytest.raises(CorpusError, match=r"expected one encoder\. Index both with the same --model"):
         compare_groups(make(CALLS, k=3), type(second)(second.folder))
+
+
+def test_a_collection_gives_the_same_tables(make):
+    folder = make(CALLS, k=3)
+    changes = Collection(folder.folder).compare(before="2026-05-01")
+    expected = compare_groups(folder, before="2026-05-01")
+    assert changes.groups.equals(expected.groups)
+    assert len(changes.groups)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
-from dial2vec.collection import add
+from dial2vec.collection import Collection, add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.facets import FacetValue, facet
@@ -187,3 +187,9 @@ def test_the_command_says_what_is_wrong_with_an_option(collection, options, mess
     done = run(str(collection.folder), "--name", "topic", *options)
     assert done.exit_code == 1
     assert message in done.output
+
+
+def test_a_collection_gives_the_answers_as_a_table(collection):
+    values = {value.label: value.text for value in ANSWERS}
+    table = Collection(collection.folder).facet("topic", values)
+    assert table.equals(facet(collection, "topic", ANSWERS).table)

@@ -134,3 +134,11 @@ def test_a_dialogue_that_was_added_later_is_asked_to_be_cut(tmp_path, dialogue):
     done = CliRunner().invoke(main, ["segments", str(tmp_path / "c"), "--dialogue", "late"])
     assert done.exit_code == 1
     assert "because it was added later" in done.output
+
+
+def test_a_collection_gives_its_segments_as_a_table_and_cuts_only_if_needed(tmp_path, dialogue, monkeypatch):
+    collection = made(tmp_path, dialogue)
+    table = collection.segments()
+    pd.testing.assert_frame_equal(table, segments_table(collection))
+    monkeypatch.setattr(segments, "fit_cutter", None)
+    pd.testing.assert_frame_equal(collection.segments(), table)
