@@ -19,8 +19,9 @@ from dial2vec.collection.search.routing import Signs, weight_of_themes
 from dial2vec.collection.search.turns import open_turns, update_turns
 from dial2vec.collection.search.words import open_words
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.errors import ArtifactError
+from students import tiny_student
 
 
 def dialogues(n: int, *, first: int = 0) -> list[Dialogue]:
@@ -188,3 +189,13 @@ def test_random_questions_are_measured_once_and_are_not_close(folder, encoder, m
     opened = open_moments(CollectionFolder(folder))
     monkeypatch.setattr(calibration, "QUESTIONS", 1)
     assert calibration.calibrate(opened.collection, encoder, opened.turns, opened.words) == measured
+
+
+def test_a_student_reads_questions_for_turns_although_it_has_the_name_of_its_start(tmp_path):
+    tiny = tiny_student()
+    student = StudentEncoder(tiny.table, tiny.tokenizer, name="all-MiniLM-L6-v2", teacher="tiny teacher")
+    write_dialogues(tmp_path / "calls.jsonl", dialogues(6))
+    add(tmp_path / "calls", tmp_path / "calls.jsonl", encoder=student, progress=False)
+    opened = open_turns(CollectionFolder(tmp_path / "calls"))
+    assert opened is not None
+    assert opened.encoder.fingerprint() == opened.record.fingerprint == student.fingerprint()

@@ -167,7 +167,8 @@ def update_turns(
     folder.mkdir(exist_ok=True)
     if record is None:
         reader = start_of(encoder)
-        if reader.name not in PACKAGED:
+        # A student, or an encoder whose start cannot be used, still has the name of its start.
+        if reader is encoder or reader.name not in PACKAGED:
             save_copy(reader, folder / "model")
         record = TurnRecord(reader.name, reader.fingerprint(), reader.dimension, 0, 0)
     else:
