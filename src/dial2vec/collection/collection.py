@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dial2vec.collection.clustering.clustering import cluster
 from dial2vec.collection.clustering.clusters import Clusters, read_clusters
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.describing import read_descriptions
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.search import Asked, Search
 from dial2vec.dialogue import Dialogue
@@ -66,7 +67,8 @@ class Collection(CollectionFolder):
         The parameters and errors are those of `dial2vec.collection.clustering.cluster`, which writes the clusters.
 
         :return: one row per cluster, indexed by `id`: `name`, `size`, `share` of all dialogues, `stability`, `area`
-            (its name), `fine` (names of its fine topics), `typical` (ids of dialogues).
+            (its name), `fine` (names of its fine topics), `typical` (ids of dialogues); with descriptions of
+            `dial2vec describe` also `described`, the language model's name, and `summary`, missing where it gave none.
         """
         import pandas as pd
 
@@ -75,7 +77,11 @@ class Collection(CollectionFolder):
             clusters = existing[0]
         else:
             clusters = cluster(self, k=k, seed=seed, from_scratch=from_scratch)
-        return pd.DataFrame(_rows_of(clusters)).set_index("id").sort_values("size", ascending=False, kind="stable")
+        return (
+            pd.DataFrame(_rows_of(clusters, read_descriptions(self)))
+            .set_index("id")
+            .sort_values("size", ascending=False, kind="stable")
+        )
 
     def compare(
         self,
@@ -130,11 +136,18 @@ class Collection(CollectionFolder):
         return facet(self, name, [FacetValue(label, text) for label, text in values.items()]).table
 
 
-def _rows_of(clusters: Clusters) -> list[dict[str, object]]:
+def _rows_of(clusters: Clusters, descriptions: dict[str, Any] | None) -> list[dict[str, object]]:
     areas = {area.id: area.name for area in clusters.areas}
     return [
         {"id": group.id, "name": group.name, "size": group.size, "share": group.size / max(1, clusters.seen)}
         | {"stability": group.stability, "area": areas[group.area]}
         | {"fine": [topic.name for topic in clusters.fine if topic.cluster == group.id], "typical": list(group.typical)}
+        | ({} if descriptions is None else _described(descriptions["clusters"].get(str(group.id), {})))
         for group in clusters.shown
     ]
+
+
+def _described(record: dict[str, Any]) -> dict[str, object]:
+    """Return a language model's name and summary of a group, None without its answer."""
+    answered = record.get("by") == "model"
+    return {"described": record["name"] if answered else None, "summary": record["summary"] if answered else None}

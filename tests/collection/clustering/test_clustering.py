@@ -14,6 +14,7 @@ from dial2vec.collection.clustering import cluster, clusters, describing, read_c
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError, CorpusError
+from dial2vec.files import write_json
 
 D = 12
 
@@ -246,3 +247,18 @@ def test_groups_are_a_table_of_the_clusters(make):
     assert path.stat().st_mtime_ns == before
     assert make.add(*[1] * 15).groups()["size"].tolist() == [45, 40, 20]
     assert len(Collection(make.folder).groups(k=2)) == 2
+
+
+def test_the_table_of_groups_has_what_a_language_model_wrote(make):
+    collection = make.add(*[0] * 40, *[1] * 30)
+    assert "summary" not in collection.groups()
+    record = {"format": 1, "fingerprint": collection.manifest.fingerprint, "areas": {}}
+    clusters = {
+        "0": {"name": "Lost cards", "summary": "Cards are blocked.", "by": "model"},
+        "1": {"name": "a, b", "summary": "", "by": "terms"},
+    }
+    (make.folder / "descriptions").mkdir()
+    write_json(make.folder / "descriptions" / "descriptions.json", record | {"clusters": clusters})
+    table = collection.groups()
+    assert table.loc[0, ["described", "summary"]].tolist() == ["Lost cards", "Cards are blocked."]
+    assert table.loc[1, ["described", "summary"]].isna().all()
