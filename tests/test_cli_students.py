@@ -42,7 +42,7 @@ def done(tmp_path_factory, student_folder) -> tuple[Path, dict[str, str]]:
     commands = {
         "index": ["index", "a.jsonl", "--output", "calls", "--model", student_folder],
         "index again": ["index", "a.jsonl", "--output", "calls"],
-        "search": ["search", "calls", "w3 w4", "-k", "3", "--json"],
+        "search": ["search", "calls", "w3 w4", "--themes", "-k", "3", "--json"],
         "like": ["search", "calls", "--like", "d1", "-k", "3"],
         "cluster": ["cluster", "calls", "--k", "2"],
         "explore": ["explore", "calls", "--static", "map.html"],
