@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
 
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec.research.baselines import BASELINES
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell
@@ -108,9 +107,6 @@ def test_what_the_tasks_lack_is_found_before_the_first_cell_is_computed(project,
         run(TaskData(intents=tmp_path / "sets"))
     with pytest.raises(CorpusError, match=r"calls has \d+ other turns to stand against .+; expected 99 with another"):
         run(TaskData())
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(Dial2vecError, match="bm25s is not installed"):
-        run(TaskData(intents=tmp_path / "sets"))
 
 
 def test_a_method_is_scored_where_it_ended_and_says_what_the_choice_without_labels_was(project, few_candidates):

@@ -1,6 +1,5 @@
 import json
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -39,7 +38,6 @@ def slow_bm25(texts, query):
 @given(st.sets(st.text("abc ", max_size=8), min_size=2, max_size=12), st.integers(1, 6))
 @settings(max_examples=30, deadline=None)
 def test_candidates_have_the_highest_bm25_scores_and_share_a_word(texts, n):
-    pytest.importorskip("bm25s")
     texts = sorted(texts)
     for query, found in enumerate(bm25_candidates(texts, range(len(texts)), n=n, seed=0)):
         scores = slow_bm25(texts, query)
@@ -51,7 +49,6 @@ def test_candidates_have_the_highest_bm25_scores_and_share_a_word(texts, n):
 
 
 def test_equal_scores_are_drawn_by_the_seed():
-    pytest.importorskip("bm25s")
     texts = ["card", *(f"card {letter}" for letter in "abcdef")]
     chosen = {tuple(bm25_candidates(texts, [0], n=2, seed=seed)[0]) for seed in range(20)}
     assert len(chosen) > 5
@@ -59,18 +56,11 @@ def test_equal_scores_are_drawn_by_the_seed():
 
 
 def test_texts_without_words_have_no_candidates():
-    pytest.importorskip("bm25s")
     assert (bm25_candidates(["?", "!"], [0, 1], n=3, seed=0) == -1).all()
 
 
 def test_words_have_no_case_and_no_punctuation_at_their_ends():
     assert bm25_words('"Where\'s" my CARD?! 明天，') == ["where's", "my", "card", "明", "天"]
-
-
-def test_without_bm25s_the_sentence_says_how_to_get_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(Dial2vecError, match=r"bm25s is not installed; .* Install it: `pip install bm25s`"):
-        bm25_candidates(["a", "b"], [0], n=1, seed=0)
 
 
 def slow_scores(encode, lists):
@@ -108,7 +98,6 @@ def test_map_and_mrr_equal_brute_force_with_ties_and_gaps(seed):
 
 
 def test_retrieval_by_hand():
-    pytest.importorskip("bm25s")
     encode = Known({"my card": [1, 0], "lost card": [0.9, 0.1], "card fee": [0, 1], "no idea": [1, 1]})
     sentences = Sentences(("my card", "lost card", "card fee", "no idea"), ("lost", "lost", "fee", "none"))
     found = retrieve_sentences(reading(encode), sentences, data="toy", seed=0)
@@ -122,14 +111,12 @@ def test_retrieval_by_hand():
 
 
 def test_a_copy_of_a_sentence_is_no_candidate():
-    pytest.importorskip("bm25s")
     sentences = Sentences(("my card", "my card", "my fee"), ("a", "a", "b"))
     with pytest.raises(CorpusError, match="none of the 2 queries of toy has a relevant candidate; expected some"):
         retrieve_sentences(reading(Hashed()), sentences, data="toy", seed=0)
 
 
 def test_order_does_not_matter_and_the_limit_takes_some_queries():
-    pytest.importorskip("bm25s")
     rows = [(f"card {i % 3} word{i} x{i % 5}", f"intent {i % 4}") for i in range(20)]
     encode = Hashed()
     first = retrieve_sentences(reading(encode), Sentences.of(rows), data="toy", candidates=5, seed=3)

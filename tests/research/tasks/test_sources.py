@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec.research.tasks.run import check_tasks
 from dial2vec.research.tasks.sources import Sources
 
@@ -28,9 +26,6 @@ def test_too_few_foreign_answers_and_a_missing_library_are_found_at_once(tmp_pat
     write_dialogues(tmp_path / "test.jsonl", [Dialogue(str(n), (Turn("a", "q"), Turn("b", f"r{n}"))) for n in range(9)])
     with pytest.raises(CorpusError, match=r"calls has 8 other turns to stand against .*; expected 99"):
         check_tasks([], Sources(dialogues=(("calls", tmp_path / "test.jsonl"),)), seed=1)
-    monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(Dial2vecError, match="bm25s is not installed"):
-        check_tasks([], Sources(intents=tmp_path), seed=1)
 
 
 def test_data_that_no_named_task_uses_is_not_read(tmp_path):

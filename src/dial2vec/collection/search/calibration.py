@@ -11,6 +11,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.turns import TurnVectors
 from dial2vec.collection.search.words import WordIndex
+from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.errors import ArtifactError
@@ -77,8 +78,6 @@ def calibrate(
 
 
 def _encoded(encoder: Encoder, asked: list[str]) -> NDArray[np.float32]:
-    from dial2vec.dialogue import Dialogue, Turn
-
     return encoder.encode([Dialogue(str(at), (Turn("query", text),)) for at, text in enumerate(asked)])
 
 

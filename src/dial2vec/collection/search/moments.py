@@ -6,18 +6,21 @@ dialogue counts more than in a fusion by rank (docs/search.md has the figures).
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm.auto import tqdm
 
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.calibration import calibrate
 from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
 from dial2vec.collection.search.words import WordIndex, bm25_words, open_words, update_words
+from dial2vec.data.progress import moving, waiting
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 
@@ -162,9 +165,12 @@ def update_moments(
     if not len(collection):
         return
     update_turns(collection, encoder, batch_size=batch_size, progress=progress)
-    update_words(collection)
+    hidden = None if progress else True
+    with moving(tqdm(total=len(collection), desc="words", unit="dialogue", disable=hidden, leave=False)) as bar:
+        update_words(collection, done=bar.update)
     if (moments := open_moments(collection)) is not None:
-        calibrate(collection, encoder, moments.turns, moments.words)
+        with waiting("asking random questions") if progress else nullcontext():
+            calibrate(collection, encoder, moments.turns, moments.words)
 
 
 def _best(among: NDArray[np.int64], signals: tuple[NDArray[Any], ...]) -> NDArray[np.int64]:

@@ -10,20 +10,6 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.search.words import K1, METHOD, B, bm25_words
 from dial2vec.draws import stream
-from dial2vec.errors import Dial2vecError
-
-
-def require_bm25() -> None:
-    """Raise if the library is missing.
-
-    :raises Dial2vecError: if bm25s is not installed.
-    """
-    try:
-        import bm25s  # noqa: F401
-    except ModuleNotFoundError as error:
-        raise Dial2vecError(
-            "bm25s is not installed; semantic retrieval needs it to find candidates. Install it: `pip install bm25s`."
-        ) from error
 
 
 def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, seed: int) -> NDArray[np.int64]:
@@ -34,9 +20,7 @@ def bm25_candidates(texts: Sequence[str], queries: Sequence[int], *, n: int, see
 
     :param texts: different texts.
     :param queries: indices of the queries in `texts`.
-    :raises Dial2vecError: if bm25s is not installed.
     """
-    require_bm25()
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)

@@ -54,7 +54,7 @@ def retrieve_sentences(
     :param data: name of the sentences, for the record.
     :param candidates: largest number of candidates per query.
     :param limit: largest number of queries, drawn by the seed; all sentences stay candidates.
-    :raises Dial2vecError: if `candidates` or `limit` are below 1, or bm25s is not installed.
+    :raises Dial2vecError: if `candidates` or `limit` are below 1.
     :raises CorpusError: if no query has a relevant candidate.
     """
     if candidates < 1 or (limit is not None and limit < 1):

@@ -9,7 +9,6 @@ from pathlib import Path
 from dial2vec.dialogue import read_dialogues
 from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.pipeline.artifacts import require_split
-from dial2vec.research.tasks.bm25 import require_bm25
 from dial2vec.research.tasks.intents import INTENT_SETS, IntentSet, read_intents
 from dial2vec.research.tasks.response_selection import draw_queries
 from dial2vec.research.tasks.semantic_retrieval import read_candidate_lists
@@ -94,13 +93,12 @@ def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, see
 
     :param names: names of tasks, as for `tasks_with_data`.
     :param negatives: largest number of negatives of an answer.
-    :raises Dial2vecError: if a task is unknown or has no data, or a library is not installed.
+    :raises Dial2vecError: if a task is unknown or has no data.
     :raises CorpusError: if data is missing, damaged or too small.
     """
-    wanted = tasks_with_data(names, sources)
-    needed = sources.given() & {option for name in wanted for option in OPTIONS[name]}
+    needed = sources.given() & {option for name in tasks_with_data(names, sources) for option in OPTIONS[name]}
     if "--intents" in needed:
-        check_intents(sources, retrieval="retrieval" in wanted)
+        check_intents(sources)
     if sources.pairs and "--pairs" in needed:
         read_sentence_pairs(sources.pairs)
     if sources.candidates and "--candidates" in needed:
@@ -110,13 +108,10 @@ def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, see
         draw_queries(read_dialogues(path), negatives=negatives, limit=sources.limit, seed=seed, data=name)
 
 
-def check_intents(sources: Sources, *, retrieval: bool = True) -> None:
-    """Read the intent sets, and check the library of their retrieval.
+def check_intents(sources: Sources) -> None:
+    """Read the intent sets.
 
     :raises CorpusError: if a set cannot be read.
-    :raises Dial2vecError: if bm25s is not installed.
     """
-    if retrieval:
-        require_bm25()
     for _ in sources.intent_sets():
         pass
