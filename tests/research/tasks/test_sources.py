@@ -22,7 +22,7 @@ def test_every_path_is_looked_at_before_anything_is_encoded(tmp_path):
             check_tasks([], sources, seed=1)
 
 
-def test_too_few_foreign_answers_and_a_missing_library_are_found_at_once(tmp_path, monkeypatch):
+def test_too_few_foreign_answers_are_found_at_once(tmp_path):
     write_dialogues(tmp_path / "test.jsonl", [Dialogue(str(n), (Turn("a", "q"), Turn("b", f"r{n}"))) for n in range(9)])
     with pytest.raises(CorpusError, match=r"calls has 8 other turns to stand against .*; expected 99"):
         check_tasks([], Sources(dialogues=(("calls", tmp_path / "test.jsonl"),)), seed=1)

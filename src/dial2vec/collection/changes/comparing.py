@@ -256,7 +256,8 @@ def _table(sides: Sides, rows: Sequence[_Row], *columns: str) -> pd.DataFrame:
 
     everywhere = FAR_NAME if "size_before" in columns else None
     records = [_of_group(sides, row, everywhere=everywhere) | row.record for row in rows]
-    return pd.DataFrame(records, columns=["group", "name", *columns, *FIGURES]).astype({"group": "Int64"})
+    table = pd.DataFrame(records, columns=["group", "name", *columns, *FIGURES]).astype({"group": "Int64"})
+    return sides.grouped.without_hidden(table)
 
 
 def _shown(sides: Sides, **tables: Sequence[_Row]) -> pd.DataFrame:
@@ -272,4 +273,4 @@ def _shown(sides: Sides, **tables: Sequence[_Row]) -> pd.DataFrame:
         for row in rows
         for at in row.rows.tolist()
     ]
-    return pd.DataFrame(records, columns=list(SHOWS)).astype({"group": "Int64"})
+    return sides.grouped.without_hidden(pd.DataFrame(records, columns=list(SHOWS)).astype({"group": "Int64"}))

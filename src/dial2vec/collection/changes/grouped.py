@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ from dial2vec.collection.clustering.clusters import Clusters, ClusterState, read
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError, CorpusError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,14 @@ class Grouped:
     def names(self) -> list[str]:
         """Return the names of the groups."""
         return [cluster.name for cluster in self.clusters.clusters]
+
+    def without_hidden(self, table: pd.DataFrame, column: str = "group") -> pd.DataFrame:
+        """Return a table without the rows of hidden groups, which count in everything else.
+
+        :param column: column with the ids of groups; a row without one stays.
+        """
+        hidden = [cluster.id for cluster in self.clusters.clusters if cluster.hidden]
+        return table[~table[column].isin(hidden)].reset_index(drop=True)
 
     def closest(self, rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
         """Return the n of these rows that are closest to the centre of their group, the closest first."""

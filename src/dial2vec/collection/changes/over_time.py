@@ -81,7 +81,7 @@ def groups_over_time(
         "change": change.ravel().astype(object),
     }
     places = (order[:, None] * n + np.arange(n)).ravel()
-    return pd.DataFrame(table).take(places).reset_index(drop=True)
+    return grouped.without_hidden(pd.DataFrame(table).take(places))
 
 
 def dated_rows(

@@ -92,7 +92,7 @@ def _standing_out(grouped: Grouped, facts: KnownFacts, cells: Cells) -> pd.DataF
                 group | sizes | figures | {"low": contrast.low, "high": contrast.high, "p": contrast.p, "p_adjusted": p}
             )
     table = pd.DataFrame(rows, columns=list(STANDING_OUT))
-    return table.sort_values(["group", "p"], kind="stable", ignore_index=True)
+    return grouped.without_hidden(table.sort_values(["group", "p"], kind="stable"))
 
 
 def _table(grouped: Grouped, facts: KnownFacts, cells: Cells, marks: pd.DataFrame) -> pd.DataFrame:
@@ -118,7 +118,7 @@ def _table(grouped: Grouped, facts: KnownFacts, cells: Cells, marks: pd.DataFram
     for mark in marks.itertuples():
         words[mark.group].append(in_words(mark.key, mark.value, mark.inside, mark.outside))
     table["stands_out"] = ["; ".join(words[id]) for id in grouped.ids.tolist()]
-    return table.set_index("id").sort_values("size", ascending=False, kind="stable")
+    return grouped.without_hidden(table, "id").set_index("id").sort_values("size", ascending=False, kind="stable")
 
 
 def in_words(key: str, value: object, inside: float, outside: float) -> str:
