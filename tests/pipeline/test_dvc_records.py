@@ -117,6 +117,13 @@ def test_a_cut_list_of_busy_files_is_started_again(project, caplog):
     assert "starts a new one" in caplog.text
 
 
+def test_a_gpu_machine_without_dvc_runs_a_stage(project, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dvc", None)
+    (project / "dvc.lock").write_text("cut")
+    mend(project)
+    assert (project / "dvc.lock").read_text() == "cut"
+
+
 def test_outside_a_project_of_dvc_nothing_happens(tmp_path):
     (tmp_path / "dvc.lock").write_text("")
     mend(tmp_path)

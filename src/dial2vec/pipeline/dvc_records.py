@@ -7,6 +7,7 @@ every later DVC command fails.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import logging
 import shutil
@@ -31,10 +32,10 @@ def mend(root: Path) -> None:
     """Copy complete DVC records of a project to `.dvc/tmp`, and restore truncated ones.
 
     A truncated record without a copy is moved to `.dvc/tmp`; DVC's run cache knows the content of dvc.lock. Does
-    nothing outside a DVC project.
+    nothing outside a DVC project, or where DVC is not installed: a GPU machine may run a single stage without it.
     """
     own = root / ".dvc" / "tmp"
-    if not own.parent.is_dir():
+    if not own.parent.is_dir() or importlib.util.find_spec("dvc") is None:
         return
     for name in RECORDS:
         path, kept = root / name, own / f"{name}.whole"

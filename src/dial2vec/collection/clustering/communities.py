@@ -25,7 +25,9 @@ SMALLEST = 5
 COSINES = 50_000_000
 
 
-def communities(units: Vectors, *, seed: int, done: Callable[[int], object] = lambda _: None) -> Groups:
+def communities(
+    units: Vectors, *, seed: int, partitions: int = PARTITIONS, done: Callable[[int], object] = lambda _: None
+) -> Groups:
     """Group vectors into communities of their neighbour graph; each vector is in exactly one, the largest is number 0.
 
     Two vectors are linked if one is among the nearest neighbours of the other; the weight is the share of neighbours
@@ -34,6 +36,7 @@ def communities(units: Vectors, *, seed: int, done: Callable[[int], object] = la
     than 50,000 vectors a sample is divided, and the others go to the nearest centre.
 
     :param units: vectors of length 1, float32 [n, d], n at least 1.
+    :param partitions: how many times the graph is divided in each round.
     :param done: called with 1 after each of at most `steps()` steps.
     :return: group of each vector, int32 [n].
     """
@@ -42,7 +45,7 @@ def communities(units: Vectors, *, seed: int, done: Callable[[int], object] = la
     with threadpool_limits(limits=1):
         graph = neighbour_graph(sample, min(NEIGHBOURS, max(3, len(sample) // 4), len(sample) - 1))
     done(1)
-    groups = divide(graph, seed=seed, done=done)
+    groups = divide(graph, seed=seed, partitions=partitions, done=done)
     if len(rows) == len(units):
         return groups
     everything = assign(units, centres_of_groups(sample, groups)).groups
@@ -80,7 +83,9 @@ def neighbour_graph(units: Vectors, k: int) -> csr_matrix:
     return graph
 
 
-def divide(graph: csr_matrix, *, seed: int, done: Callable[[int], object] = lambda _: None) -> Groups:
+def divide(
+    graph: csr_matrix, *, seed: int, partitions: int = PARTITIONS, done: Callable[[int], object] = lambda _: None
+) -> Groups:
     """Divide a graph into the communities of greatest modularity that were met, int32 [n]; the largest is number 0.
 
     Vertices that the best of many partitions all keep together are merged, and the smaller graph is divided again,
@@ -95,17 +100,19 @@ def divide(graph: csr_matrix, *, seed: int, done: Callable[[int], object] = lamb
     cores, labels, highest = np.arange(n), np.arange(n), -np.inf
     for turn in range(ROUNDS):
         merged = _merged(graph, cores)
-        partitions = [
-            Louvain(shuffle_nodes=True, random_state=_state(seed, turn, number)).fit_predict(merged)
-            for number in range(PARTITIONS)
+        found = [
+            Louvain(
+                shuffle_nodes=True, return_probs=False, return_aggregate=False, random_state=_state(seed, turn, number)
+            ).fit_predict(merged)
+            for number in range(partitions)
         ]
-        modularity = np.array([get_modularity(merged, partition) for partition in partitions])
+        modularity = np.array([get_modularity(merged, partition) for partition in found])
         done(1)
         best = np.argsort(-modularity, kind="stable")[:BEST]
         if modularity[best[0]] <= highest + LEAST_GAIN:
             break
-        labels, highest = partitions[best[0]][cores], modularity[best[0]]
-        kept = np.stack([partitions[number] for number in best], axis=1)
+        labels, highest = found[best[0]][cores], modularity[best[0]]
+        kept = np.stack([found[number] for number in best], axis=1)
         cores = np.unique(kept, axis=0, return_inverse=True)[1].ravel()[cores]
     return _largest_first(_without_small(graph, labels.astype(np.int32)))
 

@@ -22,6 +22,8 @@ SHOWN = 3
 FAR_SHARE = 0.02
 # A cluster splits if random halves of it agree this well on the same two parts, and the smaller part has this share.
 SPLITS, SMALLEST_HALF = 0.9, 0.25
+# The halves need no agreement of seeds, so fewer divisions will do than for the clusters themselves.
+PARTITIONS_OF_A_HALF = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,7 @@ def _beyond(terms: list[Term], known: tuple[Term, ...]) -> list[Term]:
 def _find_communities(units: Vectors, k: int, *, seed: int) -> Vectors:
     """Return the centres of communities, whose number is their own."""
     del k
-    return centres_of_groups(units, communities(units, seed=seed))
+    return centres_of_groups(units, communities(units, seed=seed, partitions=PARTITIONS_OF_A_HALF))
 
 
 @dataclass(frozen=True, slots=True)
