@@ -172,13 +172,27 @@ def test_filters_leave_only_their_rows(folder):
 
 
 def test_one_dialogue_that_stands_out_leaves_themes_out():
-    assert weight_of_themes(Signs(gap=5, difference=0.2, words=8, about=0, agreement=0)) == 0
-    assert weight_of_themes(Signs(gap=0.5, difference=-0.3, words=2, about=2, agreement=1)) == pytest.approx(30)
+    said = Signs(gap=5, difference=0.2, words=8, about=0, agreement=0, shared=0.5, quoted=False)
+    assert weight_of_themes(said) == 0
+    asked = Signs(gap=0.5, difference=-0.3, words=2, about=2, agreement=1, shared=0.5, quoted=False)
+    assert weight_of_themes(asked) == pytest.approx(300)
 
 
 def test_a_question_for_conversations_gives_themes_more_weight_than_words_of_a_turn():
-    said, asked = (weight_of_themes(Signs(2, 0, 5, about, 1)) for about in (0.5, 3))
+    said, asked = (weight_of_themes(Signs(2, 0, 5, about, 1, 0.5, False)) for about in (0.5, 3))
     assert asked > 1 > said
+
+
+def test_words_that_stand_together_in_few_turns_ask_for_these():
+    together, apart = (weight_of_themes(Signs(1, -0.1, 3, 1.2, 2.4, shared, shared == 1)) for shared in (1, 0.67))
+    assert together < 1 < apart
+
+
+def test_the_words_of_a_question_are_counted_in_each_turn_once(folder):
+    collection = CollectionFolder(folder)
+    texts = [set(turn.text.split()) for dialogue in collection.dialogues() for turn in dialogue.turns]
+    found = open_words(collection).matches("w25 nowhere w25 W26!")
+    assert found.tolist() == [len(text & {"w25", "w26", "nowhere"}) for text in texts]
 
 
 def test_random_questions_are_measured_once_and_are_not_close(folder, encoder, monkeypatch):

@@ -22,7 +22,7 @@ from dial2vec.collection.clustering.communities import centres_of_groups, commun
 from dial2vec.collection.clustering.curation import decided_clusters, pinned_rows, write_decided
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.describing import Undescribed, describe_clusters
-from dial2vec.collection.clustering.levels import areas_of, assign_fine, divide_topics
+from dial2vec.collection.clustering.levels import TENTHS, areas_of, assign_fine, divide_topics
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign, centres_of, dense_centres
 from dial2vec.collection.clustering.stability import HALVES, LEAST, SAMPLE, match_groups
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -89,7 +89,7 @@ def restore_clusters(collection: CollectionFolder) -> Clusters:
 
 def clustering_steps() -> int:
     """Return the largest number of times that `cluster` calls `done`."""
-    return steps() + HALVES
+    return steps() + TENTHS + HALVES
 
 
 def _check_sizes(collection: CollectionFolder, k: int | None) -> None:
@@ -134,7 +134,7 @@ def _from_scratch(
     if pins:
         groups = keep_together(groups, list(pins.values()))
         centres = centres_of_groups(units, groups)
-    fine_centres, parents = divide_topics(units, groups, len(centres), seed=seed)
+    fine_centres, parents = divide_topics(units, groups, len(centres), seed=seed, done=done)
     fine = assign_fine(units, groups, fine_centres, parents)
     state = ClusterState(centres, groups, fine_centres, parents, fine, none_split_off(len(parents)))
     by, ids = "communities" if k is None else "k", [*range(len(centres) - len(pins)), *pins]

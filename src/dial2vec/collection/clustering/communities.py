@@ -26,21 +26,26 @@ COSINES = 50_000_000
 
 
 def communities(
-    units: Vectors, *, seed: int, partitions: int = PARTITIONS, done: Callable[[int], object] = lambda _: None
+    units: Vectors,
+    *,
+    seed: int,
+    partitions: int = PARTITIONS,
+    most: int = SAMPLE,
+    done: Callable[[int], object] = lambda _: None,
 ) -> Groups:
     """Group vectors into communities of their neighbour graph; each vector is in exactly one, the largest is number 0.
 
     Two vectors are linked if one is among the nearest neighbours of the other; the weight is the share of neighbours
     that they have in common (Jarvis and Patrick 1973). Louvain's method (Blondel et al. 2008) divides the graph many
-    times, and what the best divisions agree on is kept, so the result hardly depends on the seed. Of more
-    than 50,000 vectors a sample is divided, and the others go to the nearest centre.
+    times, and what the best divisions agree on is kept, so the result hardly depends on the seed.
 
     :param units: vectors of length 1, float32 [n, d], n at least 1.
-    :param partitions: how many times the graph is divided in each round.
+    :param partitions: number of divisions of the graph in each round.
+    :param most: number of vectors that are divided; of more, a sample is, and the others go to the nearest centre.
     :param done: called with 1 after each of at most `steps()` steps.
     :return: group of each vector, int32 [n].
     """
-    rows = sampled(len(units), SAMPLE, seed)
+    rows = sampled(len(units), most, seed)
     sample = np.asarray(units[rows])
     with threadpool_limits(limits=1):
         graph = neighbour_graph(sample, min(NEIGHBOURS, max(3, len(sample) // 4), len(sample) - 1))
@@ -100,19 +105,19 @@ def divide(
     cores, labels, highest = np.arange(n), np.arange(n), -np.inf
     for turn in range(ROUNDS):
         merged = _merged(graph, cores)
-        found = [
+        divisions = [
             Louvain(
                 shuffle_nodes=True, return_probs=False, return_aggregate=False, random_state=_state(seed, turn, number)
             ).fit_predict(merged)
             for number in range(partitions)
         ]
-        modularity = np.array([get_modularity(merged, partition) for partition in found])
+        modularity = np.array([get_modularity(merged, partition) for partition in divisions])
         done(1)
         best = np.argsort(-modularity, kind="stable")[:BEST]
         if modularity[best[0]] <= highest + LEAST_GAIN:
             break
-        labels, highest = found[best[0]][cores], modularity[best[0]]
-        kept = np.stack([found[number] for number in best], axis=1)
+        labels, highest = divisions[best[0]][cores], modularity[best[0]]
+        kept = np.stack([divisions[number] for number in best], axis=1)
         cores = np.unique(kept, axis=0, return_inverse=True)[1].ravel()[cores]
     return _largest_first(_without_small(graph, labels.astype(np.int32)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +11,14 @@ from numpy.typing import NDArray
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.terms import Term
+from dial2vec.collection.collection_folder import sampled
 
 # From this many topics on there are areas; below it, each topic is an area.
 FEW_TOPICS, MOST_AREAS = 5, 8
-# Smallest size of a topic that is divided.
-DIVIDED = 60
+# Smallest size of a topic that is divided, and the number of its dialogues that are compared with each other.
+DIVIDED, COMPARED = 60, 5_000
+# How often `divide_topics` calls `done`.
+TENTHS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,21 +69,26 @@ def areas_of(centres: Vectors) -> Groups:
     return np.argsort(np.argsort(first)).astype(np.int32)[areas]
 
 
-def divide_topics(units: Vectors, groups: Groups, k: int, *, seed: int) -> tuple[Vectors, Groups]:
+def divide_topics(
+    units: Vectors, groups: Groups, k: int, *, seed: int, done: Callable[[int], object] = lambda _: None
+) -> tuple[Vectors, Groups]:
     """Divide each topic into its own communities.
 
     :param groups: topic of each vector, int32 [n], from 0 to k - 1.
+    :param done: called ten times with 1.
     :return: centres of the fine topics [m, d], and the topic of each fine topic, int32 [m].
     """
     centres: list[Vectors] = []
     parents: list[int] = []
     for topic in range(k):
-        own = np.asarray(units[np.flatnonzero(groups == topic)])
-        if not len(own):
-            continue
-        parts = communities(own, seed=seed) if len(own) >= DIVIDED else np.zeros(len(own), dtype=np.int32)
-        centres.append(centres_of_groups(own, parts))
-        parents += [topic] * len(centres[-1])
+        rows = np.flatnonzero(groups == topic)
+        own = np.asarray(units[rows[sampled(len(rows), COMPARED, seed)]])
+        if len(own):
+            parts = communities(own, seed=seed) if len(own) >= DIVIDED else np.zeros(len(own), dtype=np.int32)
+            centres.append(centres_of_groups(own, parts))
+            parents += [topic] * len(centres[-1])
+        for _ in range(TENTHS * topic // k, TENTHS * (topic + 1) // k):
+            done(1)
     stacked = np.concatenate(centres) if centres else np.zeros((0, units.shape[1]), dtype=np.float32)
     return stacked, np.array(parents, dtype=np.int32)
 

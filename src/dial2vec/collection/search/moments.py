@@ -29,8 +29,8 @@ TURN_WORDS, DIALOGUE_WORDS, THEME_WORDS = 0.3, 0.35, 0.1
 # Turns up to which all are compared. Beyond, those of the best dialogues by the signs of the vectors and by each other
 # signal, and of a sample.
 ALL_TURNS, BEST, SAMPLE = 1_000_000, 2_000, 2_000
-# Place of the dialogue that the best is compared with.
-RIVAL = 10
+# Place of the dialogue that the best is compared with, and the number of turns that are few: those of a page of hits.
+RIVAL, FEW = 10, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Scored:
 
     :param rows: rows of the dialogues, best first, int64 [m].
     :param scores: score of each, by which they are ordered, float32 [m].
-    :param themes: weight of the themes in the scores, in [0, 30] (`routing.weight_of_themes`).
+    :param themes: weight of the themes in the scores, in [0, 300] (`routing.weight_of_themes`).
     :param turn: cosine of the nearest turn.
     :param theme: cosine of the nearest dialogue.
     :param vector: vector of the question, read as a turn, float32 [d].
@@ -73,6 +73,11 @@ class Moments:
     def _about(self, vector: NDArray[np.float32]) -> float:
         subjects, mean, spread = self._subjects
         return (float(vector @ subjects) - mean) / spread
+
+    def _matched(self, query: str) -> tuple[float, bool]:
+        """Return the largest share of the query's words in one turn, and if one to ten turns have them all."""
+        n, matches = len(set(bm25_words(query))), self.words.matches(query)
+        return float(matches.max()) / max(n, 1), n > 1 and 0 < int((matches == n).sum()) <= FEW
 
     def vector(self, query: str) -> NDArray[np.float32]:
         """Return the vector of a question, read as a turn, float32 [d]."""
@@ -114,8 +119,9 @@ class Moments:
         if auto:
             best = at[np.argsort(-scores[at], kind="stable")[:RIVAL]]
             agreement = float(_z(themes[read[best]], themes).mean())
-            gap, words = float(scores[best[0]] - scores[best[-1]]), len(bm25_words(query))
-            weight = weight_of_themes(Signs(gap, turn - theme, words, self._about(vector), agreement))
+            gap, words = float(scores[best[0]] - scores[best[-1]]), bm25_words(query)
+            signs = Signs(gap, turn - theme, len(words), self._about(vector), agreement, *self._matched(query))
+            weight = weight_of_themes(signs)
         if weight:
             both = _z(themes[read], themes) + THEME_WORDS * z_all
             scores += weight * _z(both, both[of_sample])

@@ -16,11 +16,12 @@ SUBJECTS = (
     "discussions of an issue",
     "customers who ask about something",
 )
-# Fitted by logistic regression on questions for a turn, 748 of Self-dialogue and 750 of SGD, and for a topic, 230 and
-# 310; the questions of benchmarks/find.py are others.
-GAP, DIFFERENCE, LENGTH, ABOUT, AGREEMENT, LEVEL = 0.49, 9.57, 1.78, -1.93, -0.60, 0.49
+# Fitted by logistic regression on questions for a turn, 750 of Self-dialogue and 500 of SGD, and for a topic, 506 and
+# 396; the questions of benchmarks/find.py are others.
+GAP, DIFFERENCE, LENGTH, ABOUT, AGREEMENT, SHARED, QUOTED = 0.38, 5.61, 4.39, -1.95, -1.08, 9.28, 2.57
+LEVEL = -10.2
 # Largest weight of the themes, and the weight below which they are left out.
-MOST, LEAST = 30.0, 0.3
+MOST, LEAST = 300.0, 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Signs:
     :param words: number of words of the question.
     :param about: cosine of the question with `SUBJECTS`, in standard deviations from that of turns.
     :param agreement: mean place of the ten best dialogues by moments among the themes, in standard deviations.
+    :param shared: largest share of the words of the question in one turn, in [0, 1].
+    :param quoted: True if the question has several words, and one to ten turns have all of them.
     """
 
     gap: float
@@ -39,14 +42,16 @@ class Signs:
     words: int
     about: float
     agreement: float
+    shared: float
+    quoted: bool
 
 
 def weight_of_themes(signs: Signs) -> float:
-    """Return the weight of the themes beside the moments' weight of 1, in [0, 30]; 0 leaves the themes out.
+    """Return the weight of the themes beside the moments' weight of 1, in [0, 300]; 0 leaves the themes out.
 
-    It is the squared odds of a question for a theme, so that a doubtful question gets something of both.
+    It is the odds of a question for a theme, so that a doubtful question gets something of both.
     """
     logit = LEVEL + GAP * signs.gap + DIFFERENCE * signs.difference + LENGTH * math.log(max(1, signs.words))
-    logit += ABOUT * signs.about + AGREEMENT * signs.agreement
-    weight = math.exp(min(-2 * logit, math.log(MOST)))
+    logit += ABOUT * signs.about + AGREEMENT * signs.agreement + SHARED * signs.shared + QUOTED * signs.quoted
+    weight = math.exp(min(-logit, math.log(MOST)))
     return weight if weight >= LEAST else 0.0

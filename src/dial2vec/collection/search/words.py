@@ -55,6 +55,11 @@ class WordIndex:
         """Return the score of each dialogue, all its turns as one text, float32 [n]."""
         return _scores(self._dialogues, query)
 
+    def matches(self, query: str) -> NDArray[np.int32]:
+        """Return how many of the different words of the query each turn has, int32 [turns]."""
+        asked = list(dict.fromkeys(bm25_words(query)))
+        return np.concatenate([_matches_of_part(index, n, asked) for index, n in self._turns])
+
     @property
     def vocabulary(self) -> list[str]:
         """Return the words of the first part, sorted, each once."""
@@ -68,10 +73,24 @@ def _scores(parts: Parts, query: str) -> NDArray[np.float32]:
 
 
 def _of_part(index: Any, n: int, asked: list[str]) -> NDArray[np.float32]:
-    known = [index.vocab_dict[word] for word in asked if word in index.vocab_dict] if index is not None else []
+    known = _known(index, asked)
     if not known:
         return np.zeros(n, dtype=np.float32)
     return np.asarray(index.get_scores_from_ids(known), dtype=np.float32)[:n]
+
+
+def _matches_of_part(index: Any, n: int, asked: list[str]) -> NDArray[np.int32]:
+    counts = np.zeros(n, dtype=np.int32)
+    for word in _known(index, asked):
+        # The turns of a word stand together, each once.
+        first, last = index.scores["indptr"][word : word + 2]
+        counts[index.scores["indices"][first:last]] += 1
+    return counts
+
+
+def _known(index: Any, asked: list[str]) -> list[int]:
+    """Return the numbers of the words that an index has; none if there is no index."""
+    return [] if index is None else [index.vocab_dict[word] for word in asked if word in index.vocab_dict]
 
 
 def open_words(collection: CollectionFolder) -> WordIndex | None:
