@@ -36,9 +36,8 @@ COMMANDS = {
     "cluster": ["cluster", "{folder}", "--json"],
     "segments": ["segments", "{folder}", "--json"],
 }
-HEADER = (
-    "| dialogues | command | seconds | a question, s | recall at 10 | peak memory, MiB |\n|---|---|---|---|---|---|\n"
-)
+HEADER = "| dialogues | command | seconds | CPU, s | a question, s | recall at 10 | peak memory, MiB |\n"
+RULE = "|---|---|---|---|---|---|---|\n"
 
 
 def main() -> None:
@@ -50,7 +49,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS), help="commands to measure")
     parser.add_argument("--folder", type=Path, help="folder for the files; default: the temporary folder")
     arguments = parser.parse_args()
-    sys.stdout.write(HEADER)
+    sys.stdout.write(HEADER + RULE)
     for size in sorted(arguments.sizes):
         with tempfile.TemporaryDirectory(dir=arguments.folder) as place:
             for line in rows_of_size(Path(place), arguments.artifacts / arguments.corpus, size, arguments.only):
@@ -102,7 +101,8 @@ def recalled(some: list[set[str]], every: list[set[str]]) -> str:
 
 def row(size: int, name: str, run: Run, question: str = "", recall: str = "") -> str:
     """Return a Markdown row."""
-    return f"| {size:,} | {name} | {run.seconds:.1f} | {question} | {recall} | {run.memory / 2**20:,.0f} |\n"
+    cells = (f"{size:,}", name, f"{run.seconds:.1f}", f"{run.cpu:.0f}", question, recall, f"{run.memory / 2**20:,.0f}")
+    return f"| {' | '.join(cells)} |\n"
 
 
 if __name__ == "__main__":

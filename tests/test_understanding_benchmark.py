@@ -31,7 +31,7 @@ def test_every_command_is_measured_and_exact_search_is_compared(tmp_path):
     rows = list(understanding.rows_of_size(place, corpus(tmp_path / "demo"), 40, commands))
     assert [row.split(" | ")[1] for row in rows] == commands
     assert float(rows[0].split(" | ")[2]) > 0.1
-    assert [row.split(" | ")[4] for row in rows] == ["", "", "1.000"]
+    assert [row.split(" | ")[5] for row in rows] == ["", "", "1.000"]
 
 
 def test_questions_lack_every_fourth_word(tmp_path):
