@@ -4,8 +4,8 @@
 
 Takes the dialogues of a corpus in turn. Each copy has an id of its own, in every turn one word replaced by another word
 of the corpus, and a number of six digits, so that some words are always new to the student. Memory is the sum over all
-processes of the command, pages that several share counted once (PSS), ten times a second. A million dialogues take 3 GB
-of disk for a while.
+processes of the command, pages that several share counted once (PSS), one to ten times a second. A million dialogues
+take 3 GB of disk for a while.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def measured(command: list[str]) -> Run:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None:
         memory = max(memory, sum(map(proportional_size, family(process.pid))))
-        time.sleep(0.1)
+        # Reading the memory of a process holds it up, so that of a long run is read less often.
+        time.sleep(min(1.0, 0.1 + (time.perf_counter() - began) / 60))
     seconds, after = time.perf_counter() - began, os.times()
     if process.returncode:
         sys.exit(f"{' '.join(command)} ended with status {process.returncode}; run it to see the reason.")
