@@ -188,11 +188,13 @@ def _cut_all(
     parts: list[Cuts] = []
     for blocks in (iter(sample), turn_blocks(collection, turns, rest, done=done)):
         for rows, dialogues, vectors in blocks:
-            begin = 0
+            begin, of_block = 0, list[Cuts]()
             for row, dialogue in zip(rows, dialogues, strict=True):
                 own = vectors[begin : begin + len(dialogue.turns)]
                 begin += len(own)
-                parts.append(Cuts.of(cutter, row, own, _words_of(dialogue), places.get(row)))
+                of_block.append(Cuts.of(cutter, row, own, _words_of(dialogue), places.get(row)))
+            # Small arrays of a million dialogues would take a gigabyte more than what they hold.
+            parts.append(Cuts.joined(of_block))
     return Cuts.joined(parts)
 
 
