@@ -67,6 +67,17 @@ def test_new_dialogues_join_and_changed_ones_replace_the_old(look, tmp_path):
     assert next(Collection("calls.look").dialogues()).turns[0].text.startswith("w2")
 
 
+def test_decisions_about_groups_that_are_made_anew_are_kept_aside(look, tmp_path):
+    for n, word in enumerate(("w1", "w2", "w3")):
+        export(tmp_path / "calls.csv", 40, word=word)
+        told = look("calls.csv").output
+        kept = Path("calls.look", ".look", "kept", f"curation-{n}.yaml")
+        assert ("your decisions about the old ones are in" in told) == (n > 0)
+        assert n == 0 or f"Ours {n - 1}" in kept.read_text()
+        CliRunner().invoke(main, ["curate", "calls.look", "rename", "0", f"Ours {n}"])
+        assert f"Ours {n}" in Path("calls.look", "curation.yaml").read_text()
+
+
 def test_another_reading_of_the_same_export_takes_effect(look, tmp_path):
     export(tmp_path / "calls.csv", 20, word="anna@example.org")
     look("calls.csv")

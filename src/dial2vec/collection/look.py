@@ -16,6 +16,7 @@ from dial2vec.collection.adding import add, content_of
 from dial2vec.collection.clustering import Clusters
 from dial2vec.collection.clustering.clustering import cluster, clustering_steps
 from dial2vec.collection.clustering.clusters import read_clusters
+from dial2vec.collection.clustering.decisions import path_of
 from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.data.importing.files.formats import stem
 from dial2vec.data.importing.options import Options
@@ -54,7 +55,8 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
     """Make a folder the collection of an export, and return the collection.
 
     If the export or its reading has changed, its dialogues replace those of the collection; dialogues that are the same
-    word for word keep their vectors if no dialogue was changed or removed. A killed run resumes.
+    word for word keep their vectors, and groups people's decisions, if no dialogue was changed or removed. A killed run
+    resumes.
 
     :param folder: Empty or missing folder, or one that this function made.
     :param source: Export, a file or a folder; a `.jsonl` file of dialogues is read as it is.
@@ -85,7 +87,7 @@ def look_into(folder: Path, source: Path, reading: LookReading, *, say: Callable
         transcripts = _dialogues(folder / OWN, source, reading, say)
         with waiting("loading the encoder"):
             encoder = load_encoder(reading.model)
-        _keep_if_same(folder, transcripts, encoder.fingerprint())
+        _keep_if_same(folder, transcripts, encoder.fingerprint(), say)
         added = add(folder, transcripts, encoder=encoder)
         if added.quarantine:
             say(f"{added.quarantine} records cannot be used; the reasons are in {added.quarantine_file}")
@@ -117,7 +119,7 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
         return source
     export = read_export(source, reading.options)
     file = work / f"{stem(source)}.jsonl"
-    for old in (path for path in work.iterdir() if path.name not in (".lock", "record.json")):
+    for old in (path for path in work.iterdir() if path.is_file() and path.name not in (".lock", "record.json")):
         old.unlink()
     places = Places(Path.cwd(), "", source, redacted=reading.masks is not None, file=file)
     redactor = join_and_mask(export, places, reading.masks, merge_turns=reading.merge_turns)
@@ -129,8 +131,11 @@ def _dialogues(work: Path, source: Path, reading: LookReading, say: Callable[[st
     return file
 
 
-def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str) -> None:
-    """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word."""
+def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callable[[str], object]) -> None:
+    """Empty the folder unless its collection has this encoder, and only dialogues that the file has word for word.
+
+    People's decisions about the groups are kept aside: they name groups that are made again.
+    """
     if not (folder / MANIFEST).exists():
         return
     collection = CollectionFolder(folder)
@@ -140,6 +145,12 @@ def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str) -> None:
     same = sum(known.get(dialogue.dialogue_id) == content_of(dialogue) for dialogue in read)
     if collection.manifest.fingerprint == fingerprint and same == len(known):
         return
+    if (decisions := path_of(folder)).exists():
+        kept = folder / OWN / "kept"
+        kept.mkdir(exist_ok=True)
+        place = kept / f"curation-{len(list(kept.iterdir())) + 1}.yaml"
+        decisions.rename(place)
+        say(f"Dialogues have changed, so the groups are made again; your decisions about the old ones are in {place}")
     for path in folder.iterdir():
         if path.name != OWN:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
