@@ -31,11 +31,18 @@ HEADER = "| dialogues | file, MB | seconds | dialogues/s | CPU, s | µs of CPU p
 
 
 class Run(NamedTuple):
-    """Costs of a command: seconds, user and system seconds of all its processes, largest memory in bytes."""
+    """Costs of a command.
+
+    :param seconds: wall-clock seconds.
+    :param cpu: user and system seconds of all its processes.
+    :param memory: largest memory of all of them, in bytes, with the pages of files that they map.
+    :param own: the same without pages of files, which the system takes back when it needs them.
+    """
 
     seconds: float
     cpu: float
     memory: int
+    own: int
 
 
 def main() -> None:
@@ -79,17 +86,18 @@ def varied(corpus: Path, n_dialogues: int) -> Iterator[str]:
 
 def measured(command: list[str]) -> Run:
     """Run a command and return what it cost."""
-    before, began, memory = os.times(), time.perf_counter(), 0
+    before, began, memory, own = os.times(), time.perf_counter(), 0, 0
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while process.poll() is None:
-        memory = max(memory, sum(map(proportional_size, family(process.pid))))
+        every, without_files = zip(*map(proportional_sizes, family(process.pid)), strict=True)
+        memory, own = max(memory, sum(every)), max(own, sum(without_files))
         # Reading the memory of a process holds it up, so that of a long run is read less often.
         time.sleep(min(1.0, 0.1 + (time.perf_counter() - began) / 60))
     seconds, after = time.perf_counter() - began, os.times()
     if process.returncode:
         sys.exit(f"{' '.join(command)} ended with status {process.returncode}; run it to see the reason.")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return Run(seconds, cpu, memory)
+    return Run(seconds, cpu, memory, own)
 
 
 def family(pid: int) -> list[int]:
@@ -101,13 +109,17 @@ def family(pid: int) -> list[int]:
     return [pid, *(member for child in children for member in family(child))]
 
 
-def proportional_size(pid: int) -> int:
-    """Return the memory of a process in bytes; a page that n processes share counts 1/n in each. 0 if it has ended."""
+def proportional_sizes(pid: int) -> tuple[int, int]:
+    """Return the memory of a process in bytes, and that without pages of files; 0 and 0 if it has ended.
+
+    A page that n processes share counts 1/n in each.
+    """
     try:
         sizes = dict(line.split(":") for line in read(Path(f"/proc/{pid}/smaps_rollup")).splitlines()[1:])
     except OSError:
-        return 0
-    return 1024 * int(sizes["Pss"].split()[0]) if sizes else 0
+        return 0, 0
+    every, files = (int(sizes[name].split()[0]) if sizes else 0 for name in ("Pss", "Pss_File"))
+    return 1024 * every, 1024 * (every - files)
 
 
 def read(path: Path) -> str:

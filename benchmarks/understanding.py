@@ -6,8 +6,10 @@
 The dialogues are those of a corpus in turn, each copy with its own id and some other words (`million.py`). The
 questions are turns of them in other words, put to one process by standard input; the seconds of one are those of the
 whole run with all of them, less those of a run with one, divided by the rest. "exact" compares the question with every
-vector; recall is the share of its ten first hits that the search finds without. Memory is that of all processes of a
-command, pages that several share and pages of files included. A million dialogues take 30 GB of disk for a while.
+vector; recall is the share of its ten first hits that the search finds without. Memory is the largest of all processes
+of a command, alone and with the pages of files that they map, which the system takes back when it needs them. A million
+dialogues take 20 GB of disk; in a folder that is named by `--folder` they stay, so that `--only` measures one command
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from pathlib import Path
 from million import Run, measured, varied
 
 from dial2vec.dialogue import read_dialogues
-from dial2vec.files import find_root
+from dial2vec.files import atomic_path, find_root
 
 SIZES = [10_000, 100_000, 1_000_000]
 QUESTIONS, HITS = 21, 10
@@ -36,8 +38,8 @@ COMMANDS = {
     "cluster": ["cluster", "{folder}", "--json"],
     "segments": ["segments", "{folder}", "--json"],
 }
-HEADER = "| dialogues | command | seconds | CPU, s | a question, s | recall at 10 | peak memory, MiB |\n"
-RULE = "|---|---|---|---|---|---|---|\n"
+HEADER = "| dialogues | command | seconds | CPU, s | a question, s | recall at 10 | own memory, MiB | with files |\n"
+RULE = "|---|---|---|---|---|---|---|---|\n"
 
 
 def main() -> None:
@@ -47,12 +49,14 @@ def main() -> None:
     parser.add_argument("--corpus", default="demo", help="corpus that was trained with its student")
     parser.add_argument("--artifacts", type=Path, default=find_root() / "artifacts")
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS), help="commands to measure")
-    parser.add_argument("--folder", type=Path, help="folder for the files; default: the temporary folder")
+    parser.add_argument("--folder", type=Path, help="folder in which the files stay; default: a temporary one")
     arguments = parser.parse_args()
     sys.stdout.write(HEADER + RULE)
     for size in sorted(arguments.sizes):
-        with tempfile.TemporaryDirectory(dir=arguments.folder) as place:
-            for line in rows_of_size(Path(place), arguments.artifacts / arguments.corpus, size, arguments.only):
+        with tempfile.TemporaryDirectory() as temporary:
+            place = (arguments.folder or Path(temporary)) / str(size)
+            place.mkdir(parents=True, exist_ok=True)
+            for line in rows_of_size(place, arguments.artifacts / arguments.corpus, size, arguments.only):
                 sys.stdout.write(line)
                 sys.stdout.flush()
 
@@ -60,8 +64,9 @@ def main() -> None:
 def rows_of_size(place: Path, corpus: Path, size: int, commands: list[str]) -> Iterator[str]:
     """Yield a row of the table for each command."""
     transcripts, folder = place / "dialogues.jsonl", place / "calls"
-    with transcripts.open("w", encoding="utf-8") as out:
-        out.writelines(varied(corpus / "dialogues.jsonl", size))
+    if not transcripts.exists():
+        with atomic_path(transcripts) as path, path.open("w", encoding="utf-8") as out:
+            out.writelines(varied(corpus / "dialogues.jsonl", size))
     named = {"transcripts": transcripts, "model": corpus / "student", "folder": folder}
     found: dict[str, list[set[str]]] = {}
     for name in commands:
@@ -101,7 +106,8 @@ def recalled(some: list[set[str]], every: list[set[str]]) -> str:
 
 def row(size: int, name: str, run: Run, question: str = "", recall: str = "") -> str:
     """Return a Markdown row."""
-    cells = (f"{size:,}", name, f"{run.seconds:.1f}", f"{run.cpu:.0f}", question, recall, f"{run.memory / 2**20:,.0f}")
+    memory = (f"{amount / 2**20:,.0f}" for amount in (run.own, run.memory))
+    cells = (f"{size:,}", name, f"{run.seconds:.1f}", f"{run.cpu:.0f}", question, recall, *memory)
     return f"| {' | '.join(cells)} |\n"
 
 

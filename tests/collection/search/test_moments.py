@@ -68,6 +68,16 @@ def test_turns_of_dialogues_are_numbered_over_the_collection(folder):
     assert begins.tolist() == [0, 3]
 
 
+def test_turns_far_apart_have_the_vectors_that_they_have_together(folder, encoder, monkeypatch):
+    opened = open_turns(CollectionFolder(folder))
+    together, query = opened.vectors(slice(None)), encoder.encode_utterances(["w25"])
+    turns_far_apart = np.array([0, opened.record.turns - 1])
+    monkeypatch.setattr(opened, "_codes", None)
+    np.testing.assert_array_equal(opened.vectors(turns_far_apart), together[turns_far_apart])
+    expected = together[turns_far_apart] @ query.T
+    np.testing.assert_allclose(opened.cosines(query, turns_far_apart), expected, atol=1e-5)
+
+
 def test_signs_agree_with_the_dialogue_whose_turn_has_the_vector(folder, encoder):
     opened = open_turns(CollectionFolder(folder))
     texts = [turn.text for dialogue in CollectionFolder(folder).dialogues() for turn in dialogue.turns]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -24,6 +25,8 @@ from dial2vec.files import folder_lock, read_json, write_json
 AT_ONCE, RECORDED = 32, 4_096
 # Turns of a block: 6 MB as float32 at d = 384, which a processor's cache holds; of a block of signs.
 BLOCK, SIGNS_BLOCK = 4_096, 65_536
+# Turns are far apart if they are spread over so many times their number.
+FAR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class TurnVectors:
         self.starts = np.concatenate([[0], np.cumsum(turns)])
         shape = (record.turns, record.dimension)
         self._codes = np.memmap(folder / "vectors.i8", dtype=np.int8, mode="r", shape=shape)
+        self._scattered = _without_reading_ahead(folder / "vectors.i8", shape)
         self._scales = np.memmap(folder / "scales.f32", dtype=np.float32, mode="r", shape=shape[:1])
         words = (record.turns, _sign_words(record.dimension))
         self._signs = np.memmap(folder / "signs.u64", dtype=np.uint64, mode="r", shape=words)
@@ -69,7 +73,7 @@ class TurnVectors:
 
     def vectors(self, turns: NDArray[np.int64] | slice) -> NDArray[np.float32]:
         """Return the vectors of these turns, about of length 1, float32 [m, d]; numbers count over the collection."""
-        return np.asarray(self._codes[turns] * self._scales[turns][:, None], dtype=np.float32)
+        return np.asarray(self._codes_of(turns) * self._scales[turns][:, None], dtype=np.float32)
 
     def cosines(self, queries: NDArray[np.float32], turns: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Return the cosines of turns and queries, float32 [m, q], block by block.
@@ -82,8 +86,13 @@ class TurnVectors:
         for first in range(0, n, BLOCK):
             part = slice(first, min(first + BLOCK, n))
             of = part if turns is None else turns[part]
-            cosines[part] = (self._codes[of].astype(np.float32) @ queries.T) * self._scales[of][:, None]
+            cosines[part] = (self._codes_of(of).astype(np.float32) @ queries.T) * self._scales[of][:, None]
         return cosines
+
+    def _codes_of(self, turns: NDArray[np.int64] | slice) -> NDArray[np.int8]:
+        """Return the numbers of these turns, int8 [m, d], from the file as it suits their distance."""
+        near = isinstance(turns, slice) or not len(turns) or turns[-1] - turns[0] < FAR * len(turns)
+        return np.asarray((self._codes if near else self._scattered)[turns])
 
     def agreement(self, query: NDArray[np.float32]) -> NDArray[np.int32]:
         """Return how many signs of the query's vector the turn has that shares most, per dialogue, int32 [n].
@@ -104,6 +113,19 @@ class TurnVectors:
         sizes = self.starts[rows + 1] - self.starts[rows]
         begins = np.cumsum(sizes) - sizes
         return np.repeat(self.starts[rows] - begins, sizes) + np.arange(sizes.sum()), begins
+
+
+def _without_reading_ahead(path: Path, shape: tuple[int, int]) -> NDArray[np.int8]:
+    """Map a file of vectors for turns from all over it, int8.
+
+    The system reads ahead of each, thirty times as much as is asked for. That takes most of the time of a question if
+    the file does not fit into memory.
+    """
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), shape[0] * shape[1], access=mmap.ACCESS_READ)
+    if hasattr(mmap, "MADV_RANDOM"):
+        mapped.madvise(mmap.MADV_RANDOM)
+    return np.frombuffer(mapped, dtype=np.int8).reshape(shape)
 
 
 def open_turns(collection: CollectionFolder) -> TurnVectors | None:
