@@ -67,7 +67,7 @@ def test_new_dialogues_join_and_changed_ones_replace_the_old(look, tmp_path):
     assert next(Collection("calls.look").dialogues()).turns[0].text.startswith("w2")
 
 
-def test_decisions_about_groups_that_are_made_anew_are_kept_aside(look, tmp_path):
+def test_decisions_about_groups_that_are_made_again_are_kept(look, tmp_path):
     for n, word in enumerate(("w1", "w2", "w3")):
         export(tmp_path / "calls.csv", 40, word=word)
         told = look("calls.csv").output
@@ -76,6 +76,13 @@ def test_decisions_about_groups_that_are_made_anew_are_kept_aside(look, tmp_path
         assert n == 0 or f"Ours {n - 1}" in kept.read_text()
         CliRunner().invoke(main, ["curate", "calls.look", "rename", "0", f"Ours {n}"])
         assert f"Ours {n}" in Path("calls.look", "curation.yaml").read_text()
+    # Somebody removes an older one: the newer one stays.
+    Path("calls.look", ".look", "kept", "curation-1.yaml").unlink()
+    export(tmp_path / "calls.csv", 40, word="w4")
+    look("calls.csv")
+    kept = Path("calls.look", ".look", "kept")
+    assert "Ours 2" in (kept / "curation-1.yaml").read_text()
+    assert "Ours 1" in (kept / "curation-2.yaml").read_text()
 
 
 def test_another_reading_of_the_same_export_takes_effect(look, tmp_path):

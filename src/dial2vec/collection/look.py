@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,7 @@ def _keep_if_same(folder: Path, transcripts: Path, fingerprint: str, say: Callab
     if (decisions := path_of(folder)).exists():
         kept = folder / OWN / "kept"
         kept.mkdir(exist_ok=True)
-        place = kept / f"curation-{len(list(kept.iterdir())) + 1}.yaml"
+        place = next(path for n in count(1) if not (path := kept / f"curation-{n}.yaml").exists())
         decisions.rename(place)
         say(f"Dialogues have changed, so the groups are made again; your decisions about the old ones are in {place}")
     for path in folder.iterdir():

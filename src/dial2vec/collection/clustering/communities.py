@@ -26,26 +26,21 @@ COSINES = 50_000_000
 
 
 def communities(
-    units: Vectors,
-    *,
-    seed: int,
-    partitions: int = PARTITIONS,
-    most: int = SAMPLE,
-    done: Callable[[int], object] = lambda _: None,
+    units: Vectors, *, seed: int, partitions: int = PARTITIONS, done: Callable[[int], object] = lambda _: None
 ) -> Groups:
     """Group vectors into communities of their neighbour graph; each vector is in exactly one, the largest is number 0.
 
     Two vectors are linked if one is among the nearest neighbours of the other; the weight is the share of neighbours
     that they have in common (Jarvis and Patrick 1973). Louvain's method (Blondel et al. 2008) divides the graph many
-    times, and what the best divisions agree on is kept, so the result hardly depends on the seed.
+    times, and what the best divisions agree on is kept, so the result hardly depends on the seed. Of more
+    than 50,000 vectors a sample is divided, and the others go to the nearest centre.
 
     :param units: vectors of length 1, float32 [n, d], n at least 1.
     :param partitions: number of divisions of the graph in each round.
-    :param most: number of vectors that are divided; of more, a sample is, and the others go to the nearest centre.
     :param done: called with 1 after each of at most `steps()` steps.
     :return: group of each vector, int32 [n].
     """
-    rows = sampled(len(units), most, seed)
+    rows = sampled(len(units), SAMPLE, seed)
     sample = np.asarray(units[rows])
     with threadpool_limits(limits=1):
         graph = neighbour_graph(sample, min(NEIGHBOURS, max(3, len(sample) // 4), len(sample) - 1))
