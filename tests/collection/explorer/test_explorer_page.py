@@ -34,7 +34,7 @@ def test_only_the_scripts_of_the_page_may_run():
     text = render_explorer("calls")
     [policy] = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
     scripts = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
-    assert len(scripts) == 9
+    assert len(scripts) == 10
     for script in scripts:
         digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
         assert f"sha256-{digest}" in policy.replace("&#39;", "'").replace("&#43;", "+")

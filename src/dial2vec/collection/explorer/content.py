@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.maps import Maps
+from dial2vec.collection.explorer.naming import assignment_of, names_on_map
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.nearest import nearest_others
 from dial2vec.evaluation.report.excerpts import excerpt
@@ -30,13 +32,18 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
     table = collection.rows.take(rows)
     shown = [("trained", collection.manifest.model, maps.trained)]
     shown += [("start", maps.start_name, maps.start)] if maps.start is not None else []
-    ways = colourings(collection, rows)
+    ways, groups = colourings(collection, rows), assignment_of(collection, rows)
     return {
         "dialogues": len(collection),
         "ids": table["dialogue_id"].to_pylist(),
         "dates": ["" if date is None else f"{date:%Y-%m-%d}" for date in table["date"].to_pylist()],
         "maps": [
-            {"title": title, "encoder": name, "points": base64_of(drawn.points[rows].astype("<f4"))}
+            {
+                "title": title,
+                "encoder": name,
+                "points": base64_of(drawn.points[rows].astype("<f4")),
+                "names": [] if groups is None else [asdict(one) for one in names_on_map(groups, drawn.points[rows])],
+            }
             for title, name, drawn in shown
         ],
         "colourings": [

@@ -17,10 +17,13 @@ from dial2vec.collection.explorer.meaning import packed_student
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
-# In the order in which they depend on each other.
+# Folder of the page's own files, and its scripts and styles, in the order in which they depend on each other.
+PAGE = "dial2vec.collection.explorer.page"
 SCRIPTS = [
-    f"{name}.js" for name in ("meaning", "sources", "list", "points", "gestures", "reader", "legend", "tip", "explorer")
+    f"{name}.js"
+    for name in ("meaning", "sources", "list", "points", "names", "gestures", "reader", "legend", "tip", "explorer")
 ]
+STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "reader")]
 # Such a page has 10 to 30 MB, which a browser opens in a few seconds.
 MOST_DIALOGUES = 20_000
 
@@ -70,8 +73,8 @@ def render_explorer(title: str, *, content: str = "") -> str:
     :param title: name of the collection.
     :param content: result of `content.packed` for a page without a server; "" for a page with a server.
     """
-    environment = templates("dial2vec.collection.explorer")
-    style = environment.get_template("explorer.css").render()
+    environment = templates(PAGE)
+    style = "\n".join(environment.get_template(name).render() for name in STYLES)
     scripts = [_source(name) for name in SCRIPTS]
     policy = {
         "default-src": "'none'",
@@ -92,7 +95,7 @@ def render_explorer(title: str, *, content: str = "") -> str:
 
 
 def _source(name: str) -> str:
-    return files("dial2vec.collection.explorer").joinpath(name).read_text(encoding="utf-8")
+    return files(PAGE).joinpath(name).read_text(encoding="utf-8")
 
 
 def _hash(source: str) -> str:

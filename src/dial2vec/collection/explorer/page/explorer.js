@@ -150,7 +150,9 @@ class Explorer {
 
   #drawn() {
     try {
-      return new Points(byId("canvas"), this.maps, () => this.#placeRing());
+      const points = new Points(byId("canvas"), this.maps, () => { this.#placeRing(); this.names?.place(); });
+      this.names = new MapNames(byId("names"), points, this.content.maps.map(({ names }) => names));
+      return points;
     } catch (error) {
       byId("canvas").hidden = true;
       byId("stage").prepend(element("p", error.message, null, { className: "soft" }));
@@ -236,7 +238,7 @@ class Explorer {
     this.content.maps.forEach(({ title, encoder }, i) => {
       const label = element("label", "", box, { title: encoder });
       const choice = element("input", "", label, { type: "radio", name: "map", value: i, checked: i === 0 });
-      choice.addEventListener("change", () => { this.tip.hide(); this.points?.moveTo(this.maps[i]); });
+      choice.addEventListener("change", () => { this.tip.hide(); this.points?.moveTo(this.maps[i]); this.names?.show(i); });
       label.append(` ${title}`);
     });
     box.hidden = this.maps.length < 2;

@@ -121,8 +121,12 @@ class Points {
   }
 
   onPage(point) {
-    return [(this.places[2 * point] - this.centre[0]) * this.scale + this.width / 2,
-      (this.centre[1] - this.places[2 * point + 1]) * this.scale + this.height / 2];
+    return this.toPage(this.places[2 * point], this.places[2 * point + 1]);
+  }
+
+  // The place on the page of a place on the map.
+  toPage(x, y) {
+    return [(x - this.centre[0]) * this.scale + this.width / 2, (this.centre[1] - y) * this.scale + this.height / 2];
   }
 
   onMap(x, y) {

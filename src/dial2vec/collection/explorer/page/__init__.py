@@ -1,0 +1,1 @@
+"""The files of the explorer's page; `explorer_page` joins them."""
