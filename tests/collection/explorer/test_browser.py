@@ -59,7 +59,9 @@ def page(request, chromium, addresses) -> Iterator[Page]:
     chromium.complaints.clear()
     chromium.requests.clear()
     address = addresses[request.param]
-    chromium.open(address)
+    # A page that differs only after "#" would not be loaded again.
+    chromium.open("about:blank")
+    chromium.open(f"{address}#panel=dialogues")
     chromium.until(READY)
     yield chromium
     assert chromium.complaints == []
@@ -75,7 +77,7 @@ def colours_drawn(page: Page) -> int:
     """Return the number of colours in the middle of the map."""
     script = """new Promise((done) => requestAnimationFrame(() => {
       const canvas = document.getElementById("canvas"), copy = document.createElement("canvas");
-      const points = explorer.points; points.draw();
+      const points = explorer.map.points; points.draw();
       requestAnimationFrame(() => {
         copy.width = canvas.width; copy.height = canvas.height;
         const inside = copy.getContext("2d"); inside.drawImage(canvas, 0, 0);
@@ -88,7 +90,7 @@ def colours_drawn(page: Page) -> int:
 def place_of(page: Page, row: int) -> tuple[float, float]:
     x, y = page.value(
         f"""(() => {{ const box = document.getElementById("canvas").getBoundingClientRect();
-        const [x, y] = explorer.points.onPage({row}); return [box.left + x, box.top + y]; }})()"""
+        const [x, y] = explorer.map.points.onPage({row}); return [box.left + x, box.top + y]; }})()"""
     )
     return x, y
 
@@ -163,22 +165,21 @@ def test_lasso_selects_what_it_encloses(page):
     x, y = place_of(page, 11)
     page.click("#lasso")
     page.drag([(x - 12, y - 12), (x + 12, y - 12), (x + 12, y + 12), (x - 12, y + 12), (x - 12, y)])
-    page.until(f"{SAYS}.endsWith('selected.')")
+    page.until("document.querySelector('.chip')?.textContent.includes('selected on the map')")
     assert "d11" in shown(page)
     inside = [
         row for row in range(40) if max(abs(a - b) for a, b in zip(place_of(page, row), (x, y), strict=True)) < 12
     ]
     assert shown(page) == [f"d{row}" for row in inside]
-    page.click("#clear")
+    page.click(".chip")
     assert len(shown(page)) == 40
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
 def test_selection_is_downloaded_with_nothing_lost(page, collection, tmp_path, form):
     page.downloads_to(tmp_path)
-    page.click("#words")
-    page.write("one, ")
-    page.until(f"{SAYS}.startsWith('1 dialogue with')")
+    page.value("void explorer.select([7])")
+    page.until(f"{SAYS} === '1 dialogue of 40.'")
     page.click(f"#exports button[data-form={form}]")
     file = tmp_path / f"dialogues.{form}"
     deadline = time.monotonic() + 20
@@ -209,6 +210,55 @@ def test_legend_hides_a_group(page):
     assert len(shown(page)) == 40
 
 
+def test_a_link_holds_the_view_and_back_returns_to_it(page):
+    page.value("void explorer.set({ open: ['d5', -1], span: ['2026-02-01', '2026-03-01'] })")
+    page.until("!document.getElementById('reader').hidden")
+    assert shown(page) == [f"d{n}" for n in range(40) if n % 3]
+    link = page.value("location.hash")
+    page.click("#conditions .chip")
+    page.key("Escape")
+    page.until("document.getElementById('reader').hidden")
+    assert len(shown(page)) == 40
+    page.value("void history.go(-2)")
+    page.until("document.getElementById('reader-title').textContent === 'd5' && !document.getElementById('reader').hidden")
+    assert page.value("location.hash") == link
+    address = page.value("location.href")
+    page.open("about:blank")
+    page.open(address)
+    page.until("document.getElementById('reader-title').textContent === 'd5'")
+    assert shown(page) == [f"d{n}" for n in range(40) if n % 3]
+
+
+def test_what_a_link_says_wrongly_is_left_out(page):
+    address = page.value("location.href.split('#')[0]")
+    page.open("about:blank")
+    page.open(f"{address}#panel=nowhere&topic=7.x&span=1/2&open=nobody&map=9&view=a,b,c&f.channel=none&colour=pink")
+    page.until("explorer !== null")
+    page.until(f"{SAYS}.startsWith('0 dialogues of 40')")
+    page.click("#conditions .chip")
+    page.until(f"{SAYS} === '40 dialogues.'")
+
+
+def test_the_place_of_the_map_is_in_the_link(page):
+    page.wheel(*place_of(page, 9), by=-300)
+    page.until("location.hash.includes('view=')")
+    address, place = page.value("location.href"), place_of(page, 9)
+    page.open("about:blank")
+    page.open(address)
+    page.until("explorer?.map.points.zoom > 1")
+    assert place_of(page, 9) == pytest.approx(place, abs=1)
+
+
+def test_tabs_are_one_stop_and_arrows_go_through_them(page):
+    page.value("document.getElementById('tab-dialogues').focus()")
+    page.key("ArrowRight")
+    assert page.value("document.activeElement.id") == "tab-filters"
+    assert page.value("[...document.querySelectorAll('[role=tab][tabindex=\"0\"]')].map((one) => one.id)") == ["tab-filters"]
+    page.key("ArrowRight")
+    assert page.value("document.activeElement.id") == "tab-topics"
+    assert page.value("location.hash") in ("", "#")
+
+
 def test_colours_change_to_time(page):
     page.value("const by = document.getElementById('colour-by'); by.value = '1'; by.dispatchEvent(new Event('change'))")
     names = page.value("[...document.querySelectorAll('#legend [data-code]')].map((one) => one.textContent)")
@@ -226,7 +276,7 @@ def test_everything_can_be_done_by_keys(page):
     assert page.value("document.activeElement.id") == "list"
     page.value("document.getElementById('canvas').focus()")
     page.key("ArrowRight")
-    assert page.value(f"{SAYS}.startsWith('d')")
+    assert page.value("document.getElementById('canvas').ariaLabel.startsWith('d')")
     page.key("Enter")
     page.until("!document.getElementById('reader').hidden")
 
@@ -244,8 +294,10 @@ def test_what_a_screen_reader_needs_has_a_name(page):
 @pytest.mark.parametrize("dark", [False, True])
 def test_telephone_shows_all_without_scrolling_sideways(page, dark):
     page.look(PHONE, phone=True, dark=dark)
-    page.until("innerWidth === 390 && explorer.points.width === document.getElementById('canvas').clientWidth")
+    page.until("innerWidth === 390")
     assert page.value("document.documentElement.scrollWidth") == 390
+    page.click("#tab-map")
+    page.until("explorer.map.points.width === 390")
     page.touch(*place_of(page, 5))
     page.until("!document.getElementById('reader').hidden")
     box = page.value(
@@ -253,31 +305,33 @@ def test_telephone_shows_all_without_scrolling_sideways(page, dark):
     )
     assert box == [0, 390, 844]
     expected = "#14171a" if dark else "#ffffff"
-    page.until(f"JSON.stringify(explorer.points.page) === JSON.stringify(numbersOf('{expected}'))")
+    page.until(f"JSON.stringify(explorer.map.points.page) === JSON.stringify(numbersOf('{expected}'))")
 
 
 @pytest.mark.parametrize("phone", [False, True])
 def test_reader_never_covers_the_dialogue_that_it_shows(page, phone):
     if phone:
         page.look(PHONE, phone=True)
-        page.until("innerWidth === 390 && explorer.points.width === document.getElementById('canvas').clientWidth")
+        page.click("#tab-map")
+        page.until("explorer.map.points.width === 390")
     for row in range(0, 40, 4):
-        page.value(f"explorer.open({row})")
+        page.value(f"void explorer.set({{ open: ['d{row}', -1] }})")
+        page.until(f"document.getElementById('reader-title').textContent === 'd{row}'")
         x, y = place_of(page, row)
         left, top = page.value(
             "(({left, top}) => [left, top])(document.getElementById('reader').getBoundingClientRect())"
         )
         assert y < top if phone else x < left
-    page.value("explorer.points.pan(-40, -40)")
-    page.value("explorer.reader.close()")
-    middle = "[0, 1].map((axis) => (explorer.points.low[axis] + explorer.points.high[axis]) / 2)"
-    page.until(f"JSON.stringify(explorer.points.centre) === JSON.stringify({middle})")
+    page.value("explorer.map.points.pan(-40, -40)")
+    page.key("Escape")
+    middle = "[0, 1].map((axis) => (explorer.map.points.low[axis] + explorer.map.points.high[axis]) / 2)"
+    page.until(f"JSON.stringify(explorer.map.points.centre) === JSON.stringify({middle})")
 
 
 def test_zoom_keeps_the_point_under_the_pointer(page):
     x, y = place_of(page, 9)
     page.wheel(x, y, by=-300)
-    page.until("explorer.points.zoom > 1.5")
+    page.until("explorer.map.points.zoom > 1.5")
     assert place_of(page, 9) == pytest.approx((x, y), abs=1.5)
     page.drag([(x, y), (x + 20, y + 10), (x + 60, y + 30)])
     assert place_of(page, 9) == pytest.approx((x + 60, y + 30), abs=2.5)
@@ -287,7 +341,7 @@ def test_zoom_keeps_the_point_under_the_pointer(page):
 
 def test_where_drawing_is_slow_a_moving_map_has_fewer_points(page):
     page.value(
-        """{ const { points } = explorer, draw = points.gl.drawArrays.bind(points.gl); window.drawn = [];
+        """{ const { points } = explorer.map, draw = points.gl.drawArrays.bind(points.gl); window.drawn = [];
         points.gl.drawArrays = (mode, first, count) => { window.drawn.push(count); draw(mode, first, count); };
         points.costMs = 95; points.pan(5, 5); }"""
     )
@@ -301,7 +355,8 @@ def test_without_webgl_the_list_opens_dialogues_all_the_same(chromium, addresses
     try:
         chromium.look()
         chromium.complaints.clear()
-        chromium.open(addresses["served"])
+        chromium.open("about:blank")
+        chromium.open(addresses["served"] + "#panel=dialogues")
         chromium.until("document.querySelectorAll('#list li').length > 5")
         chromium.click("#list li")
         chromium.until("!document.getElementById('reader').hidden")
@@ -340,13 +395,14 @@ def test_start_can_be_compared_with_trained(grow, collection, chromium, tmp_path
     titles = chromium.value("[...document.querySelectorAll('#encoders label')].map((one) => one.textContent.trim())")
     assert titles == ["trained", "start"]
     chromium.click("#encoders label:nth-of-type(2) input")
-    chromium.until("explorer.points.progress === 1 && explorer.points.places === explorer.maps[1]")
+    chromium.until("explorer.map.points.progress === 1 && explorer.map.points.places === explorer.content.maps[1].places")
     assert place_of(chromium, 5) != pytest.approx(before, abs=0.5)
     assert chromium.complaints == []
 
 
 def test_command_that_ended_is_named(collection, chromium, addresses):
-    chromium.open(addresses["served"])
+    chromium.open("about:blank")
+    chromium.open(addresses["served"] + "#panel=dialogues")
     chromium.until(READY)
     chromium.ask("Network.emulateNetworkConditions", offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     chromium.click("#list li")

@@ -21,7 +21,10 @@ from dial2vec.html import templates
 PAGE = "dial2vec.collection.explorer.page"
 SCRIPTS = [
     f"{name}.js"
-    for name in ("meaning", "sources", "list", "points", "names", "gestures", "reader", "legend", "tip", "explorer")
+    for name in (
+        *("meaning", "sources", "list", "link", "selection", "points", "names", "gestures", "reader", "legend", "tip"),
+        *("map", "conditions", "tabs", "explorer"),
+    )
 ]
 STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "reader")]
 # Such a page has 10 to 30 MB, which a browser opens in a few seconds.

@@ -3,6 +3,7 @@
 
 const AT_ONCE = 100;
 
+const many = (number) => `${number.toLocaleString("en")} dialogue${number === 1 ? "" : "s"}`;
 const byId = (name) => document.getElementById(name);
 
 // A new element; its text is never read as markup.

@@ -5,7 +5,7 @@ class Reader {
   // about(row) is [id, [detail, ...]]; on: {open(row), close()}
   constructor(box, source, about, on) {
     Object.assign(this, { box, source, about, on, row: -1 });
-    byId("close").addEventListener("click", () => this.close());
+    byId("close").addEventListener("click", () => on.close());
   }
 
   // words: words of the search, to be marked.
@@ -30,7 +30,6 @@ class Reader {
     this.row = -1;
     this.box.hidden = true;
     this.from?.focus({ preventScroll: true });
-    this.on.close();
   }
 
   #metadata(facts) {

@@ -1,0 +1,63 @@
+// @ts-check
+"use strict";
+// The line of active conditions; each can be taken back.
+
+class Conditions {
+  // on: {set(change), unselect()}; content: names of the groups
+  constructor(box, content, on) {
+    Object.assign(this, { box, content, on });
+  }
+
+  update({ state, selected }) {
+    const chips = [...this.#ofQuery(state.query), ...this.#ofGroups(state), ...this.#ofFilters(state.filters)];
+    if (selected) chips.push([`${selected.length.toLocaleString("en")} selected on the map`, () => this.on.unselect()]);
+    this.box.replaceChildren(...chips.map(([text, undo]) => this.#chip(text, undo)));
+    if (chips.length > 1) {
+      const clear = element("button", "Clear all", this.box, { type: "button", className: "clear" });
+      clear.addEventListener("click", () => this.on.clear());
+    }
+    this.box.hidden = !chips.length;
+  }
+
+  #ofQuery(query) {
+    if (!query) return [];
+    const { text, like, unlike } = query, chips = [];
+    const without = (change) => {
+      const rest = { ...query, ...change };
+      this.on.set({ query: rest.text || rest.like !== null ? rest : null });
+    };
+    if (text) chips.push([`“${text}”`, () => without({ text: "" })]);
+    if (like !== null) chips.push([`like ${like}`, () => without({ like: null })]);
+    for (const id of unlike) chips.push([`not like ${id}`, () => without({ unlike: unlike.filter((one) => one !== id) })]);
+    return chips;
+  }
+
+  #ofGroups({ topic, span }) {
+    const chips = [];
+    if (topic) {
+      const [level, place] = topic;
+      chips.push([`${["Area", "Topic", "Fine topic"][level]}: ${nameOf(this.content.groups[level][place])}`, () => this.on.set({ topic: null })]);
+    }
+    if (span) chips.push([span[0] === span[1] ? span[0] : `${span[0]} to ${span[1]}`, () => this.on.set({ span: null })]);
+    return chips;
+  }
+
+  #ofFilters(filters) {
+    return Object.entries(filters).filter(([, names]) => names.length).map(([title, names]) => {
+      const { [title]: _, ...rest } = filters;
+      return [`${title}: ${names.join(" or ")}`, () => this.on.set({ filters: rest })];
+    });
+  }
+
+  #chip(text, undo) {
+    const chip = element("button", "", null, { type: "button", className: "chip" });
+    element("span", text, chip);
+    element("span", "×", chip, { ariaHidden: "true" });
+    chip.setAttribute("aria-label", `Remove the condition ${text}`);
+    chip.addEventListener("click", undo);
+    return chip;
+  }
+}
+
+// The name of a group: that of a language model, if it has one.
+const nameOf = ({ name, described }) => described || name;

@@ -1,0 +1,45 @@
+// @ts-check
+"use strict";
+// The views of the panel, of which one is shown; on a phone the map is one of them.
+
+class Tabs {
+  // on: {set(change)}
+  constructor(on) {
+    this.tabs = [...document.querySelectorAll("[role=tab]")];
+    for (const tab of this.tabs) {
+      tab.addEventListener("click", () => on.set({ panel: this.#panelOf(tab) }));
+      tab.addEventListener("keydown", (event) => this.#key(event));
+    }
+    this.narrow = matchMedia("(max-width: 52rem)");
+    this.narrow.addEventListener("change", () => this.update(this.view));
+  }
+
+  update(view) {
+    this.view = view;
+    // Beside the panel the map is always there.
+    const shown = view.state.panel === "map" && !this.narrow.matches ? "topics" : view.state.panel;
+    document.body.dataset.panel = shown;
+    for (const tab of this.tabs) {
+      const chosen = this.#panelOf(tab) === shown;
+      tab.setAttribute("aria-selected", String(chosen));
+      tab.tabIndex = chosen ? 0 : -1;
+      if (this.#panelOf(tab) !== "map") byId(this.#panelOf(tab)).hidden = !chosen;
+    }
+    byId("count").textContent = view.rows.length.toLocaleString("en");
+  }
+
+  #panelOf(tab) {
+    return tab.id.slice("tab-".length);
+  }
+
+  // Arrow keys go to the next tab that is shown.
+  #key(event) {
+    const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!step) return;
+    const tabs = this.tabs.filter((tab) => tab.offsetParent);
+    const next = tabs[(tabs.indexOf(event.currentTarget) + step + tabs.length) % tabs.length];
+    next.focus();
+    next.click();
+    event.preventDefault();
+  }
+}
