@@ -26,6 +26,7 @@ from dial2vec.errors import ArtifactError
 from students import tiny_student
 
 from .conftest import dialogues_of
+from .page import Script
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
@@ -104,7 +105,7 @@ def page(calls, tmp_path_factory):
         assert opened.complaints == []
 
 
-def test_the_page_reads_any_text_as_the_library_tokenizers_does(page, student):
+def test_the_page_reads_any_text_as_the_library_tokenizers_does(calls, student):
     draw = random.Random(1)
     words = [*student.tokenizer.get_vocab()]
     texts = [STRANGE, *STRANGE.split(" "), "", "a" * 101, "b" * 100, "  ", "unbelievable" * 9]
@@ -113,7 +114,9 @@ def test_the_page_reads_any_text_as_the_library_tokenizers_does(page, student):
         texts.append(" ".join([draw.choice(words).removeprefix("##"), letters, draw.choice(words).upper()]))
     # Special tokens are no words; the page reads them as letters.
     texts = [text for text in texts if not any(name in text for name in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))]
-    found = page.value(f"{json.dumps(texts)}.map((text) => source.student.tokenized(text))")
+    script = Script("meaning", "sources")
+    script.run(f"const student = new Student({json.dumps(packed_student(calls, np.arange(3)))})")
+    found = script.value("texts.map((text) => student.tokenized(text))", texts=texts)
     for text, ids in zip(texts, found, strict=True):
         assert ids == student.tokenizer.encode(text, add_special_tokens=False).ids, text
 

@@ -3,14 +3,14 @@
 // The line of active conditions; each can be taken back.
 
 class Conditions {
-  // on: {set(change), unselect()}; content: names of the groups
+  // on: {set(change), select(rows), clear()}; content: names of the groups
   constructor(box, content, on) {
     Object.assign(this, { box, content, on });
   }
 
   update({ state, selected }) {
     const chips = [...this.#ofQuery(state.query), ...this.#ofGroups(state), ...this.#ofFilters(state.filters)];
-    if (selected) chips.push([`${selected.length.toLocaleString("en")} selected on the map`, () => this.on.unselect()]);
+    if (selected) chips.push([`${selected.length.toLocaleString("en")} selected on the map`, () => this.on.select(null)]);
     this.box.replaceChildren(...chips.map(([text, undo]) => this.#chip(text, undo)));
     if (chips.length > 1) {
       const clear = element("button", "Clear all", this.box, { type: "button", className: "clear" });
