@@ -1,0 +1,283 @@
+"""The table of topics for the page as JSON: areas, topics and fine topics with sizes, trends and what speaks for them.
+
+Sizes and trends count the dialogues on the page; what stands out, and the news, are those of the whole collection.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dial2vec.collection.changes.overview import in_words, standing_out
+from dial2vec.collection.clustering.clusters import Stored, read_stored
+from dial2vec.collection.clustering.levels import Area
+from dial2vec.collection.clustering.partition import Groups, Vectors
+from dial2vec.collection.clustering.speaking import speaking_turns
+from dial2vec.collection.clustering.terms import Term
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.describing.describing import read_descriptions
+from dial2vec.collection.explorer.news_content import (
+    Added,
+    Changes,
+    Periods,
+    changes_of,
+    command_of,
+    news_of,
+    periods_of,
+)
+from dial2vec.dialogue import Dialogue
+
+# Typical dialogues of a group, terms that are listed, and findings on what stands out.
+TYPICAL, TERMS, FINDINGS = 3, 10, 6
+# With many dialogues trifles are certain, too. Shown is a share that is higher by 0.1, or twice as high and by 0.03, and
+# a mean that differs by a fifth of the standard deviation.
+MUCH, TWICE, LITTLE, OF_SPREAD = 0.1, 2, 0.03, 0.2
+# Longest text of a turn; the table shows about two lines of it.
+CHARACTERS = 240
+BLOCK = 65_536
+
+
+def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the groups of a collection for JSON, with their news; arrays are base64 of their little-endian bytes.
+
+    :param rows: rows of the collection in the order of the page, int64 [n].
+    :return: `groups`, the lists of areas, topics and fine topics, the largest first and without hidden ones, or None
+        if there are no clusters; `members`, the index of each dialogue's group, int16 [n] per level, -1 for none;
+        `similarity` of each dialogue to the centre of its topic, uint8 [n], 255 for a cosine of 1; and `news`.
+    :raises ArtifactError: if the clusters or their descriptions are damaged.
+    """
+    stored, added = read_stored(collection), Added.of(collection)
+    if stored is None:
+        nothing: dict[str, Any] = {
+            "periods": [],
+            "totals": [],
+            "since": None,
+            "compared": None,
+            "added": 0,
+            "lines": [],
+        }
+        news = nothing | {"command": command_of(collection)}
+        return {"groups": None, "members": [], "similarity": None, "news": news}
+    periods = periods_of(collection)
+    changes = changes_of(collection, stored, periods, added)
+    page = _Page(collection, stored, rows, periods)
+    groups = [_areas(page), _topics(page, changes), _fine_topics(page)]
+    return {
+        "groups": groups,
+        "members": [_packed(level.members.astype("<i2")) for level in page.levels],
+        "similarity": _packed(np.round(255 * page.cosines[0].clip(0, 1)).astype(np.uint8)),
+        "news": {"periods": periods.names, "totals": page.totals, "command": command_of(collection)}
+        | news_of(collection, stored, changes, added, index=page.topics.index, names=page.shown_names),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """The groups of one level that the page shows.
+
+    :param order: places of the groups in the clusters, the largest first.
+    :param members: index in `order` of each dialogue's group, -1 for none, int64 [n].
+    """
+
+    order: list[int]
+    members: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, places: NDArray[np.int64]) -> _Level:
+        """Rank groups by their size; -1 stands for none."""
+        sizes = np.bincount(places[places >= 0])
+        order = np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]
+        index = np.full(len(sizes) + 1, -1)
+        index[order] = np.arange(len(order))
+        return cls(order.tolist(), index[places])
+
+    @property
+    def index(self) -> dict[int, int]:
+        """Index of each place."""
+        return {place: at for at, place in enumerate(self.order)}
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of dialogues of each group."""
+        return np.bincount(self.members[self.members >= 0], minlength=len(self.order)).tolist()
+
+    def first(self, cosines: Vectors, n: int) -> list[list[int]]:
+        """Return the n rows of the page with the largest cosines, per group."""
+        order = np.lexsort((-cosines, self.members))
+        starts = np.searchsorted(self.members[order], np.arange(len(self.order) + 1)).tolist()
+        return [order[start : min(start + n, end)].tolist() for start, end in zip(starts, starts[1:], strict=False)]
+
+
+class _Page:
+    """What the three levels share."""
+
+    def __init__(self, collection: CollectionFolder, stored: Stored, rows: NDArray[np.int64], periods: Periods) -> None:
+        self.collection, self.stored, self.rows, self.periods = collection, stored, rows, periods
+        self.clusters, state = stored.clusters.clusters, stored.state
+        hidden = np.array([cluster.hidden for cluster in self.clusters])
+        topics, fine = _known(state.groups, rows), _known(state.fine, rows)
+        # -1, none, finds the last value of an array.
+        topics = np.where(np.append(hidden, True)[topics], -1, topics)
+        divided = np.bincount(state.fine_parents, minlength=len(self.clusters)) > 1
+        fine = np.where(np.append(divided, False)[topics], fine, -1)
+        self.area_of, self.areas = _areas_of(stored)
+        areas = np.append(self.area_of, -1)[topics]
+        self.levels = [_Level.of(areas), _Level.of(topics), _Level.of(fine)]
+        self.topics, self.fine = self.levels[1:]
+        on_page = periods.of_rows[rows]
+        self.totals: list[int] = np.bincount(on_page[on_page >= 0], minlength=len(periods.names)).tolist()
+        self.described = read_descriptions(collection) or {"clusters": {}, "areas": {}}
+
+    @cached_property
+    def cosines(self) -> tuple[Vectors, Vectors]:
+        """Cosine of each dialogue to the centres of its topic and of its fine topic, float32 [n]; 0 without one."""
+        state, n = self.stored.state, len(self.rows)
+        found = np.zeros((2, n), dtype=np.float32)
+        for first in range(0, n, BLOCK):
+            units = self.collection.vectors[self.rows[first : first + BLOCK]]
+            for at, (level, centres) in enumerate(((self.topics, state.centres), (self.fine, state.fine_centres))):
+                places = np.append(level.order, -1).astype(np.int64)[level.members[first : first + BLOCK]]
+                cosines = np.einsum("ij,ij->i", units, centres[places])
+                found[at, first : first + BLOCK] = np.where(places >= 0, cosines, 0)
+        return found[0], found[1]
+
+    @cached_property
+    def typical(self) -> list[list[int]]:
+        """Rows of the page of the typical dialogues of each topic."""
+        return self.topics.first(self.cosines[0], TYPICAL)
+
+    @cached_property
+    def read(self) -> dict[int, Dialogue]:
+        """The typical dialogues of the topics, by their row on the page."""
+        wanted = sorted({row for rows in self.typical for row in rows})
+        return dict(zip(wanted, self.collection.dialogues(self.rows[wanted].tolist()), strict=True))
+
+    @cached_property
+    def shown_names(self) -> list[str]:
+        """Name of each cluster on the page."""
+        return [self.words("clusters", cluster.id)[0] or cluster.name for cluster in self.clusters]
+
+    def words(self, level: str, id: int) -> tuple[str | None, str]:
+        """Return the language model's name and summary of a group; None and "" without its answer."""
+        record: Mapping[str, Any] = self.described[level].get(str(id), {})
+        return (record["name"], record["summary"]) if record.get("by") == "model" else (None, "")
+
+    def trends(self, level: _Level) -> list[list[int]]:
+        """Return the number of dialogues of each group in each period."""
+        n = len(self.periods.names)
+        dated = self.periods.of_rows[self.rows]
+        kept = (level.members >= 0) & (dated >= 0)
+        counts = np.bincount(level.members[kept] * n + dated[kept], minlength=len(level.order) * n)
+        return counts.reshape(len(level.order), n).tolist()  # type: ignore[no-any-return]
+
+    def quote(self, row: int, terms: Sequence[Term]) -> dict[str, Any]:
+        """Return the turn of a dialogue that speaks most for these terms."""
+        turns = self.read[row].turns
+        place = speaking_turns(self.read[row], terms, n=1)[0]
+        return {"row": row, "turn": place, "speaker": turns[place].speaker, "text": _cut(turns[place].text)}
+
+
+def _areas(page: _Page) -> list[dict[str, Any]]:
+    level, made = page.levels[0], []
+    topics = [page.area_of[place] for place in page.topics.order]
+    facts = zip(level.order, level.sizes, page.trends(level), strict=True)
+    for place, size, trend in facts:
+        area = page.areas[place]
+        described, summary = page.words("areas", area.id)
+        made.append(
+            {"id": area.id, "name": area.name, "described": described, "summary": summary, "terms": _texts(area.terms)}
+            | {"size": size, "share": _share(size, page), "trend": trend}
+            | {"topics": [at for at, own in enumerate(topics) if own == place]}
+        )
+    return made
+
+
+def _topics(page: _Page, changes: Changes) -> list[dict[str, Any]]:
+    level, findings = page.topics, _findings(page.collection)
+    areas, parents = page.levels[0].index, page.stored.state.fine_parents
+    fine: dict[int, list[int]] = {}
+    for at, place in enumerate(page.fine.order):
+        fine.setdefault(int(parents[place]), []).append(at)
+    made = []
+    facts = zip(level.order, level.sizes, page.trends(level), page.typical, strict=True)
+    for place, size, trend, typical in facts:
+        cluster = page.clusters[place]
+        described, summary = page.words("clusters", cluster.id)
+        quotes = [page.quote(row, cluster.terms) for row in typical]
+        made.append(
+            {"id": cluster.id, "name": cluster.name, "described": described, "summary": summary}
+            | {"terms": _texts(cluster.terms), "size": size, "share": _share(size, page), "trend": trend}
+            | {"area": areas[int(page.area_of[place])], "fine": fine.get(place, [])}
+            | {"stands_out": findings.get(cluster.id, []), "typical": typical, "quote": quotes[0], "quotes": quotes}
+            | {"new": place in changes.new, "grew": changes.grew.get(place)}
+        )
+    return made
+
+
+def _fine_topics(page: _Page) -> list[dict[str, Any]]:
+    level, topics = page.fine, page.topics.index
+    fine, parents = page.stored.clusters.fine, page.stored.state.fine_parents
+    facts = zip(level.order, level.sizes, level.first(page.cosines[1], TYPICAL), strict=True)
+    return [
+        {"id": fine[place].id, "name": fine[place].name, "size": size, "topic": topics[int(parents[place])]}
+        | {"typical": typical}
+        for place, size, typical in facts
+    ]
+
+
+def _findings(collection: CollectionFolder) -> dict[int, list[str]]:
+    """Return what stands out in each cluster in words, by its id, the clearest first."""
+    table = standing_out(collection)
+    difference, half = table["difference"].abs(), (table["high"] - table["low"]).clip(lower=1e-9) / 2
+    # The interval is about 2 sd / √n wide on each side, if the others are many.
+    spread = half * table["n_inside"] ** 0.5 / 2
+    share = (difference >= MUCH) | (difference >= LITTLE) & (table["inside"] >= TWICE * table["outside"])
+    matters = table["value"].notna() & share | table["value"].isna() & (difference >= OF_SPREAD * spread)
+    # In half widths of their intervals shares and means can be compared; all p-values of many dialogues are 0.
+    clear = (
+        table[matters].assign(clear=(difference / half)[matters]).sort_values("clear", ascending=False, kind="stable")
+    )
+    # The clearest value of each key comes before the second one of any.
+    order = clear.groupby(["group", "key"]).cumcount().sort_values(kind="stable").index
+    found: dict[int, list[str]] = {}
+    for mark in clear.loc[order].itertuples():
+        own = found.setdefault(int(mark.group), [])
+        if len(own) < FINDINGS:
+            own.append(in_words(mark.key, mark.value, mark.inside, mark.outside))
+    return found
+
+
+def _areas_of(stored: Stored) -> tuple[NDArray[np.int64], Sequence[Area]]:
+    """Return the area of each cluster as its place, int64 [k], and the areas; without areas each cluster is one."""
+    clusters = stored.clusters.clusters
+    places = {area.id: place for place, area in enumerate(stored.clusters.areas)}
+    if places and all(cluster.area in places for cluster in clusters):
+        return np.array([places[cluster.area] for cluster in clusters]), stored.clusters.areas
+    return np.arange(len(clusters)), [Area(one.id, one.name, one.terms, one.size) for one in clusters]
+
+
+def _known(groups: Groups, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the groups of rows, -1 for dialogues that were added after the clustering."""
+    return np.append(groups, -1)[np.minimum(rows, len(groups))].astype(np.int64)
+
+
+def _share(size: int, page: _Page) -> float:
+    return round(size / max(1, len(page.rows)), 5)
+
+
+def _texts(terms: Sequence[Term]) -> list[str]:
+    return [term.text for term in terms[:TERMS]]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1].rstrip() + "…"
+
+
+def _packed(values: NDArray[Any]) -> str:
+    return base64.b64encode(values.tobytes()).decode()

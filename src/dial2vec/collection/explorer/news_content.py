@@ -1,0 +1,226 @@
+"""What is new in the groups of a collection: topics that appeared, grew or shrank, and dialogues that came later."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p
+from dial2vec.collection.clustering.clusters import Stored, folder_of
+from dial2vec.collection.clustering.partition import assign
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.files import read_json
+
+# From fine to coarse; the first one that gives at most so many periods is used.
+UNITS, MOST_PERIODS = ("D", "W", "M", "Y"), 53
+# NumPy's weeks begin on Thursday, the day of 1970-01-01.
+THURSDAY = 3
+# Grown means: in the last periods with a tenth of the dialogues or 200, against all before; at least 20 on each side.
+LATE_SHARE, LATE_DIALOGUES, LEAST = 0.1, 200, 20
+# Lines of each kind.
+LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """Equal spans of time from the first dialogue to the last.
+
+    :param names: first day, "2026-03-02", month, "2026-03", or year of each period; empty without dates.
+    :param of_rows: period of each dialogue of the collection, -1 without a date, int64.
+    """
+
+    names: list[str]
+    of_rows: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """The dialogues of the last addition.
+
+    :param since: its day, such as "2026-11-20"; None if it was the only one.
+    :param count: number of its dialogues.
+    """
+
+    since: str | None
+    count: int
+
+    @classmethod
+    def of(cls, collection: CollectionFolder) -> Added:
+        """Return the last addition to a collection."""
+        additions = collection.manifest.additions
+        return cls(additions[-1].added[:10], additions[-1].dialogues) if len(additions) > 1 else cls(None, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Clear changes of clusters, which are named by their places.
+
+    :param since: day, month or year from which on dialogues are compared with those before; None without a comparison.
+    :param words: "grew", "shrank", "new" or "gone".
+    :param shares: share before and after.
+    :param new: clusters that are new by their dates, or that the last clustering added.
+    :param added: those that the last clustering added.
+    """
+
+    since: str | None
+    words: dict[int, str]
+    shares: dict[int, tuple[float, float]]
+    new: set[int]
+    added: set[int]
+
+    @property
+    def grew(self) -> dict[int, dict[str, float]]:
+        """The share before and after, and their ratio, of each cluster that grew."""
+        found = {}
+        for place, word in self.words.items():
+            if word == "grew":
+                before, after = self.shares[place]
+                found[place] = {
+                    "before": round(before, 4),
+                    "after": round(after, 4),
+                    "factor": round(after / before, 2),
+                }
+        return found
+
+
+def command_of(collection: CollectionFolder) -> str:
+    """Return the command that clusters a collection; without its path, which may name a person."""
+    return f"dial2vec cluster {shlex.quote(collection.folder.resolve().name)}"
+
+
+def periods_of(collection: CollectionFolder) -> Periods:
+    """Return the days, weeks, months or years of a collection, at most 53 unless they are years, in UTC."""
+    column = collection.rows["date"].cast(pa.int64()).fill_null(np.iinfo(np.int64).min)
+    times = column.to_numpy().astype("datetime64[s]")
+    dated = ~np.isnat(times)
+    if not dated.any():
+        return Periods([], np.full(len(times), -1))
+    days = times.astype("datetime64[D]")
+    for unit in UNITS:
+        # A week is named by its Monday.
+        shift = np.timedelta64(THURSDAY if unit == "W" else 0, "D")
+        numbers = (days + shift).astype(f"datetime64[{unit}]")
+        first, last = numbers[dated].min(), numbers[dated].max()
+        if (last - first).astype(np.int64) < MOST_PERIODS or unit == UNITS[-1]:
+            break
+    starts = np.arange(first, last + 1)
+    names = (starts.astype("datetime64[D]") - shift if unit == "W" else starts).astype(str).tolist()
+    return Periods(names, np.where(dated, (numbers - first).astype(np.int64), -1))
+
+
+def changes_of(collection: CollectionFolder, stored: Stored, periods: Periods, added: Added) -> Changes:
+    """Return which clusters changed clearly: by date, or without dates from the additions before to the last one."""
+    since, late = _late(collection, stored, periods, added)
+    last = _added_places(collection, stored)
+    if since is None:
+        return Changes(None, {}, {}, last, last)
+    groups = _comparable(collection, stored)
+    k = len(stored.clusters.clusters)
+    before, after = (np.bincount(groups[late == side], minlength=k) for side in (0, 1))
+    four = before, np.full(k, before.sum()), after, np.full(k, after.sum())
+    words = change_words(*four, adjusted(exact_p(*four))).tolist()
+    shares = zip((before / before.sum()).tolist(), (after / after.sum()).tolist(), strict=True)
+    known = {place: word for place, word in enumerate(words) if word}
+    return Changes(since, known, dict(enumerate(shares)), {at for at in known if known[at] == "new"} | last, last)
+
+
+def news_of(
+    collection: CollectionFolder,
+    stored: Stored,
+    changes: Changes,
+    added: Added,
+    *,
+    index: Mapping[int, int],
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """Return `since`, the day of the last addition or None, and the `lines`: text, topic and kind of each.
+
+    :param index: index on the page by the place of a cluster; others have no line of their own.
+    :param names: name of each cluster.
+    """
+    clusters = stored.clusters.clusters
+    shown = [place for place in index if not clusters[place].hidden]
+
+    def lines(kind: str, places: Sequence[int], more: Mapping[int, str]) -> list[dict[str, Any]]:
+        return [{"text": f"{names[at]} {more[at]}", "topic": index[at], "kind": kind} for at in places[:LINES]]
+
+    new = [place for place in shown if place in changes.new]
+    when = {at: f" since {changes.since}" if at not in changes.added else "" for at in new}
+    made = lines("new", new, {at: f"is new{when[at]}: {_many(clusters[at].size)}" for at in new})
+    made += _sentences(stored, index)
+    rise = {at: changes.shares[at][1] - changes.shares[at][0] for at in shown if at in changes.words}
+    for kind in ("grew", "shrank"):
+        words = ("grew",) if kind == "grew" else ("shrank", "gone")
+        own = sorted((at for at in rise if changes.words[at] in words), key=lambda at: -abs(rise[at]))
+        made += lines(kind, own, {at: f"{kind} from {_from_to(*changes.shares[at])}" for at in own})
+    if (behind := len(collection) - stored.clusters.seen) > 0:
+        text = f"{_many(behind)} came after the topics were found, and are in none yet. {command_of(collection)} puts them in."
+        made.append({"text": text, "topic": None, "kind": "behind"})
+    return {"since": added.since, "added": added.count, "compared": changes.since, "lines": made}
+
+
+def _late(
+    collection: CollectionFolder, stored: Stored, periods: Periods, added: Added
+) -> tuple[str | None, NDArray[np.int64]]:
+    """Return the begin of the second side, and the side of each clustered dialogue: 0, 1, or -1 for none."""
+    seen = stored.clusters.seen
+    dates = periods.of_rows[:seen]
+    sizes = np.bincount(dates[dates >= 0], minlength=len(periods.names))
+    if len(periods.names) > 1:
+        wanted = min(LATE_DIALOGUES, LATE_SHARE * sizes.sum())
+        # Dialogues from each period to the last one.
+        following = sizes[::-1].cumsum()[::-1]
+        start = int(np.flatnonzero(following >= max(wanted, LEAST))[-1]) if following[0] >= LEAST else 0
+        since: str | None = periods.names[start]
+        sides = np.where(dates < 0, -1, (dates >= start).astype(np.int64))
+    else:
+        since = added.since
+        sides = (np.arange(seen) >= len(collection) - added.count).astype(np.int64)
+    enough = min((sides == 0).sum(), (sides == 1).sum()) >= LEAST
+    return (since, sides) if enough else (None, sides)
+
+
+def _comparable(collection: CollectionFolder, stored: Stored) -> NDArray[np.int32]:
+    """Return the cluster of each clustered dialogue by one rule for old and new ones, as `changes` does."""
+    clusters, state = stored.clusters, stored.state
+    if clusters.settled == clusters.seen:
+        return state.groups
+    return assign(collection.vectors[: clusters.seen], state.centres).groups
+
+
+def _added_places(collection: CollectionFolder, stored: Stored) -> set[int]:
+    """Return the clusters that are not among those before the last clustering, unless people made them by a split."""
+    before = read_json(folder_of(collection) / "clusters.json").get("previous")
+    if not before:
+        return set()
+    split = set(stored.state.split_off[:, 0].tolist())
+    clusters = enumerate(stored.clusters.clusters)
+    return {place for place, one in clusters if one.id >= before["next_id"] and one.id not in split}
+
+
+def _sentences(stored: Stored, index: Mapping[int, int]) -> list[dict[str, Any]]:
+    """Return the other news of the last clustering, such as that a cluster splits."""
+    places = {cluster.id: place for place, cluster in enumerate(stored.clusters.clusters)}
+    made = []
+    for sentence in stored.clusters.news:
+        found = re.match(r"Cluster (\d+)\b(?! has appeared)", sentence)
+        if found:
+            place = places.get(int(found[1]), -1)
+            made.append({"text": sentence, "topic": index.get(place), "kind": "new"})
+    return made[:LINES]
+
+
+def _from_to(before: float, after: float) -> str:
+    digits = 0 if min(before, after) >= 0.02 else 1
+    return f"{before:.{digits}%} to {after:.{digits}%}"
+
+
+def _many(count: int) -> str:
+    return f"{count:,} dialogue{'' if count == 1 else 's'}"
