@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
+from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.naming import assignment_of, names_on_map
 from dial2vec.dialogue import Dialogue
@@ -33,7 +34,7 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
     shown = [("trained", collection.manifest.model, maps.trained)]
     shown += [("start", maps.start_name, maps.start)] if maps.start is not None else []
     ways, groups = colourings(collection, rows), assignment_of(collection, rows)
-    return {
+    return groups_content(collection, rows) | {
         "dialogues": len(collection),
         "ids": table["dialogue_id"].to_pylist(),
         "dates": ["" if date is None else f"{date:%Y-%m-%d}" for date in table["date"].to_pylist()],

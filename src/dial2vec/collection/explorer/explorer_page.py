@@ -23,10 +23,10 @@ SCRIPTS = [
     f"{name}.js"
     for name in (
         *("meaning", "sources", "list", "link", "selection", "points", "names", "gestures", "reader", "legend", "tip"),
-        *("map", "conditions", "tabs", "explorer"),
+        *("map", "conditions", "tabs", "overview", "explorer"),
     )
 ]
-STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "reader")]
+STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "reader")]
 # Such a page has 10 to 30 MB, which a browser opens in a few seconds.
 MOST_DIALOGUES = 20_000
 

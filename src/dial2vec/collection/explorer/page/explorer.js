@@ -96,7 +96,7 @@ class Explorer {
     this.reader = new Reader(byId("reader"), source, about, on);
     this.legend = new Legend(byId("legend"), byId("colour-by"), content.colourings, (way) => this.map.colour(way), () => {});
     this.legend.colour(content.colourings[0]);
-    this.parts = [new Tabs(on), new Conditions(byId("conditions"), content, on), this.map];
+    this.parts = [new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map];
   }
 
   // Ask the source for what the query finds, and show what meets all conditions.
