@@ -9,6 +9,7 @@ import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,8 @@ from dial2vec.dialogue import Dialogue
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.
 TYPICAL, TERMS, FINDINGS = 3, 10, 6
-# With many dialogues trifles are certain, too. Shown is a share that is higher by 0.1, or twice as high and by 0.03, and
-# a mean that differs by a fifth of the standard deviation.
+# With many dialogues trifles are certain, too. Shown is a share that is higher by 0.1, or twice as high and by 0.03,
+# and a mean that differs by a fifth of the standard deviation.
 MUCH, TWICE, LITTLE, OF_SPREAD = 0.1, 2, 0.03, 0.2
 # Longest text of a turn; the table shows about two lines of it.
 CHARACTERS = 240
@@ -111,7 +112,7 @@ class _Level:
         """Return the n rows of the page with the largest cosines, per group."""
         order = np.lexsort((-cosines, self.members))
         starts = np.searchsorted(self.members[order], np.arange(len(self.order) + 1)).tolist()
-        return [order[start : min(start + n, end)].tolist() for start, end in zip(starts, starts[1:], strict=False)]
+        return [order[start : min(start + n, end)].tolist() for start, end in pairwise(starts)]
 
 
 class _Page:

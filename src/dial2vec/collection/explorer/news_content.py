@@ -26,6 +26,8 @@ THURSDAY = 3
 LATE_SHARE, LATE_DIALOGUES, LEAST = 0.1, 200, 20
 # Lines of each kind.
 LINES = 3
+# A sentence of the last clustering, unless it is on a new cluster, which has a line anyway.
+SENTENCE = re.compile(r"Cluster (\d+)\b(?! has appeared)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,11 @@ class Changes:
     shares: dict[int, tuple[float, float]]
     new: set[int]
     added: set[int]
+
+    def largest(self, words: Sequence[str]) -> list[int]:
+        """Return the clusters that changed in one of these ways, the largest difference of shares first."""
+        found = [place for place, word in self.words.items() if word in words]
+        return sorted(found, key=lambda place: -abs(self.shares[place][1] - self.shares[place][0]))
 
     @property
     def grew(self) -> dict[int, dict[str, float]]:
@@ -140,30 +147,27 @@ def news_of(
     index: Mapping[int, int],
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return `since`, the day of the last addition or None, and the `lines`: text, topic and kind of each.
+    """Return the news for JSON: day and number of the last addition, and lines with text, topic and kind.
 
     :param index: index on the page by the place of a cluster; others have no line of their own.
-    :param names: name of each cluster.
+    :param names: name of each cluster on the page.
     """
-    clusters = stored.clusters.clusters
-    shown = [place for place in index if not clusters[place].hidden]
-
-    def lines(kind: str, places: Sequence[int], more: Mapping[int, str]) -> list[dict[str, Any]]:
-        return [{"text": f"{names[at]} {more[at]}", "topic": index[at], "kind": kind} for at in places[:LINES]]
-
-    new = [place for place in shown if place in changes.new]
-    when = {at: f" since {changes.since}" if at not in changes.added else "" for at in new}
-    made = lines("new", new, {at: f"is new{when[at]}: {_many(clusters[at].size)}" for at in new})
-    made += _sentences(stored, index)
-    rise = {at: changes.shares[at][1] - changes.shares[at][0] for at in shown if at in changes.words}
-    for kind in ("grew", "shrank"):
-        words = ("grew",) if kind == "grew" else ("shrank", "gone")
-        own = sorted((at for at in rise if changes.words[at] in words), key=lambda at: -abs(rise[at]))
-        made += lines(kind, own, {at: f"{kind} from {_from_to(*changes.shares[at])}" for at in own})
+    sizes = {place: stored.clusters.clusters[place].size for place in index}
+    texts: list[tuple[str, int | None, str]] = []
+    for place in [place for place in index if place in changes.new][:LINES]:
+        when = "" if place in changes.added else f" since {changes.since}"
+        texts.append((f"{names[place]} is new{when}: {_many(sizes[place])}", index[place], "new"))
+    texts += [(sentence, index.get(place), "new") for sentence, place in _sentences(stored)][:LINES]
+    for kind, words in (("grew", ("grew",)), ("shrank", ("shrank", "gone"))):
+        for place in [place for place in changes.largest(words) if place in index][:LINES]:
+            texts.append((f"{names[place]} {kind} from {_from_to(*changes.shares[place])}", index[place], kind))
     if (behind := len(collection) - stored.clusters.seen) > 0:
-        text = f"{_many(behind)} came after the topics were found, and are in none yet. {command_of(collection)} puts them in."
-        made.append({"text": text, "topic": None, "kind": "behind"})
-    return {"since": added.since, "added": added.count, "compared": changes.since, "lines": made}
+        command = command_of(collection)
+        texts.append(
+            (f"{_many(behind)} came after the topics and are in none. {command} puts them in.", None, "behind")
+        )
+    lines = [{"text": text, "topic": topic, "kind": kind} for text, topic, kind in texts]
+    return {"since": added.since, "added": added.count, "compared": changes.since, "lines": lines}
 
 
 def _late(
@@ -205,16 +209,11 @@ def _added_places(collection: CollectionFolder, stored: Stored) -> set[int]:
     return {place for place, one in clusters if one.id >= before["next_id"] and one.id not in split}
 
 
-def _sentences(stored: Stored, index: Mapping[int, int]) -> list[dict[str, Any]]:
-    """Return the other news of the last clustering, such as that a cluster splits."""
+def _sentences(stored: Stored) -> list[tuple[str, int]]:
+    """Return the other news of the last clustering, such as that a cluster splits, and the cluster's place or -1."""
     places = {cluster.id: place for place, cluster in enumerate(stored.clusters.clusters)}
-    made = []
-    for sentence in stored.clusters.news:
-        found = re.match(r"Cluster (\d+)\b(?! has appeared)", sentence)
-        if found:
-            place = places.get(int(found[1]), -1)
-            made.append({"text": sentence, "topic": index.get(place), "kind": "new"})
-    return made[:LINES]
+    found = [(sentence, SENTENCE.match(sentence)) for sentence in stored.clusters.news]
+    return [(sentence, places.get(int(match[1]), -1)) for sentence, match in found if match]
 
 
 def _from_to(before: float, after: float) -> str:
