@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -8,18 +9,113 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import pdist, squareform
 
 from conftest import make_dialogue
-from dial2vec.collection.explorer.colouring import GREY, MOST_NAMED, TIMES, _largest, _periods, _ranges, colourings
+from dial2vec.collection.explorer.colouring import (
+    GREY,
+    MOST_NAMED,
+    STYLES,
+    TIMES,
+    _by_category,
+    _by_number,
+    _by_time,
+    colourings,
+)
 from dial2vec.errors import ArtifactError
+from dial2vec.evaluation.report.pictures import COLOURS
 
 from .conftest import dialogues_of
 
 
-def write_clusters(folder, assignment, names):
+# Severity 1 of Machado, Oliveira and Fernandes 2009, on linear RGB.
+VISIONS = {
+    "normal": np.eye(3),
+    "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deuteranopia": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    "tritanopia": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.3039]],
+}
+# Linear RGB to cones, and their cube roots to OKLab (Ottosson 2020).
+CONES = np.array(
+    [[0.41222147, 0.53633254, 0.05144599], [0.2119035, 0.68069955, 0.10739696], [0.08830246, 0.28171884, 0.6299787]]
+)
+OKLAB = np.array(
+    [[0.21045426, 0.79361779, -0.00407205], [1.9779985, -2.42859221, 0.45059371], [0.02590404, 0.78277177, -0.80867577]]
+)
+# Background and text of the two schemes of `html/base.css`.
+PAGES = {"light": ("#ffffff", "#1c2024"), "dark": ("#14171a", "#e6e9ec")}
+
+
+def linear(colours):
+    rgb = np.array([[int(colour[place : place + 2], 16) for place in (1, 3, 5)] for colour in colours]) / 255
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def seen(colours, vision):
+    """Places in OKLab as an eye of this kind sees them."""
+    return np.cbrt(np.clip(linear(colours) @ np.transpose(VISIONS[vision]), 0, 1) @ CONES.T) @ OKLAB.T
+
+
+def least_distance(colours, vision):
+    return pdist(seen(colours, vision)).min()
+
+
+def contrasts(colours, page):
+    light = linear(colours) @ (0.2126, 0.7152, 0.0722)
+    ground = (linear([page]) @ (0.2126, 0.7152, 0.0722))[0]
+    return (np.maximum(light, ground) + 0.05) / (np.minimum(light, ground) + 0.05)
+
+
+def rings(ink):
+    """The shade in which the map draws rings."""
+    mixed = [
+        [round(0.6 * int(colour[place : place + 2], 16) + 0.4 * int(ink[place : place + 2], 16)) for place in (1, 3, 5)]
+        for colour in COLOURS
+    ]
+    return ["#" + "".join(f"{value:02x}" for value in colour) for colour in mixed]
+
+
+def grey_share(way):
+    styles = zip(way.counts, way.colours, way.marks, strict=True)
+    return sum(count for count, colour, mark in styles if colour == GREY and mark != "faint") / len(way.codes)
+
+
+def write_clusters(folder, topics, areas):
     (folder / "clusters").mkdir()
-    table = pa.table({"dialogue_id": list(assignment), "name": [names[one] for one in assignment.values()]})
+    table = pa.table({"dialogue_id": [f"d{n}" for n in range(len(topics))], "name": topics, "area": areas})
     pq.write_table(table, folder / "clusters" / "assignment.parquet")
+
+
+@pytest.mark.parametrize("page, ink", PAGES.values(), ids=PAGES)
+def test_colours_are_readable_on_both_pages(page, ink):
+    assert contrasts([*COLOURS, *TIMES], page).min() >= 3
+    assert contrasts(rings(ink), page).min() >= 4.5
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_ten_colours_differ_for_every_kind_of_eye(vision):
+    # 0.02 is a difference that is just visible side by side.
+    least = {"normal": (0.15, 0.12)}.get(vision, (0.08, 0.07))
+    assert least_distance(COLOURS[:5], vision) >= least[0]
+    assert least_distance([*COLOURS, GREY], vision) >= least[1]
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+@pytest.mark.parametrize("ink", [ink for _, ink in PAGES.values()], ids=PAGES)
+def test_rings_differ_from_each_other_and_by_their_shade_from_discs(vision, ink):
+    # On a map with many points rings are too small to be seen as such.
+    assert least_distance(rings(ink), vision) >= 0.035
+    assert least_distance([*COLOURS, *rings(ink)], vision) >= 0.025
+
+
+@pytest.mark.parametrize("vision", VISIONS)
+def test_times_run_in_one_order_for_every_kind_of_eye(vision):
+    places = seen(TIMES, vision)
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert steps.min() >= 0.035
+    # From each time the next one is the nearest of the later ones.
+    apart = squareform(pdist(places))
+    assert all(apart[place, place + 1] == apart[place, place + 1 :].min() for place in range(len(TIMES) - 1))
 
 
 def test_labels_and_dates_colour_the_points(collection):
@@ -37,7 +133,7 @@ def test_categories_and_numbers_of_the_metadata_colour_the_points(collection):
     assert (by_wait.title, by_wait.names[0], by_wait.names[-2:]) == ("wait", "0 to 2", ("36 to 38", "no wait"))
     assert by_wait.counts == (2,) * 10 + (20,)
     assert by_wait.groups == by_channel.groups == ()
-    assert [way.title for way in colourings(collection, np.array([1, 3]))] == ["label", "time"]
+    assert [way.title for way in colourings(collection, np.array([1, 3]))] == ["time", "label"]
 
 
 @given(st.lists(st.floats(-1e300, 1e300) | st.just(float("nan")) | st.integers(0, 3).map(float), min_size=1))
@@ -45,7 +141,7 @@ def test_categories_and_numbers_of_the_metadata_colour_the_points(collection):
 def test_ranges_are_few_and_in_order(numbers):
     numbers = np.array(numbers)
     assume(not np.isnan(numbers).all())
-    ranges = _ranges("wait", numbers)
+    ranges = _by_number("wait", numbers)
     assert sum(ranges.counts) == len(numbers)
     assert min(ranges.counts) > 0
     assert len(ranges.names) <= len(TIMES) + 1
@@ -53,20 +149,48 @@ def test_ranges_are_few_and_in_order(numbers):
     assert codes == sorted(codes)
 
 
-def test_clusters_are_taken_where_they_are(grow, tmp_path):
+def test_areas_and_topics_come_first(grow, tmp_path):
+    collection = grow(tmp_path / "c", dialogues_of(range(20)))
+    topics = ["lost cards"] * 6 + ["pins"] * 5 + ["rooms"] * 8 + [None]
+    write_clusters(tmp_path / "c", topics, ["cards"] * 11 + ["rooms"] * 8 + [None])
+    by_area, by_topic, by_label, *_ = colourings(collection, np.arange(20))
+    assert (by_area.title, by_area.names, by_area.groups) == ("area", ("cards", "rooms", "no area"), ())
+    assert (by_topic.title, by_topic.names[0], by_topic.counts) == ("topic", "rooms", (8, 6, 5, 1))
+    assert by_topic.groups[-1] == ""
+    assert (by_topic.colours[-1], by_topic.marks[-1]) == (GREY, "faint")
+    assert by_label.title == "label"
+
+
+def test_topics_that_are_their_own_areas_are_offered_once(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(4)))
-    write_clusters(tmp_path / "c", {"d0": 5, "d1": 5}, {5: "lost cards"})
-    by_cluster = colourings(collection, np.arange(4))[1]
-    assert (by_cluster.title, by_cluster.names) == ("cluster", ("lost cards", "no cluster"))
-    assert by_cluster.codes.tolist() == [0, 0, 1, 1]
-    assert by_cluster.colours[1] == GREY
+    write_clusters(tmp_path / "c", ["a", "a", "b", "b"], ["a", "a", "b", "b"])
+    assert [way.title for way in colourings(collection, np.arange(4))][:2] == ["topic", "label"]
+
+
+def test_a_colouring_that_leaves_many_grey_is_never_the_first(grow, tmp_path):
+    collection = grow(tmp_path / "c", [make_dialogue(f"d{n}", "x: w1") for n in range(10)])
+    write_clusters(tmp_path / "c", ["a"] * 4 + ["b"] * 4 + [None] * 2, ["a"] * 8 + [None] * 2)
+    assert [way.title for way in colourings(collection, np.arange(10))] == ["nothing", "topic", "area"]
+    assert [way.title for way in colourings(collection, np.arange(8))] == ["topic", "area"]
+
+
+def test_titles_are_different(grow, tmp_path):
+    dialogues = [
+        replace(one, metadata={"label": "x", "time": "late", "constructor": 1}) for one in dialogues_of(range(4))
+    ]
+    titles = [way.title for way in colourings(grow(tmp_path / "c", dialogues), np.arange(4))]
+    assert titles == ["label", "time", "constructor", "label (metadata)", "time (metadata)"]
+
+
+def test_a_group_named_like_those_without_one_stays_apart():
+    assert _by_category("channel", ["no channel", "no channel", ""]).names == ("no channel", "no channel given")
 
 
 def test_damaged_clusters_are_named(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(4)))
-    write_clusters(tmp_path / "c", {"d0": 5}, {5: "lost cards"})
+    write_clusters(tmp_path / "c", ["a"] * 4, ["a"] * 4)
     (tmp_path / "c" / "clusters" / "assignment.parquet").write_text("[]")
-    with pytest.raises(ArtifactError, match="clusters cannot be read"):
+    with pytest.raises(ArtifactError, match="assignment.parquet cannot be read"):
         colourings(collection, np.arange(4))
 
 
@@ -76,26 +200,44 @@ def test_without_labels_and_dates_there_is_one_colour(grow, tmp_path):
     assert (only.names, only.counts, only.groups) == (("dialogues",), (2,), ())
 
 
-@given(st.lists(st.sampled_from([f"g{n}" for n in range(40)] + [""]), min_size=1, max_size=200))
-@settings(max_examples=50, deadline=None)
-def test_the_largest_groups_have_names_and_everybody_counts_once(groups):
-    found = _largest("label", groups, missing="none")
+@given(st.lists(st.integers(0, 90).map(lambda n: f"g{n}" if n else ""), min_size=1, max_size=300))
+@settings(max_examples=80, deadline=None)
+def test_twenty_groups_have_a_style_of_their_own_and_grey_is_at_most_a_tenth(groups):
+    found = _by_category("label", groups)
     assert sum(found.counts) == len(groups)
-    assert len(found.names) <= MOST_NAMED + 1
-    assert found.groups == tuple(groups)
-    assert len({*zip(found.colours, found.marks, strict=True)}) >= len(found.names) - 1
-    sizes = {name: groups.count(name) for name in set(groups) if name}
-    named = [name for name in found.names if name in sizes]
-    assert all(sizes[name] >= sizes[other] for name in named for other in sizes.keys() - set(named))
-    for code, name in zip(found.codes, groups, strict=True):
-        assert found.names[code] == name or found.colours[code] == GREY
+    assert [found.names[code] for code in found.codes] == [name or "no label" for name in groups]
+    named = len(set(groups) - {""})
+    sizes = list(found.counts[:named])
+    assert sizes == sorted(sizes, reverse=True)
+    styles = list(zip(found.colours, found.marks, strict=True))
+    assert styles[:20] == STYLES[:named] + styles[named:20]
+    # Discs belong to one group each.
+    assert all(mark == "ring" or colour == GREY for colour, mark in styles[20:named])
+    missing = groups.count("")
+    assert grey_share(found) <= max(0, 0.1 - missing / len(groups)) + 1e-9
+
+
+def test_the_smallest_of_many_groups_are_grey():
+    groups = [f"g{n}" for n in range(20) for _ in range(20)] + [f"s{n}" for n in range(40)]
+    found = _by_category("label", groups)
+    assert found.colours[20:] == (GREY,) * 40
+    more = _by_category("label", [*groups, *[f"s{n}" for n in range(40, 60)]])
+    assert more.colours.count(GREY) == 46
+    assert more.marks[20:34] == ("ring",) * 14
+    assert grey_share(more) <= 0.1
+
+
+def test_groups_beyond_a_byte_are_joined_and_not_grey():
+    found = _by_category("label", [f"g{n:03d}" for n in range(400)])
+    assert (len(found.names), found.names[-1], found.counts[-1]) == (MOST_NAMED, "151 smaller ones", 151)
+    assert GREY not in found.colours
 
 
 @given(st.lists(st.datetimes(min_value=datetime(1, 1, 2)) | st.none(), min_size=1, max_size=60))
 @settings(max_examples=50, deadline=None)
 def test_periods_are_few_and_in_order(moments):
     assume(any(moments))
-    found = _periods(pa.chunked_array([pa.array(moments, pa.timestamp("s", tz="UTC"))]).to_pandas())
+    found = _by_time(pa.chunked_array([pa.array(moments, pa.timestamp("s", tz="UTC"))]).to_pandas())
     assert len(found.names) <= len(TIMES) + 1
     known = sorted((moment, code) for moment, code in zip(moments, found.codes.tolist(), strict=True) if moment)
     codes = [code for _, code in known]

@@ -1,28 +1,32 @@
-"""Colours of the points, by label, cluster, time, or a key of the metadata."""
+"""Colours of the points, by area, topic, label, time, or a key of the metadata; and the groups to filter by."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from pathlib import Path
+from itertools import accumulate, islice
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.errors import ArtifactError
+from dial2vec.collection.explorer.naming import assignment_of
 from dial2vec.evaluation.report.pictures import COLOURS
 
+Kind = Literal["category", "number", "time"]
 # Each colour twice, as disc and as ring in another shade; more groups cannot be told apart.
-MOST_NAMED = 2 * len(COLOURS)
-# From blue, the oldest, to yellow: they differ in lightness too, and are visible on white and on near-black.
-TIMES = ("#4f5bd5", "#7a52d1", "#9b4bc4", "#b847ae", "#cf4a92", "#e05675", "#ea6a57", "#ee823c", "#e99c27", "#d9b620")
+STYLES = [(colour, mark) for mark in ("disc", "ring") for colour in COLOURS]
+# From blue, the lowest, to yellow: readable on a white and on a near-black page, and in this order for the colour-blind.
+TIMES = ("#3059e4", "#724ecd", "#8c4ab4", "#a2409a", "#b5347c", "#c22a57", "#d23a53", "#cb5630", "#c86f00", "#c18900")
 GREY = "#8b949e"
+# Largest share of dialogues in grey: those of the smallest groups, or those without a group if this is shown first.
+MOST_GREY = 0.1
+# A code is a byte; more groups are joined.
+MOST_NAMED = 250
 # From fine to coarse; the first with no more periods than colours is used.
 PERIODS = ("D", "W", "M", "Q", "Y")
 # Colourings by metadata: each is a byte per dialogue on the page, and a line of the menu.
@@ -31,18 +35,20 @@ MOST_KEYS = 20
 
 @dataclass(frozen=True, slots=True)
 class Colouring:
-    """One way to colour the points.
+    """One way to colour the points, and to filter them.
 
-    :param title: name of the colouring, such as "label".
-    :param names: names of the groups, in the order of the legend.
+    :param title: name of the colouring, such as "label"; no two have the same.
+    :param kind: "category" if the groups are sorted by size, "number" or "time" if they have an order of their own.
+    :param names: names of the groups, in the order of the legend, the dialogues without a group last.
     :param counts: number of dialogues per group.
-    :param colours: colour per group, such as "#3b82f6".
-    :param marks: mark per group, "disc" or "ring".
+    :param colours: colour per group, such as "#3b82f6"; from the 21st group on they repeat, or are grey.
+    :param marks: mark per group: "disc", "ring", or "faint" for the dialogues without a group.
     :param codes: index of each dialogue's group in `names`, uint8 [n].
-    :param groups: group of each dialogue for its description, even if the legend does not name it; () for none.
+    :param groups: group of each dialogue for its description; () for none.
     """
 
     title: str
+    kind: Kind
     names: tuple[str, ...]
     counts: tuple[int, ...]
     colours: tuple[str, ...]
@@ -52,21 +58,57 @@ class Colouring:
 
 
 def colourings(collection: CollectionFolder, rows: NDArray[np.int64]) -> list[Colouring]:
-    """Return the possible colourings of these dialogues, at least one.
+    """Return the possible colourings of these dialogues, at least one; the first one leaves at most a tenth grey.
 
+    Those that tell nothing, or leave more than a tenth of the dialogues without a group, are the last.
+
+    :param rows: rows of the collection in the order of the page, int64 [n].
     :raises ArtifactError: if the folder `clusters` of the collection cannot be read.
     """
     table = collection.rows.take(rows)
     labels = [", ".join(names) for names in table["labels"].to_pylist()]
-    clusters = _clusters(collection.folder / "clusters", table["dialogue_id"].to_pylist())
     dates = table["date"].to_pandas()
     ways = [
-        *([_largest("label", labels, missing="no label")] if any(labels) else []),
-        *([_largest("cluster", clusters, missing="no cluster")] if any(clusters) else []),
-        *([_periods(dates)] if dates.notna().any() else []),
+        *_by_topic(collection, rows),
+        *([_by_category("label", labels)] if any(labels) else []),
+        *([_by_time(dates)] if dates.notna().any() else []),
         *islice(_by_metadata(collection, rows), MOST_KEYS),
     ]
-    return ways or [_with_grey("nothing", [0] * len(rows), ["dialogues"], COLOURS[:1], ("", ""))]
+    ways.sort(key=lambda way: (_missing(way) > MOST_GREY, sum(mark != "faint" for mark in way.marks) == 1))
+    if not ways or _missing(ways[0]) > MOST_GREY:
+        ways.insert(0, _coloured("nothing", "category", [0] * len(rows), ["dialogues"], STYLES[:1]))
+    return _with_different_titles(ways)
+
+
+def _missing(way: Colouring) -> float:
+    """Return the share of the dialogues without a group."""
+    counts = [count for count, mark in zip(way.counts, way.marks, strict=True) if mark == "faint"]
+    return sum(counts) / len(way.codes)
+
+
+def _with_different_titles(ways: list[Colouring]) -> list[Colouring]:
+    """Rename keys of the metadata that have the title of another colouring: filters go by title."""
+    known: set[str] = set()
+    for place, way in enumerate(ways):
+        title = way.title
+        while title in known:
+            title += " (metadata)"
+        known.add(title)
+        ways[place] = replace(way, title=title)
+    return ways
+
+
+def _by_topic(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator[Colouring]:
+    """Yield a colouring by areas and one by topics; only the latter if each topic is an area of its own."""
+    assignment = assignment_of(collection, rows)
+    if assignment is None:
+        return
+    columns = {name: assignment[name].fill_null("").to_pylist() for name in assignment.column_names}
+    areas, topics = columns.get("area", []), columns["name"]
+    if any(areas) and areas != topics:
+        yield replace(_by_category("area", areas), groups=())
+    if any(topics):
+        yield _by_category("topic", topics)
 
 
 def _by_metadata(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator[Colouring]:
@@ -77,40 +119,50 @@ def _by_metadata(collection: CollectionFolder, rows: NDArray[np.int64]) -> Itera
         if values.null_count == len(values):
             continue
         if kinds[key] == "category":
-            groups = values.cast(pa.string()).fill_null("").to_pylist()
-            yield replace(_largest(key, groups, missing=f"no {key}"), groups=())
+            yield replace(_by_category(key, values.cast(pa.string()).fill_null("").to_pylist()), groups=())
         else:
-            yield _ranges(key, values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+            yield _by_number(key, values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
 
 
-def _ranges(key: str, numbers: NDArray[np.float64]) -> Colouring:
+def _by_category(title: str, groups: Sequence[str]) -> Colouring:
+    """Colour the groups, the largest first; "" means no group.
+
+    Twenty groups have a style of their own. Of the others, the smallest ones are grey while they make up a tenth of the
+    dialogues, counted with those that have no group; the rest have rings in the colours of larger ones.
+    """
+    sizes = Counter(name for name in groups if name)
+    ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
+    named = ranked[: MOST_NAMED if len(ranked) <= MOST_NAMED else MOST_NAMED - 1]
+    places = {name: min(place, len(named)) for place, name in enumerate(ranked)}
+    counts = [sizes[name] for name in named]
+    if joined := ranked[len(named) :]:
+        named, counts = [*named, f"{len(joined)} smaller ones"], [*counts, sum(sizes[name] for name in joined)]
+    budget = MOST_GREY * len(groups) - (len(groups) - sizes.total())
+    ring = len(COLOURS)
+    styles = [STYLES[place if place < len(STYLES) else ring + place % ring] for place in range(len(named))]
+    for place, sum_from_here in zip(reversed(range(len(named))), accumulate(reversed(counts)), strict=True):
+        if place < len(STYLES) or sum_from_here > budget:
+            break
+        styles[place] = (GREY, "disc")
+    made = _coloured(title, "category", [places.get(name, -1) for name in groups], named, styles)
+    return replace(made, groups=tuple(groups))
+
+
+def _by_number(key: str, numbers: NDArray[np.float64]) -> Colouring:
     """Colour few numbers each by its own, more by ranges with about equally many dialogues; NaN means no number."""
     known = numbers[~np.isnan(numbers)]
     begins = np.unique(known)
     if len(begins) > len(TIMES):
         begins = np.unique(np.sort(known)[np.arange(len(TIMES)) * len(known) // len(TIMES)])
     groups = np.searchsorted(begins, numbers, side="right") - 1
-    groups[np.isnan(numbers)] = -2
+    groups[np.isnan(numbers)] = -1
     ends = [numbers[groups == place].max() for place in range(len(begins))]
     pairs = zip(begins.tolist(), ends, strict=True)
-    names = [f"{low:.10g}" if low == high else f"{low:.10g} to {high:.10g}" for low, high in pairs]
-    spread = np.linspace(0, len(TIMES) - 1, len(names)).round().astype(int)
-    return _with_grey(key, groups.tolist(), names, [TIMES[place] for place in spread], ("", f"no {key}"))
+    names = [f"{low:.15g}" if low == high else f"{low:.15g} to {high:.15g}" for low, high in pairs]
+    return _coloured(key, "number", groups.tolist(), names, _along(len(names)))
 
 
-def _largest(title: str, groups: Sequence[str], *, missing: str) -> Colouring:
-    """Name the largest groups and join the rest in grey; "" means no group."""
-    sizes = Counter(name for name in groups if name)
-    ranked = sorted(sizes, key=lambda name: (-sizes[name], name))
-    named = ranked[: MOST_NAMED if len(ranked) <= MOST_NAMED else MOST_NAMED - 1]
-    colours = [COLOURS[place % len(COLOURS)] for place in range(len(named))]
-    places = {name: place for place, name in enumerate(named)}
-    rest = f"{len(ranked) - len(named)} smaller ones"
-    codes = [places.get(name, -1 if name else -2) for name in groups]
-    return replace(_with_grey(title, codes, named, colours, (rest, missing)), groups=tuple(groups))
-
-
-def _periods(dates: pd.Series) -> Colouring:
+def _by_time(dates: pd.Series) -> Colouring:
     naive = dates.dt.tz_localize(None)
     for unit in PERIODS:
         periods = naive.dt.to_period(unit)
@@ -122,37 +174,26 @@ def _periods(dates: pd.Series) -> Colouring:
     groups = [names[first : first + joined] for first in range(0, len(names), joined)]
     places = {period: place for place, group in enumerate(groups) for period in group}
     titles = [str(group[0]) if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups]
-    spread = np.linspace(0, len(TIMES) - 1, len(groups)).round().astype(int)
-    codes = [places[period] if period is not pd.NaT else -2 for period in periods]
-    return _with_grey("time", codes, titles, [TIMES[place] for place in spread], ("", "no date"))
+    codes = [places[period] if period is not pd.NaT else -1 for period in periods]
+    return _coloured("time", "time", codes, titles, _along(len(titles)))
 
 
-def _with_grey(
-    title: str, codes: list[int], names: Sequence[str], colours: Sequence[str], grey: tuple[str, str]
+def _along(count: int) -> list[tuple[str, str]]:
+    """Return styles from blue to yellow."""
+    return [(TIMES[place], "disc") for place in np.linspace(0, len(TIMES) - 1, count).round().astype(int)]
+
+
+def _coloured(
+    title: str, kind: Kind, codes: list[int], names: Sequence[str], styles: Sequence[tuple[str, str]]
 ) -> Colouring:
-    """Add grey groups at the end for the codes -1 and -2, if they occur."""
-    groups, last = np.array(codes, dtype=np.int64), len(names)
-    names, colours = list(names), list(colours)
-    for code, name in zip((-1, -2), grey, strict=True):
-        if (groups == code).any():
-            groups[groups == code] = last
-            names.append(name)
-            colours.append(GREY)
-            last += 1
-    counts = np.bincount(groups, minlength=last)
-    marks = ["ring" if len(COLOURS) <= place and colour != GREY else "disc" for place, colour in enumerate(colours)]
-    return Colouring(title, tuple(names), tuple(counts.tolist()), tuple(colours), tuple(marks), groups.astype(np.uint8))
-
-
-def _clusters(folder: Path, dialogue_ids: Sequence[str]) -> list[str]:
-    """Return the name of each dialogue's cluster; "" for a dialogue without a cluster."""
-    path = folder / "assignment.parquet"
-    if not path.exists():
-        return [""] * len(dialogue_ids)
-    try:
-        table = pq.read_table(path, columns=["dialogue_id", "name"])
-    except (OSError, ValueError, KeyError) as error:
-        raise ArtifactError(f"{folder} cannot be read ({error}). Make the clusters again, or remove it.") from error
-    names = dict(zip(table["dialogue_id"].to_pylist(), table["name"].to_pylist(), strict=True))
-    # The name of a hidden cluster is null.
-    return [names.get(name) or "" for name in dialogue_ids]
+    """Return a colouring with a last, faint group for the code -1, if it occurs."""
+    groups = np.array(codes, dtype=np.int64)
+    if (groups < 0).any():
+        groups[groups < 0] = len(names)
+        missing = "no date" if kind == "time" else f"no {title}"
+        # Filters go by name, so a group of this name must not be joined with them.
+        names = [*names, f"{missing} given" if missing in names else missing]
+        styles = [*styles, (GREY, "faint")]
+    counts = np.bincount(groups, minlength=len(names)).tolist()
+    colours, marks = zip(*styles, strict=True)
+    return Colouring(title, kind, tuple(names), tuple(counts), colours, marks, groups.astype(np.uint8))

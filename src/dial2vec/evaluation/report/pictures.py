@@ -11,8 +11,9 @@ import numpy as np
 
 from dial2vec.evaluation.report.similarity import Similarities
 
-# Medium lightness: readable on a white and on a near-black page.
-COLOURS = ("#3b82f6", "#e8590c", "#2f9e44", "#c2255c", "#9c6ade", "#b08900", "#0c8599", "#e64980", "#7a8c00", "#8d6e63")
+# Medium lightness: readable on a white and on a near-black page. The first ones differ most, and all differ for the
+# colour-blind too (tests/collection/explorer/test_colouring.py).
+COLOURS = ("#035be0", "#cd0d09", "#c574d8", "#cc731d", "#8255ad", "#ff507a", "#0b9e5e", "#3e7039", "#bb1c7f", "#826cff")
 # matplotlib cannot draw in `currentColor`: it draws in this otherwise unused colour, replaced later in the SVG.
 INK = "#010203"
 
