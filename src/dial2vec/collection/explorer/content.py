@@ -50,6 +50,7 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
         "colourings": [
             {
                 "title": way.title,
+                "kind": way.kind,
                 "names": way.names,
                 "counts": way.counts,
                 "colours": way.colours,

@@ -22,11 +22,11 @@ PAGE = "dial2vec.collection.explorer.page"
 SCRIPTS = [
     f"{name}.js"
     for name in (
-        *("meaning", "sources", "list", "link", "selection", "points", "names", "gestures", "reader", "legend", "tip"),
-        *("map", "conditions", "tabs", "overview", "explorer"),
+        *("meaning", "sources", "list", "link", "selection", "points", "names", "gestures", "reader", "tip", "map"),
+        *("conditions", "tabs", "overview", "filters", "legend", "explorer"),
     )
 ]
-STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "reader")]
+STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "filters", "reader")]
 # Such a page has 10 to 30 MB, which a browser opens in a few seconds.
 MOST_DIALOGUES = 20_000
 

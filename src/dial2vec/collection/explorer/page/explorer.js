@@ -94,9 +94,11 @@ class Explorer {
     this.list = new List(byId("list"), source, about, { open: on.open, mark: on.pick });
     this.map = new MapView(source, content, about, on);
     this.reader = new Reader(byId("reader"), source, about, on);
-    this.legend = new Legend(byId("legend"), byId("colour-by"), content.colourings, (way) => this.map.colour(way), () => {});
-    this.legend.colour(content.colourings[0]);
-    this.parts = [new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map];
+    this.parts = [
+      new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map,
+      new Legend(byId("legend"), byId("colour-by"), content, { ...on, colour: (way) => this.map.colour(way) }),
+      new Filters(byId("filters"), content, on),
+    ];
   }
 
   // Ask the source for what the query finds, and show what meets all conditions.

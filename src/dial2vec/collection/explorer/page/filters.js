@@ -1,0 +1,358 @@
+// @ts-check
+"use strict";
+// Filters: a histogram per key, whose values are conditions, and a brush over time.
+
+// A longer histogram shows its ten largest values until all are wanted; a brush has at most 120 columns.
+const FEW = 10, MOST_BINS = 120, DAY_MS = 86_400_000;
+// Time after the last key before the dates become a condition.
+const KEYS_MS = 300;
+
+class Filters {
+  // content: unpacked, with `colourings` and `dates`; on: {set(change)}
+  constructor(box, content, on) {
+    Object.assign(this, { box, on });
+    this.take(content);
+  }
+
+  // Take over other content.
+  take({ colourings, dates }) {
+    const bins = binsOf(dates), first = colourings[0].title;
+    this.box.replaceChildren();
+    element("p", "Pale: share of all dialogues. Strong: share of those shown.", this.box, { className: "soft key-note" });
+    this.brush = bins && new Brush(this.box, bins, this.on);
+    // Areas and topics have a view of their own, so they are the last here; the brush is better than the periods.
+    const late = ({ title }) => Number(title === "area" || title === "topic");
+    const keys = colourings.filter(({ kind, names }) => names.length > 1 && !(kind === "time" && bins));
+    this.histograms = keys.sort((a, b) => late(a) - late(b)).map((way) => new Histogram(this.box, way, this.on));
+    this.first = first;
+    if (!bins && !keys.length) element("p", "These dialogues have no labels, dates or metadata to filter by.", this.box);
+  }
+
+  // view: {state, passes(name): the mask of what meets all conditions but that of a name}
+  update({ state, passes }) {
+    if (state.panel !== "filters") return;
+    const all = passes("");
+    for (const histogram of this.histograms) {
+      const { title } = histogram.way, chosen = chosenOf(state.filters, title);
+      histogram.show(chosen.length ? passes(`key ${title}`) : all, state.filters, (state.colour ?? this.first) === title);
+    }
+    this.brush?.show(state.span ? passes("span") : all, state.span);
+  }
+}
+
+// The values of one key as buttons: bars below each other, or columns for numbers, which have an order of their own.
+class Histogram {
+  constructor(parent, way, on) {
+    Object.assign(this, { way, on, whole: false, filters: {} });
+    const box = element("section", "", parent, { className: "key" }), head = element("div", "", box, { className: "key-head" });
+    const title = element("h3", `${way.title} `, head);
+    this.told = element("small", "", title);
+    this.any = button("Any", head, () => on.set({ filters: without(this.filters, way.title) }));
+    this.colour = button("Colour", head, () => on.set({ colour: way.title }));
+    this.any.setAttribute("aria-label", `Any ${way.title}`);
+    this.colour.setAttribute("aria-label", `Colour the map by ${way.title}`);
+    this.list = element("div", "", box, { className: way.kind === "number" ? "columns" : "bars" });
+    this.list.setAttribute("role", "group");
+    this.list.setAttribute("aria-label", way.title);
+    this.scaled = way.kind === "number" ? way.marks.filter((mark) => mark !== "faint").length : way.names.length;
+    this.list.style.setProperty("--columns", String(this.scaled));
+    this.list.addEventListener("keydown", (event) => this.#key(event));
+    this.list.addEventListener("pointerleave", () => { this.told.textContent = ""; });
+    this.values = way.names.map((name, code) => this.#value(name, code));
+    this.more = button("", box, () => { this.whole = !this.whole; this.#order(); });
+    this.more.hidden = way.kind === "number" || way.names.length <= FEW;
+    this.#reach();
+  }
+
+  // mask: what meets all other conditions; coloured: true if the map has the colours of this key.
+  show(mask, filters, coloured) {
+    const { way } = this, chosen = chosenOf(filters, way.title);
+    this.filters = filters;
+    this.counts = countsOf(way.codes, mask, way.names.length);
+    const { scaled, counts } = this, lengths = lengthsOf(way.counts.slice(0, scaled), counts.subarray(0, scaled));
+    this.values.forEach(({ item, bars, number }, code) => {
+      item.setAttribute("aria-pressed", String(chosen.includes(way.names[code])));
+      // Beside columns, those without a number have a bar of their own kind.
+      const shares = lengths[code] ?? [way.counts[code] / sum(way.counts), counts[code] / (sum(counts) || 1)];
+      bars.forEach((bar, i) => bar.style.setProperty("--share", String(shares[i])));
+      item.style.setProperty("--own", coloured ? way.colours[code] : "var(--heat)");
+      number.textContent = this.#said(code);
+      item.classList.toggle("none", !this.counts[code]);
+    });
+    this.list.classList.toggle("chosen", chosen.length > 0);
+    this.any.hidden = !chosen.length;
+    this.colour.setAttribute("aria-pressed", String(coloured));
+    this.#order();
+  }
+
+  #said(code) {
+    const [count, of] = [this.counts[code], this.way.counts[code]].map((number) => number.toLocaleString("en"));
+    return count === of ? of : `${count} of ${of}`;
+  }
+
+  #value(name, code) {
+    const item = button("", this.list, () => this.on.set({ filters: toggled(this.filters, this.way.title, name) }));
+    const isColumn = this.way.kind === "number" && code < this.scaled;
+    item.className = isColumn ? "column" : "row";
+    element("span", name, item, { className: isColumn ? "unseen" : "value", title: name });
+    const bar = element("span", "", item, { className: "bar" }), bars = ["all", "shown"].map((kind) => element("i", "", bar, { className: kind }));
+    item.append(" ");
+    const number = element("span", "", item, { className: isColumn ? "unseen" : "number" });
+    if (isColumn) {
+      element("span", tickOf(name), item, { className: "tick", ariaHidden: "true" });
+      for (const event of ["pointerenter", "focus"]) item.addEventListener(event, () => this.#tell(code));
+    }
+    return { item, bars, number };
+  }
+
+  #tell(code) {
+    this.told.textContent = `${this.way.names[code]}: ${this.#said(code)}`;
+  }
+
+  // Few values stay in their places; of many, the ten with most dialogues are shown, and those that are chosen.
+  #order() {
+    if (this.more.hidden) return;
+    const { counts, values } = this, pressed = ({ item }) => item.getAttribute("aria-pressed") === "true";
+    const order = [...values.keys()].sort((a, b) => counts[b] - counts[a] || a - b);
+    const placed = order.map((code) => values[code].item);
+    if (placed.some((item, place) => item !== this.list.children[place])) {
+      const focused = document.activeElement;
+      this.list.append(...placed);
+      if (placed.includes(focused)) focused.focus();
+    }
+    order.forEach((code, place) => { values[code].item.hidden = !this.whole && place >= FEW && !pressed(values[code]); });
+    this.more.textContent = this.whole ? `Show the ${FEW} largest` : `Show all ${values.length}`;
+    this.more.setAttribute("aria-expanded", String(this.whole));
+    this.#reach();
+  }
+
+  // One value is reached by Tab, the others from it by arrow keys.
+  #reach(item = null) {
+    const shown = [...this.list.children].filter((one) => !one.hidden);
+    const one = item ?? shown.find(({ tabIndex }) => tabIndex === 0) ?? shown[0];
+    for (const other of this.list.children) other.tabIndex = other === one ? 0 : -1;
+  }
+
+  #key(event) {
+    const shown = [...this.list.children].filter((one) => !one.hidden), place = shown.indexOf(event.target);
+    const next = { ArrowDown: place + 1, ArrowRight: place + 1, ArrowUp: place - 1, ArrowLeft: place - 1, Home: 0, End: shown.length - 1 }[event.key];
+    if (next === undefined || place < 0) return;
+    event.preventDefault();
+    const item = shown[Math.min(Math.max(next, 0), shown.length - 1)];
+    this.#reach(item);
+    item.focus();
+  }
+}
+
+// Columns over time, of which a part is chosen by dragging, or by two sliders.
+class Brush {
+  constructor(parent, { bins, unit, codes }, on) {
+    Object.assign(this, { bins, codes, on, last: bins.length - 1, span: null });
+    this.all = countsOf(codes, new Uint8Array(codes.length).fill(1), bins.length + 1);
+    const box = element("section", "", parent, { className: "key" }), head = element("div", "", box, { className: "key-head" });
+    const title = element("h3", "Time ", head);
+    element("small", `by ${unit}`, title);
+    this.any = button("All time", head, () => this.#choose(null));
+    this.area = element("div", "", box, { className: "brush" });
+    const columns = element("div", "", this.area, { className: "brush-columns", ariaHidden: "true" });
+    this.columns = bins.map(() => {
+      const column = element("span", "", columns, { className: "bar" });
+      return [column, ...["all", "shown"].map((kind) => element("i", "", column, { className: kind }))];
+    });
+    this.handles = ["From", "To"].map((name, end) => this.#handle(name, end));
+    const line = element("p", "", box, { className: "ends" });
+    element("span", bins[0].from, line);
+    this.told = element("strong", "", line);
+    element("span", bins[this.last].to, line);
+    this.#listen();
+  }
+
+  show(mask, span) {
+    this.span = span;
+    const counts = countsOf(this.codes, mask, this.bins.length + 1).subarray(0, this.bins.length);
+    const all = this.all.subarray(0, this.bins.length), lengths = lengthsOf(all, counts);
+    this.columns.forEach(([column, ...bars], bin) => {
+      bars.forEach((bar, i) => bar.style.setProperty("--share", String(lengths[bin][i])));
+      const { from, to } = this.bins[bin];
+      column.title = `${textOf([from, to])}: ${counts[bin].toLocaleString("en")} of ${all[bin].toLocaleString("en")}`;
+    });
+    this.#place(rangeOf(this.bins, span));
+    this.told.textContent = span ? textOf(span) : "";
+  }
+
+  // Show a range of columns as chosen.
+  #place(range) {
+    this.range = range;
+    const [from, to] = range, width = this.bins.length, chosen = from > 0 || to < this.last;
+    this.area.style.setProperty("--from", String(from / width));
+    this.area.style.setProperty("--to", String((to + 1) / width));
+    this.area.classList.toggle("chosen", chosen || this.span !== null);
+    this.columns.forEach(([column], bin) => column.classList.toggle("out", bin < from || bin > to));
+    this.any.hidden = !chosen && this.span === null;
+    this.told.textContent = chosen ? textOf([this.bins[from].from, this.bins[to].to]) : "";
+    this.handles.forEach((handle, end) => {
+      const { from: day, to: until } = this.bins[range[end]];
+      const [least, most] = end ? [from, this.last] : [0, to];
+      for (const [name, value] of [["min", least], ["max", most], ["now", range[end]], ["text", end ? until : day]]) {
+        handle.setAttribute(`aria-value${name}`, String(value));
+      }
+    });
+  }
+
+  // Make a range of columns a condition; null for all time.
+  #choose(range) {
+    clearTimeout(this.pause);
+    const span = range && (range[0] > 0 || range[1] < this.last) ? [this.bins[range[0]].from, this.bins[range[1]].to] : null;
+    if (String(span) !== String(this.span)) this.on.set({ span });
+    else this.#place(rangeOf(this.bins, span));
+  }
+
+  #handle(name, end) {
+    const handle = element("span", "", this.area, { className: `handle ${name.toLowerCase()}`, tabIndex: 0 });
+    handle.setAttribute("role", "slider");
+    handle.setAttribute("aria-label", name);
+    handle.addEventListener("keydown", (event) => this.#key(event, end));
+    return handle;
+  }
+
+  #key(event, end) {
+    const far = Math.max(1, Math.round(this.bins.length / 10)), { range, last } = this;
+    const steps = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -far, PageUp: far, Home: -last, End: last };
+    if (!(event.key in steps)) return;
+    event.preventDefault();
+    const place = range[end] + steps[event.key];
+    this.#place(end ? [range[0], Math.min(Math.max(place, range[0]), last)] : [Math.min(Math.max(place, 0), range[1]), range[1]]);
+    clearTimeout(this.pause);
+    this.pause = setTimeout(() => this.#choose(this.range), KEYS_MS);
+  }
+
+  // A drag of an end moves it, of the chosen part moves both, and elsewhere chooses anew; a click chooses one column.
+  #listen() {
+    let drag = null;
+    this.area.addEventListener("pointerdown", (event) => {
+      if (event.button) return;
+      const end = this.handles.indexOf(event.target), bin = this.#binAt(event.clientX), [from, to] = this.range;
+      const held = end < 0 && this.area.classList.contains("chosen") && bin >= from && bin <= to;
+      drag = { end, bin, held, range: this.range, moved: false };
+      this.area.setPointerCapture(event.pointerId);
+    });
+    this.area.addEventListener("pointermove", (event) => {
+      const bin = this.#binAt(event.clientX);
+      if (!drag || (bin === drag.bin && !drag.moved)) return;
+      drag.moved = true;
+      this.#place(draggedRange(drag, bin, this.last));
+    });
+    this.area.addEventListener("pointerup", () => {
+      if (drag && (drag.moved || drag.end < 0)) this.#choose(drag.moved ? this.range : [drag.bin, drag.bin]);
+      drag = null;
+    });
+    this.area.addEventListener("pointercancel", () => {
+      drag = null;
+      this.#place(rangeOf(this.bins, this.span));
+    });
+    this.area.addEventListener("dblclick", () => this.#choose(null));
+  }
+
+  #binAt(x) {
+    const { left, width } = this.area.getBoundingClientRect();
+    return Math.min(Math.max(Math.floor(((x - left) / width) * this.bins.length), 0), this.last);
+  }
+}
+
+// A button that looks like a link, unless the style says otherwise.
+function button(text, parent, act) {
+  const made = element("button", text, parent, { type: "button" });
+  made.addEventListener("click", act);
+  return made;
+}
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
+// The number of rows per code among those of the mask. codes: a code below `size` per row; mask: 0 or 1 per row.
+function countsOf(codes, mask, size) {
+  const counts = new Uint32Array(size);
+  for (let row = 0; row < codes.length; row++) counts[codes[row]] += mask[row];
+  return counts;
+}
+
+// Lengths of two bars per group, as shares of the longest: for its share of all, and its share of those shown.
+function lengthsOf(all, shown) {
+  const [whole, some] = [sum(all) || 1, sum(shown) || 1];
+  const shares = Array.from(all, (count, place) => [count / whole, shown[place] / some]), longest = Math.max(...shares.flat()) || 1;
+  return shares.map((pair) => pair.map((share) => share / longest));
+}
+
+// The chosen values of a key, which may have any name, such as "constructor".
+const chosenOf = (filters, title) => (Object.hasOwn(filters, title) ? filters[title] : []);
+
+const without = (filters, title) => Object.fromEntries(Object.entries(filters).filter(([key]) => key !== title));
+
+// The filters with one value of a key added, or taken away if it is among them.
+function toggled(filters, title, name) {
+  const chosen = chosenOf(filters, title), rest = chosen.filter((one) => one !== name);
+  const names = rest.length < chosen.length ? rest : [...chosen, name];
+  return names.length ? { ...filters, [title]: names } : without(filters, title);
+}
+
+// The range of columns after a drag from one column to another.
+function draggedRange({ end, bin: first, held, range: [from, to] }, bin, last) {
+  if (end === 0) return [Math.min(bin, to), to];
+  if (end === 1) return [from, Math.max(bin, from)];
+  if (!held) return [Math.min(first, bin), Math.max(first, bin)];
+  const by = Math.min(Math.max(bin - first, -from), last - to);
+  return [from + by, to + by];
+}
+
+// The range of columns that a span of dates touches; all for null.
+function rangeOf(bins, span) {
+  const last = bins.length - 1;
+  if (!span) return [0, last];
+  const from = bins.findIndex(({ to }) => to >= span[0]), to = bins.findLastIndex((bin) => bin.from <= span[1]);
+  const [first, second] = [from < 0 ? last : from, Math.max(to, 0)];
+  return [Math.min(first, second), Math.max(first, second)];
+}
+
+// Where a range of numbers such as "16 to 25.5" begins, in a few characters.
+function tickOf(name) {
+  const [begin] = name.split(" to ");
+  const short = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+  return begin.length <= 4 ? begin : short.format(Number(begin));
+}
+
+const textOf = ([from, to]) => (from === to ? from : `${from} to ${to}`);
+
+// Units of time, fine to coarse: the number of the unit that has a day, and the first day of that number.
+const UNITS = [
+  { unit: "day", numberOf: (day) => day, startOf: (number) => number },
+  { unit: "week", numberOf: (day) => Math.floor((day + 3) / 7), startOf: (number) => 7 * number - 3 },
+  ...[["month", 1], ["quarter", 3], ["year", 12], ["10 years", 120], ["100 years", 1200]].map(([unit, months]) => ({
+    unit,
+    numberOf: (day) => {
+      const date = new Date(day * DAY_MS);
+      return Math.floor((12 * date.getUTCFullYear() + date.getUTCMonth()) / Number(months));
+    },
+    startOf: (number) => new Date(0).setUTCFullYear(0, number * Number(months), 1) / DAY_MS,
+  })),
+];
+
+// Columns for dates, such as "2026-01-31", "" for none: {unit, bins: [{from, to}, ...], codes: the bin of each date,
+// bins.length for none}; null if the dates fill no two columns.
+function binsOf(dates) {
+  const days = new Map();
+  for (const date of dates) if (date && !days.has(date)) days.set(date, Date.parse(date) / DAY_MS);
+  let [first, last] = [Infinity, -Infinity];
+  for (const day of days.values()) [first, last] = [day < first ? day : first, day > last ? day : last];
+  if (!(first < last)) return null;
+  const isFine = ({ numberOf }) => numberOf(last) - numberOf(first) < MOST_BINS;
+  const { unit, numberOf, startOf } = UNITS.find(isFine) ?? UNITS[UNITS.length - 1], begin = numberOf(first);
+  const dateOf = (day) => new Date(day * DAY_MS).toISOString().slice(0, 10);
+  const bins = Array.from({ length: numberOf(last) - begin + 1 }, (_, bin) => ({
+    from: dateOf(Math.max(startOf(begin + bin), first)),
+    to: dateOf(Math.min(startOf(begin + bin + 1) - 1, last)),
+  }));
+  const codes = Uint16Array.from(dates, (date) => {
+    const day = days.get(date);
+    return Number.isFinite(day) ? numberOf(day) - begin : bins.length;
+  });
+  return { unit, bins, codes };
+}
