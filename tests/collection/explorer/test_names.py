@@ -1,80 +1,181 @@
-"""Where names.js puts the names of areas and topics on the map."""
+"""Names on the map in headless Chromium: a page with nothing but 3,000 points, their names and the map's buttons."""
 
 from __future__ import annotations
 
-from itertools import combinations
+import itertools
+import json
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
 
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from .page import Script
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
-VIEW = [800, 600]
-PLACED = "placedNames(names, view, zoom, blocked).map(({ name, box }) => ({ place: names.indexOf(name), box }))"
+from browser import CHROMIUM, PHONE, Page, browser
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
+SCRIPTS = ("list", "points", "names", "gestures")
+STAGE = """<style>:root { --page: #ffffff; --ink: #1c2024; --soft: #5a636c; --heat: #3b82f6; }
+body { margin: 0; font: 1rem/1.5 sans-serif; } #stage { height: 100vh; } %s</style>
+<div id="stage"><canvas id="canvas"></canvas><svg id="outline"><path id="lasso-path"/></svg><div id="names"></div>
+<div class="controls"><button>Lasso</button><button>+</button><button>All</button></div></div>
+%s<script>
+const places = new Float32Array(%s), names = %s;
+const points = new Points(byId("canvas"), [places], () => shownNames?.place());
+let shownNames = null;
+shownNames = new MapNames(byId("names"), points, [names], async (rows) => rows.map((row) => `Turn of ${row}`));
+const clicked = [];
+const gestures = new Gestures(byId("canvas"), points, {
+  hover: () => 0, open: (row) => clicked.push(row), name: (level, id) => clicked.push([level, id]),
+}, shownNames);
+</script>"""
+BOXES = """[...document.querySelectorAll('#names span')].filter((one) => getComputedStyle(one).visibility === 'visible')
+  .map((one) => { const b = one.getBoundingClientRect(); return [one.innerText, b.left, b.top, b.right, b.bottom]; })"""
+CLOSE = 3
 
 
 @pytest.fixture(scope="module")
-def script() -> Script:
-    return Script("names")
+def address(tmp_path_factory) -> str:
+    """Sixty clouds in 6 areas, each cloud with 3 fine topics, with long and short names."""
+    random = np.random.default_rng(5)
+    middles = random.uniform(-100, 100, size=(60, 2))
+    places = (middles[np.arange(3_000) % 60] + random.normal(scale=4, size=(3_000, 2))).astype(np.float32)
+    names = []
+    for level, count in enumerate((6, 60, 180)):
+        for id in range(count):
+            x, y = middles[id % 60] + level * random.normal(size=2)
+            text = ("refund, order", "a long name, of many words, which two lines do not hold")[id % 2]
+            names.append({"text": f"{text} {id}", "level": level, "id": id, "x": x, "y": y, "size": 3_000 // count})
+    page = files("dial2vec.collection.explorer.page")
+    style = page.joinpath("map.css").read_text(encoding="utf-8")
+    scripts = [page.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    joined = "".join(f"<script>{script}</script>" for script in scripts)
+    file = tmp_path_factory.mktemp("names") / "map.html"
+    text = STAGE % (style, joined, places.ravel().tolist(), json.dumps(names))
+    file.write_text(f"<!doctype html><meta charset=utf-8><meta name=viewport content=width=device-width>{text}", encoding="utf-8")
+    return file.as_uri()
 
 
-def name(x, y, *, level=0, width=100, height=20):
-    return {"level": level, "x": x, "y": y, "width": width, "height": height}
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("chromium") / "profile") as page:
+        yield page
 
 
-def placed(script, names, *, zoom=1, blocked=()):
-    found = script.value(PLACED, names=names, view=VIEW, zoom=zoom, blocked=list(blocked))
-    return {one["place"]: one["box"] for one in found}
+@pytest.fixture
+def page(chromium: Page, address: str) -> Iterator[Page]:
+    chromium.complaints.clear()
+    chromium.look()
+    chromium.open(address)
+    chromium.until("shownNames && points.width > 100 && shownNames.placed.length")
+    yield chromium
+    assert chromium.complaints == []
 
 
-def overlap(one, other) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def boxes(page: Page) -> dict[str, list[float]]:
+    """Return the visible names and their boxes after the next picture."""
+    page.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+    return {text: box for text, *box in page.value(BOXES)}
 
 
-def test_a_name_stands_around_its_place(script):
-    assert placed(script, [name(400, 300)]) == {0: [350, 290, 450, 310]}
+def overlapping(found: dict[str, list[float]]) -> list[tuple[str, str]]:
+    """Return the names that lie over each other."""
+    pairs = itertools.combinations(found.items(), 2)
+    return [
+        (one, other) for (one, a), (other, b) in pairs if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+    ]
 
 
-def test_of_two_names_at_one_place_the_more_important_one_is_shown(script):
-    assert set(placed(script, [name(400, 300), name(440, 310), name(600, 300)])) == {0, 2}
+@pytest.mark.parametrize("size", [(1440, 900), PHONE])
+def test_names_never_lie_over_each_other(page, size):
+    page.look(size, phone=size == PHONE)
+    page.until(f"points.width === {size[0]} && shownNames.zoom === points.zoom")
+    middle = page.value("points.onPage(0)")
+    counts = []
+    for step in range(24):
+        found = boxes(page)
+        counts.append(len(found))
+        assert overlapping(found) == [], f"step {step}"
+        assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1] for box in found.values())
+        buttons = page.value("(b => [b.left, b.top, b.right, b.bottom])(document.querySelector('.controls').getBoundingClientRect())")
+        assert all(b[0] >= buttons[2] or b[1] >= buttons[3] for b in found.values())
+        page.value(f"points.zoomBy(1.25, {middle[0]}, {middle[1]})" if step % 3 else "points.pan(90, 40)")
+    assert counts[0] > 8
 
 
-@pytest.mark.parametrize(("x", "shown"), [(500, False), (503, False), (504, True), (520, True)])
-def test_between_two_names_there_is_a_gap(script, x, shown):
-    assert (1 in placed(script, [name(400, 300), name(x, 300)])) is shown
+def test_moving_the_map_keeps_the_names_that_stay_in_view(page):
+    page.value("points.zoomBy(4, ...points.onPage(0))")
+    before = boxes(page)
+    for _ in range(10):
+        page.value("points.pan(7, 3)")
+        after = boxes(page)
+    stays = {text for text, box in before.items() if box[2] + 70 < 1280 and box[3] + 30 < 800}
+    for text in stays & set(after):
+        assert after[text][0] - before[text][0] == pytest.approx(70, abs=1.5)
+    touching = {text for text in stays if before[text][0] < 300 and before[text][1] < 150}
+    assert stays - touching <= set(after)
+    page.value("points.pan(900, 0)")
+    assert overlapping(boxes(page)) == []
 
 
-@pytest.mark.parametrize("place", [(49, 300), (751, 300), (400, 9), (400, 591)])
-def test_a_name_that_the_edge_would_cut_is_left_out(script, place):
-    assert placed(script, [name(*place)]) == {}
+def test_a_name_is_chosen_by_a_click_and_a_point_by_another(page):
+    text, box = next((text, box) for text, box in boxes(page).items() if text.endswith("%"))
+    middle = ((box[0] + box[2]) / 2, (box[1] + box[3]) / 2)
+    page.mouse("mouseMoved", *middle)
+    assert page.value("document.querySelector('#names .strong').innerText") == text
+    page.click(middle)
+    [(level, id)] = page.value("clicked")
+    assert level == 0
+    assert text.replace("\n", " ").startswith(page.value(f"names.find((n) => n.level === 0 && n.id === {id}).text")[:13])
+    page.mouse("mouseMoved", 2, 798)
+    assert page.value("document.querySelector('#names .strong')") is None
 
 
-def test_no_name_covers_a_button(script):
-    assert set(placed(script, [name(100, 100), name(400, 300)], blocked=[[90, 90, 110, 110]])) == {1}
+def test_a_chosen_group_is_named_at_every_zoom(page):
+    for zoom in (1, 2, 8):
+        page.value(f"points.showAll(); points.zoomBy({zoom}, ...points.onPage(59)); shownNames.select([1, 59])")
+        found = boxes(page)
+        assert any(text.replace("\n", " ").startswith("a long name, of many words") for text in found)
+        assert page.value("document.querySelector('#names .selected').style.visibility") == "inherit"
+        assert overlapping(found) == []
+    page.value("shownNames.select(null)")
+    assert page.value("document.querySelector('#names .selected')") is None
 
 
-def test_areas_give_way_to_topics_and_topics_to_fine_topics(script):
-    levels = [name(100, 100 * n + 100, level=n) for n in range(3)]
-    shown = {zoom: set(placed(script, levels, zoom=zoom)) for zoom in (1, 4, 20)}
-    assert 0 in shown[1]
-    assert 2 not in shown[1]
-    assert 0 not in shown[20]
-    assert 2 in shown[20]
+def test_few_points_in_view_say_what_they_are_about(page):
+    page.value("points.zoomBy(60, ...points.onPage(100)); points.follow(100)")
+    page.until("[...document.querySelectorAll('#names .quote')].some((one) => one.style.visibility === 'inherit')")
+    found = boxes(page)
+    assert overlapping(found) == []
+    text, box = next((text, box) for text, box in found.items() if text.startswith("Turn of"))
+    page.click(((box[0] + box[2]) / 2, (box[1] + box[3]) / 2))
+    assert page.value("clicked") == [int(text.split()[-1])]
+    page.value("points.showAll()")
+    page.until("!document.querySelector('#names .quote')")
 
 
-numbers = st.floats(-50, 850, allow_nan=False)
-names = st.lists(
-    st.builds(name, numbers, numbers, level=st.integers(0, 2), width=st.integers(1, 300), height=st.integers(8, 40)),
-    max_size=40,
-)
+def test_the_larger_group_is_named_and_the_smaller_one_moves_aside_or_waits(page):
+    names = [{"level": 1, "x": 100, "y": 100, "width": 80, "height": 20, "text": text} for text in ("large", "small", "least")]
+    names += [{**names[0], "text": "far", "x": 300}, {**names[0], "text": "fine", "level": 2, "x": 200, "y": 200}]
+    placed = page.value(f"placedNames({json.dumps(names)}, [400, 300], 1).map(({{name, box}}) => [name.text, ...box])")
+    assert placed[0] == ["large", 60, 90, 140, 110]
+    assert [text for text, *_ in placed] == ["large", "far"]
+    tall = [{**one, "height": 10, "y": 100 + 12 * place} for place, one in enumerate(names[:2])]
+    assert page.value(f"placedNames({json.dumps(tall)}, [400, 300], 1).length") == 2
+    assert page.value(f"placedNames({json.dumps(names[:1])}, [400, 300], 1, [[0, 0, 400, 300]])") == []
+    near = page.value(f"placedNames({json.dumps(names)}, [400, 300], {CLOSE}).map(({{name}}) => name.text)")
+    assert near == ["large", "far", "fine"]
 
 
-@settings(max_examples=150, deadline=None)
-@given(names=names, zoom=st.floats(1, 400), blocked=st.lists(st.just([700, 0, 800, 120]), max_size=1))
-def test_names_never_overlap_at_any_zoom(script, names, zoom, blocked):
-    boxes = placed(script, names, zoom=zoom, blocked=blocked)
-    assert not any(overlap(one, other) for one, other in combinations([*boxes.values(), *blocked], 2))
-    assert all(left >= 0 and top >= 0 and right <= 800 and bottom <= 600 for left, top, right, bottom in boxes.values())
-    # The first name that fits into the view at this zoom is always shown.
-    assert boxes or not names or not placed(script, names[:1], zoom=zoom, blocked=blocked)
+def test_a_name_has_two_lines_at_most(page):
+    for text, lines in (
+        ("refund, order", ["refund, order"]),
+        ("therapist, appointment, fee", ["therapist,", "appointment, fee"]),
+        ("airlines, flight, round trip", ["airlines, flight,", "round trip"]),
+        ("a, b, " + 30 * "c", ["a, b,", 21 * "c" + "…"]),
+        (60 * "x", [22 * "x", 21 * "x" + "…"]),
+    ):
+        assert page.value(f"wrapped({json.dumps(text)}, 22)") == lines

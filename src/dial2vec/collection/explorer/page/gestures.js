@@ -5,14 +5,15 @@ const REACH = 14, STILL = 5, ZOOM_STEP = 1.6;
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 class Gestures {
-  // on: {hover(point, x, y), open(point), select(points), step(dx, dy), enter()}
-  constructor(canvas, points, on) {
-    Object.assign(this, { canvas, points, on, fingers: new Map(), outline: null, lassoing: false });
+  // on: {hover(point, x, y), open(point), name(level, id), select(points), step(dx, dy), enter()}; names: the MapNames
+  // over the points, or null
+  constructor(canvas, points, on, names = null) {
+    Object.assign(this, { canvas, points, on, names, fingers: new Map(), outline: null, lassoing: false });
     canvas.addEventListener("pointerdown", (event) => this.#down(event));
     canvas.addEventListener("pointermove", (event) => this.#move(event));
     canvas.addEventListener("pointerup", (event) => this.#up(event));
     canvas.addEventListener("pointercancel", (event) => { this.fingers.delete(event.pointerId); this.#endOutline(); });
-    canvas.addEventListener("pointerleave", () => on.hover(-1));
+    canvas.addEventListener("pointerleave", () => this.#leave());
     canvas.addEventListener("wheel", (event) => this.#wheel(event), { passive: false });
     canvas.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -31,7 +32,7 @@ class Gestures {
   #down(event) {
     if (event.button) return;
     this.canvas.setPointerCapture(event.pointerId);
-    this.on.hover(-1);
+    this.#leave();
     const place = this.#place(event);
     this.fingers.set(event.pointerId, place);
     this.began = this.fingers.size === 1 ? place : null;
@@ -42,7 +43,7 @@ class Gestures {
   #move(event) {
     const place = this.#place(event), before = this.fingers.get(event.pointerId);
     if (!before) {
-      if (event.pointerType === "mouse") this.on.hover(this.points.nearest(...place, REACH), ...place);
+      if (event.pointerType === "mouse") this.#hover(place);
       return;
     }
     if (this.outline) {
@@ -67,15 +68,34 @@ class Gestures {
     if (outline && outline.length > 3) {
       this.on.select(this.points.within(outline));
     } else if (!moved) {
-      const point = this.points.nearest(...place, event.pointerType === "mouse" ? REACH : 2 * REACH);
-      if (point >= 0) this.on.open(point);
+      this.#choose(place, event.pointerType === "mouse" ? REACH : 2 * REACH);
     }
+  }
+
+  // A name lies over the points.
+  #choose(place, reach) {
+    const name = this.names?.at(...place), point = name ? name.row ?? -1 : this.points.nearest(...place, reach);
+    if (point >= 0) this.on.open(point);
+    else if (name) this.on.name?.(name.level, name.id);
+  }
+
+  #hover(place) {
+    const name = this.names?.at(...place) ?? null;
+    this.names?.emphasise(name);
+    this.on.hover(name ? -1 : this.points.nearest(...place, REACH), ...place);
+    this.canvas.classList.toggle("naming", Boolean(name));
+  }
+
+  #leave() {
+    this.names?.emphasise(null);
+    this.canvas.classList.remove("naming");
+    this.on.hover(-1);
   }
 
   #wheel(event) {
     event.preventDefault();
     const pixels = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? event.deltaY * 20 : event.deltaY;
-    this.on.hover(-1);
+    this.#leave();
     this.points.zoomBy(Math.exp(-pixels / 400), ...this.#place(event));
   }
 

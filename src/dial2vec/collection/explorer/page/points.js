@@ -170,6 +170,18 @@ class Points {
     return best;
   }
 
+  // The shown points in view; none if there are more than `most`.
+  inView(most) {
+    this.grid ??= new Grid(this.places, this.low, this.high);
+    const [left, top] = this.onMap(0, 0), [right, bottom] = this.onMap(this.width, this.height), found = [];
+    if (this.grid.count(left, bottom, right, top) > 8 * most + this.count / 100) return [];
+    this.grid.each(left, bottom, right, top, (point) => {
+      const [x, y] = this.onPage(point);
+      if (this.shown[point] === SHOWN && x >= 0 && y >= 0 && x <= this.width && y <= this.height) found.push(point);
+    });
+    return found.length > most ? [] : found.sort((a, b) => a - b);
+  }
+
   // The next shown point in a direction; if no point is given (-1), the one nearest to the middle.
   next(point, dx, dy) {
     if (point < 0) return this.nearest(this.width / 2, this.height / 2, Math.hypot(this.width, this.height));
@@ -319,6 +331,16 @@ class Grid {
       const last = this.first[row * this.side + to + 1];
       for (let i = this.first[row * this.side + from]; i < last; i++) act(this.points[i]);
     }
+  }
+
+  // Number of points in the cells of an area.
+  count(left, bottom, right, top) {
+    const [from, to] = [this.#cell(left, 0), this.#cell(right, 0)];
+    let found = 0;
+    for (let row = this.#cell(bottom, 1); row <= this.#cell(top, 1); row++) {
+      found += this.first[row * this.side + to + 1] - this.first[row * this.side + from];
+    }
+    return found;
   }
 
   #cell(value, axis) {
