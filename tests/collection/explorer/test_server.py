@@ -10,7 +10,6 @@ import pytest
 
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application, serve_page
-from dial2vec.dialogue import Dialogue, Turn
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +40,6 @@ def test_dialogue_comes_with_its_nearest(ask, collection):
     assert rows == others[:10]
 
 
-def test_search_by_words_and_by_meaning(ask, collection, encoder):
-    assert ask("GET", "/search", params={"words": "ONE, ", "by": "words"}).json() == {"rows": [7]}
-    found = ask("GET", "/search", params={"words": "w21 w22", "by": "meaning"}).json()
-    vector = encoder.encode(Dialogue("q", (Turn("a", "w21 w22"),)))
-    cosines = collection.vectors @ (vector / np.linalg.norm(vector))
-    assert len(found["rows"]) == 40
-    np.testing.assert_allclose(found["cosines"], np.sort(cosines)[::-1], atol=1e-3)
-
-
 def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
     assert ask("POST", "/openings", json=[2, 1]).json()[1][0] == ["Ann", "w21 w22 w23 w1"]
     assert len(ask("POST", "/export/jsonl", json=[2, 1]).text.splitlines()) == 2
@@ -62,8 +52,6 @@ def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
     ("method", "address", "body", "said"),
     [
         ("GET", "/dialogue/40", None, "0 to 39"),
-        ("GET", "/search?words=%20&by=words", None, "no words to search for"),
-        ("GET", "/search?words=a&by=smell", None, "by words or by meaning"),
         ("POST", "/openings", b"[1", "not JSON"),
         ("POST", "/openings", b"[" * 100_000, "not JSON"),
         ("POST", "/openings", b'{"rows": 1}', "0 to 39"),
@@ -81,7 +69,7 @@ def test_wrong_requests_get_one_sentence(ask, method, address, body, said):
 
 def test_a_page_of_somebody_else_is_answered_nothing_but_the_page(ask):
     elsewhere = {"Sec-Fetch-Site": "cross-site"}
-    assert ask("GET", "/search?by=meaning&words=x", headers=elsewhere).status_code == 403
+    assert ask("POST", "/search", json={"text": "x", "way": "auto"}, headers=elsewhere).status_code == 403
     assert ask("GET", "/", headers=elsewhere).status_code == 200
 
 

@@ -112,6 +112,16 @@ def test_filters_keep_what_has_all_of_it(search, filters, expected):
     assert sorted(search.collection.row(hit.dialogue_id) for hit in found) == list(expected)
 
 
+def test_hits_are_among_the_rows_that_are_given_and_pass_the_filters(search):
+    labelled, given = Filters(labels=("cards",)), np.array([0, 1, 3])
+    passing = labelled.rows(search.collection).tolist()
+    for way in ("moments", "themes"):
+        rows = [search.collection.row_of[hit.dialogue_id] for hit in search.answer("w1", rows=given, way=way).hits]
+        assert sorted(rows) == [0, 1, 3]
+        hits = search.answer("w1", rows=given, filters=labelled, way=way).hits
+        assert {search.collection.row_of[hit.dialogue_id] for hit in hits} == {0, 1, 3} & set(passing)
+
+
 def test_no_filter_looks_at_all(search):
     assert Filters().rows(search.collection) is None
 

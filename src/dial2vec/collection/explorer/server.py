@@ -6,15 +6,12 @@ import contextlib
 import json
 import os
 import sys
-import threading
 import webbrowser
 from collections.abc import Callable, Iterator
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
 import uvicorn
-from numpy.typing import NDArray
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -30,15 +27,13 @@ from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
+from dial2vec.collection.explorer.searching import Searching
 from dial2vec.collection.explorer.texts import Texts
-from dial2vec.collection.search.exact import nearest_rows, unit_vector
-from dial2vec.dialogue import Dialogue, Turn
-from dial2vec.encoder.loading import Encoder, load_encoder
+from dial2vec.collection.explorer.wrong_request import WrongRequestError
+from dial2vec.collection.search.exact import nearest_rows
 
 # With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
-# Number of results of a search by meaning, since every dialogue is similar to some degree.
-CLOSEST = 100
 MOST_OPENINGS = 200
 MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 HEADERS = {
@@ -50,23 +45,14 @@ HEADERS = {
 }
 
 
-class WrongRequestError(ValueError):
-    """A request that cannot be answered; the message gives the reason in one sentence."""
-
-
 class Explorer:
     """Answers the requests of the page; dialogues that are added later do not show."""
 
     def __init__(self, collection: CollectionFolder, maps: Maps) -> None:
         self.collection, self.maps = collection, maps
-        self._texts = Texts(collection)
+        self.searching = Searching(collection, Texts(collection))
         self._content = to_json(content(collection, maps, np.arange(len(collection))))
         self._page = render_explorer(collection.folder.resolve().name)
-        self._turn = threading.Lock()
-
-    @cached_property
-    def _encoder(self) -> Encoder:
-        return load_encoder(self.collection.model)
 
     def page(self, _: Request) -> Response:
         """Return the page."""
@@ -84,18 +70,6 @@ class Explorer:
         rows, cosines = nearest_rows(self.collection.vectors, self.collection.vectors[row], SIMILAR + 1)
         others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
         return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]})
-
-    def search(self, request: Request) -> Response:
-        """Return the rows of the dialogues with these words, or of those closest in meaning."""
-        words, kind = request.query_params.get("words", ""), request.query_params.get("by", "")
-        if not words.strip():
-            raise WrongRequestError("there are no words to search for; expected at least one.")
-        if kind == "words":
-            return JSONResponse({"rows": self._texts.rows_with(words).tolist()})
-        if kind != "meaning":
-            raise WrongRequestError(f"found the search by {kind[:40]!r}; expected by words or by meaning.")
-        rows, cosines = nearest_rows(self.collection.vectors, self._vector(words), CLOSEST)
-        return JSONResponse({"rows": rows.tolist(), "cosines": cosines.round(4).tolist()})
 
     def openings(self, rows: list[int]) -> Response:
         """Return the first turns of these dialogues."""
@@ -127,11 +101,6 @@ class Explorer:
             raise WrongRequestError(f"expected rows of the collection, whole numbers from 0 to {last}.")
         return rows
 
-    def _vector(self, words: str) -> NDArray[np.float32]:
-        # One encoding at a time, because it uses every processor.
-        with self._turn:
-            return unit_vector(self._encoder.encode(Dialogue("search", (Turn("anyone", words.strip()),))))
-
 
 def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     """Return the ASGI application of the explorer of a collection."""
@@ -140,6 +109,9 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     async def openings(request: Request) -> Response:
         return await run_in_threadpool(explorer.openings, explorer.rows(await request.body()))
 
+    async def search(request: Request) -> Response:
+        return await run_in_threadpool(explorer.searching.answer, await request.body())
+
     async def export(request: Request) -> Response:
         return explorer.export(request.path_params["form"], explorer.rows(await request.body()))
 
@@ -147,7 +119,7 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
         Route("/", explorer.page),
         Route("/content", explorer.content),
         Route("/dialogue/{row:int}", explorer.dialogue),
-        Route("/search", explorer.search),
+        Route("/search", search, methods=["POST"]),
         Route("/openings", openings, methods=["POST"]),
         Route("/export/{form}", export, methods=["POST"]),
     ]

@@ -1,8 +1,9 @@
-"""Search for words: the texts of all dialogues in one column, mapped from a file."""
+"""Search for exact words: the texts of all dialogues in one column, mapped from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -16,6 +17,18 @@ from dial2vec.files import atomic_path
 
 BLOCK = 10_000
 SCHEMA = pa.schema([("said", pa.large_string())])
+# Words in quotes of any kind; `words.js` reads them in the same way.
+QUOTED = re.compile('["\u201c\u201d\u201e]([^"\u201c\u201d\u201e]*)["\u201c\u201d]')
+
+
+def phrases_of(text: str) -> tuple[list[str], str]:
+    """Return the phrases in quotes of a query, and the rest of the query.
+
+    >>> phrases_of('a refund for "my  Card"')
+    (['my card'], 'a refund for')
+    """
+    phrases = [_clean(phrase) for phrase in QUOTED.findall(text)]
+    return [phrase for phrase in phrases if phrase], " ".join(QUOTED.sub(" ", text).split())
 
 
 class Texts:
@@ -34,10 +47,23 @@ class Texts:
         assert kept is not None
         self._texts = kept["said"]
 
-    def rows_with(self, words: str) -> NDArray[np.int64]:
-        """Return the rows of the dialogues with a turn that contains these words; case does not matter."""
-        matches = pc.match_substring(self._texts, pattern=" ".join(words.lower().split()))
-        return np.flatnonzero(matches.to_numpy(zero_copy_only=False))
+    def rows_with(self, phrases: Sequence[str]) -> NDArray[np.int64]:
+        """Return the rows of the dialogues that have each of these phrases in a turn; case does not matter."""
+        matches = np.ones(len(self._texts), dtype=bool)
+        for phrase in phrases:
+            mask = pc.match_substring(self._texts, pattern=_clean(phrase))
+            matches &= mask.to_numpy(zero_copy_only=False)
+        return np.flatnonzero(matches)
+
+    def turns_with(self, phrases: Sequence[str], row: int) -> list[int]:
+        """Return the numbers, from 0, of the turns of a dialogue that have one of these phrases."""
+        sought = [_clean(phrase) for phrase in phrases]
+        turns = self._texts[row].as_py().split("\n")
+        return [at for at, turn in enumerate(turns) if any(phrase in turn for phrase in sought)]
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.lower().split())
 
 
 def _kept(path: Path) -> pa.Table | None:
@@ -60,4 +86,4 @@ def _write(sink: pa.OSFile, collection: CollectionFolder, kept: pa.Table | None)
 def _texts(collection: CollectionFolder, *, first: int) -> Iterator[list[str]]:
     dialogues = collection.dialogues(range(first, len(collection)))
     while block := list(islice(dialogues, BLOCK)):
-        yield ["\n".join(" ".join(turn.text.lower().split()) for turn in dialogue.turns) for dialogue in block]
+        yield ["\n".join(_clean(turn.text) for turn in dialogue.turns) for dialogue in block]

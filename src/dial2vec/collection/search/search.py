@@ -110,6 +110,7 @@ class Search:
         k: int = 10,
         *,
         filters: Filters | None = None,
+        rows: NDArray[np.int64] | None = None,
         exact: bool = False,
         n_turns: int = 3,
         way: Asked = "auto",
@@ -120,6 +121,7 @@ class Search:
         :param query: text, read as a dialogue of one turn, or a dialogue. A dialogue of the collection, with the same
             id and words, is not its own hit.
         :param k: number of hits; fewer if fewer dialogues pass the filters.
+        :param rows: rows of the collection that may be hits, ascending, int64 [m]; None allows all.
         :param exact: compare all vectors even if there is an index. A search with filters always does.
         :param n_turns: number of turns per hit; with 0 the dialogues of themes are not read again.
         :param way: "moments" finds dialogues by single turns and their words; "themes" by the vector of the whole
@@ -138,7 +140,7 @@ class Search:
         vectors = [unit_vector(self.encoder.encode(dialogue)) for dialogue in asked]
         vector = without(vectors[0], np.stack(vectors[1:])) if unlike else vectors[0]
         own = {row for dialogue in asked if (row := self._own(dialogue)) is not None}
-        rows = (filters or Filters()).rows(self.collection)
+        rows = _both(rows, (filters or Filters()).rows(self.collection))
         if way == "moments" and self.moments is None:
             raise ArtifactError(how_to_get_turns(self.collection))
         if self.moments is None or way == "themes" or (way == "auto" and not isinstance(query, str)) or unlike:
@@ -216,6 +218,13 @@ class Search:
             if len(hits[0]) >= min(k, len(vectors)):
                 return hits
         return nearest_rows(vectors, vector, k, rows=rows)
+
+
+def _both(rows: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> NDArray[np.int64] | None:
+    """Return the rows in both sets; None stands for all rows."""
+    if rows is None or others is None:
+        return others if rows is None else rows
+    return np.intersect1d(rows, others, assume_unique=True)
 
 
 def _as_dialogue(query: str | Dialogue) -> Dialogue:

@@ -3,7 +3,7 @@
 // Filters: a histogram per key, whose values are conditions, and a brush over time.
 
 // A longer histogram shows its ten largest values until all are wanted; a brush has at most 120 columns.
-const FEW = 10, MOST_BINS = 120, DAY_MS = 86_400_000;
+const FEW_VALUES = 10, MOST_BINS = 120, DAY_MS = 86_400_000;
 // Time after the last key before the dates become a condition.
 const KEYS_MS = 300;
 
@@ -60,7 +60,7 @@ class Histogram {
     this.list.addEventListener("pointerleave", () => { this.told.textContent = ""; });
     this.values = way.names.map((name, code) => this.#value(name, code));
     this.more = button("", box, () => { this.whole = !this.whole; this.#order(); });
-    this.more.hidden = way.kind === "number" || way.names.length <= FEW;
+    this.more.hidden = way.kind === "number" || way.names.length <= FEW_VALUES;
     this.#reach();
   }
 
@@ -77,7 +77,7 @@ class Histogram {
       bars.forEach((bar, i) => bar.style.setProperty("--share", String(shares[i])));
       item.style.setProperty("--own", coloured ? way.colours[code] : "var(--heat)");
       number.textContent = this.#said(code);
-      item.classList.toggle("none", !this.counts[code]);
+      item.classList.toggle("empty", !this.counts[code]);
     });
     this.list.classList.toggle("chosen", chosen.length > 0);
     this.any.hidden = !chosen.length;
@@ -93,9 +93,9 @@ class Histogram {
   #value(name, code) {
     const item = button("", this.list, () => this.on.set({ filters: toggled(this.filters, this.way.title, name) }));
     const isColumn = this.way.kind === "number" && code < this.scaled;
-    item.className = isColumn ? "column" : "row";
+    item.className = isColumn ? "column" : "choice";
     element("span", name, item, { className: isColumn ? "unseen" : "value", title: name });
-    const bar = element("span", "", item, { className: "bar" }), bars = ["all", "shown"].map((kind) => element("i", "", bar, { className: kind }));
+    const bar = element("span", "", item, { className: "measure" }), bars = ["all", "shown"].map((kind) => element("i", "", bar, { className: kind }));
     item.append(" ");
     const number = element("span", "", item, { className: isColumn ? "unseen" : "number" });
     if (isColumn) {
@@ -120,8 +120,8 @@ class Histogram {
       this.list.append(...placed);
       if (placed.includes(focused)) focused.focus();
     }
-    order.forEach((code, place) => { values[code].item.hidden = !this.whole && place >= FEW && !pressed(values[code]); });
-    this.more.textContent = this.whole ? `Show the ${FEW} largest` : `Show all ${values.length}`;
+    order.forEach((code, place) => { values[code].item.hidden = !this.whole && place >= FEW_VALUES && !pressed(values[code]); });
+    this.more.textContent = this.whole ? `Show the ${FEW_VALUES} largest` : `Show all ${values.length}`;
     this.more.setAttribute("aria-expanded", String(this.whole));
     this.#reach();
   }
@@ -156,7 +156,7 @@ class Brush {
     this.area = element("div", "", box, { className: "brush" });
     const columns = element("div", "", this.area, { className: "brush-columns", ariaHidden: "true" });
     this.columns = bins.map(() => {
-      const column = element("span", "", columns, { className: "bar" });
+      const column = element("span", "", columns, { className: "measure" });
       return [column, ...["all", "shown"].map((kind) => element("i", "", column, { className: kind }))];
     });
     this.handles = ["From", "To"].map((name, end) => this.#handle(name, end));

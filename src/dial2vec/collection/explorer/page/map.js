@@ -7,7 +7,7 @@ const SETTLED_MS = 400;
 class MapView {
   // content: unpacked, with `maps` as arrays of places; on: {set(change), select(rows), open(row), mark(row), name(group)}
   constructor(source, content, about, on) {
-    Object.assign(this, { content, about, on, picked: -1, group: null, map: 0 });
+    Object.assign(this, { source, content, about, on, picked: -1, group: null, map: 0 });
     this.canvas = byId("canvas");
     this.tip = new Tip(byId("tip"), byId("stage"), source, about);
     this.points = this.#drawn();
@@ -26,6 +26,8 @@ class MapView {
   update({ state, mask }) {
     this.mask = mask;
     this.#shade();
+    if (this.points && String(state.topic) !== this.topic) this.names.select(state.topic);
+    this.topic = String(state.topic);
     if (!this.points || state.map === this.map || !this.content.maps[state.map]) return;
     this.map = state.map;
     this.tip.hide();
@@ -88,8 +90,10 @@ class MapView {
   }
 
   #name() {
-    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names));
+    const openings = async (rows) => (await this.source.openings(rows)).map(([first]) => (first ? spoken(first) : ""));
+    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names), openings);
     if (this.map) this.names.show(this.map);
+    if (this.gestures) this.gestures.names = this.names;
   }
 
   // After every frame.
@@ -136,10 +140,11 @@ class MapView {
         else this.tip.show(row, x, y);
       },
       open: (row) => this.on.open(row),
+      name: (level, place) => this.on.name([level, place]),
       select: (rows) => { this.lasso(false); this.on.select(rows); },
       step: (dx, dy) => this.#step(dx, dy),
       enter: () => { if (this.picked >= 0) this.on.open(this.picked); },
-    });
+    }, this.names);
     canvas.setAttribute("aria-label", `Map of ${many(points.count)}`);
     byId("lasso").addEventListener("click", () => this.lasso(!this.gestures.lassoing));
     byId("zoom-in").addEventListener("click", () => points.zoomBy(ZOOM_STEP));
