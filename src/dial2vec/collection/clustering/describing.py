@@ -14,10 +14,20 @@ from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.speaking import speaking_turns
 from dial2vec.collection.clustering.stability import LEAST, CentreFinder, Stability, measure_stability
-from dial2vec.collection.clustering.terms import NAMED_BY, READ, READ_WORDS, Term, Terms, names_of
+from dial2vec.collection.clustering.terms import (
+    NAMED_BY,
+    READ,
+    READ_WORDS,
+    Term,
+    Terms,
+    names_of,
+    says_the_same,
+)
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 
 SHOWN = 3
+# Share of dialogues below which a term counts as equally rare.
+RARE = 0.02
 # Share of a cluster's own dialogues that counts as far from its centre.
 FAR_SHARE = 0.02
 # A cluster splits if random halves of it agree this well on the same two parts, and the smaller part has this share.
@@ -138,9 +148,36 @@ def _areas(vocabulary: Vocabulary, new: Undescribed, clusters: list[Cluster]) ->
         terms, names = [list(cluster.terms) for cluster in clusters], [cluster.name for cluster in clusters]
     else:
         terms = vocabulary.of(groups, n_areas)
-        names = names_of(terms, range(n_areas))
+        shares = vocabulary.shares([term.text for cluster in clusters for term in cluster.terms], groups, n_areas)
+        names = names_of(
+            [_named_by_topics(own, at, clusters, new.areas, shares) for at, own in enumerate(terms)], range(n_areas)
+        )
     sizes = np.bincount(groups, minlength=n_areas)
     return tuple(Area(area, names[area], tuple(terms[area]), int(sizes[area])) for area in range(n_areas))
+
+
+def _named_by_topics(
+    terms: list[Term], area: int, clusters: list[Cluster], areas: Groups, shares: NDArray[np.float64]
+) -> list[Term]:
+    """Return what to call an area: a term of each of its topics, the largest topic first, then its own terms.
+
+    The terms of all its dialogues together would be vague: "game, year, going" for baseball and basketball. From each
+    topic comes, of the terms that name it, the one that is rarest in other areas.
+
+    :param shares: share of the dialogues of each area that have each term of all clusters, [areas, terms].
+    """
+    elsewhere = np.delete(shares, area, axis=0).max(axis=0, initial=0)
+    firsts = np.cumsum([0, *(len(cluster.terms) for cluster in clusters)])
+    own = [at for at in np.flatnonzero(areas == area) if clusters[at].terms]
+    chosen: list[Term] = []
+    for at in sorted(own, key=lambda at: (-clusters[at].size, at)):
+        naming = clusters[at].terms[:NAMED_BY]
+        lifts = [term.share / (elsewhere[firsts[at] + place] + RARE) for place, term in enumerate(naming)]
+        best = naming[int(np.argmax(lifts))]
+        if not any(says_the_same(best.text, other.text) for other in chosen):
+            chosen.append(best)
+    rest = [term for term in terms if not any(says_the_same(term.text, other.text) for other in chosen)]
+    return chosen + rest
 
 
 def _fine_topics(
@@ -198,6 +235,10 @@ class Vocabulary:
     def of(self, groups: Groups, k: int) -> list[list[Term]]:
         """Return the terms of each of k groups; `groups` has one of them per dialogue of the collection."""
         return self.terms.of(groups[self.rows], k)
+
+    def shares(self, texts: list[str], groups: Groups, k: int) -> NDArray[np.float64]:
+        """Return the share of each group's dialogues that have each term, [k, terms]; `groups` as in `of`."""
+        return self.terms.shares(texts, groups[self.rows], k)
 
 
 def _halves(units: Vectors, rows: NDArray[np.int64], seed: int) -> float:

@@ -95,6 +95,21 @@ class Terms:
         return [_best(self.texts, counts[at], everywhere, int(sizes[at]), len(own)) for at in range(k)]
 
 
+    def shares(self, texts: Sequence[str], groups: Sequence[int] | NDArray[np.int32], k: int) -> NDArray[np.float64]:
+        """Return the share of each group's dialogues that have each term, in [0, 1], [k, terms]; 0 for unknown terms.
+
+        :param groups: group of each dialogue, from 0.
+        """
+        places = {text: at for at, text in enumerate(self.texts)}
+        own = np.asarray(groups, dtype=np.int64)
+        members = csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(k, len(own)))
+        shares, known = np.zeros((k, len(texts))), [at for at, text in enumerate(texts) if text in places]
+        if known:
+            counts = (members @ self.inside[:, [places[texts[at]] for at in known]]).toarray()
+            shares[:, known] = counts / np.maximum(np.bincount(own, minlength=k), 1)[:, None]
+        return shares
+
+
 def _text(vocabulary: list[str], code: int) -> str:
     first, second = divmod(code, len(vocabulary))
     if not first:
@@ -137,7 +152,7 @@ def _best(texts: list[str], inside: NDArray[np.int64], everywhere: NDArray[np.in
     kept: list[Term] = []
     for place in order:
         term = Term(longer.get(texts[place], texts[place]), float(weights[place]), float(share[place]))
-        if term.text not in in_pairs and not any(_says_the_same(term.text, other.text) for other in kept):
+        if term.text not in in_pairs and not any(says_the_same(term.text, other.text) for other in kept):
             kept.append(term)
         if len(kept) == SHOWN:
             break
@@ -190,7 +205,8 @@ def log_odds(
     return np.asarray((odds[0] - odds[1]) / np.sqrt(variance))
 
 
-def _says_the_same(text: str, other: str) -> bool:
+def says_the_same(text: str, other: str) -> bool:
+    """Return True if one of two terms says no more than the other, such as "card" and "credit cards"."""
     first, second = ({_singular(word) for word in words.split()} for words in (text, other))
     unspaced = re.match(f"[{UNSPACED}]", text) and (text in other or other in text)
     return bool(unspaced) or first <= second or second <= first
