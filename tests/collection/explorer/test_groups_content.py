@@ -65,7 +65,7 @@ def test_a_dialogue_that_came_after_the_clustering_is_in_no_group(make):
     assert members_of(content)[1] == [0] * 4 + [1] * 2 + [-1] * 2
     assert list(base64.b64decode(content["similarity"]))[6:] == [0, 0]
     line = content["news"]["lines"][0]
-    assert line["text"] == "2 dialogues came after the topics and are in none. dial2vec cluster calls puts them in."
+    assert line["text"] == "2 dialogues came after the topics. dial2vec cluster calls sorts them in."
 
 
 def test_typical_dialogues_are_the_closest_to_the_centre_and_quoted_by_the_turn_that_speaks_for_the_topic(make):

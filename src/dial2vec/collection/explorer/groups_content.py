@@ -24,7 +24,7 @@ from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
 from dial2vec.collection.explorer.news_content import (
-    Added,
+    Arrivals,
     Changes,
     Periods,
     changes_of,
@@ -53,7 +53,7 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
         `similarity` of each dialogue to the centre of its topic, uint8 [n], 255 for a cosine of 1; and `news`.
     :raises ArtifactError: if the clusters or their descriptions are damaged.
     """
-    stored, added = read_stored(collection), Added.of(collection)
+    stored, added = read_stored(collection), Arrivals.of(collection)
     if stored is None:
         nothing: dict[str, Any] = {
             "periods": [],
@@ -139,14 +139,14 @@ class _Page:
     def cosines(self) -> tuple[Vectors, Vectors]:
         """Cosine of each dialogue to the centres of its topic and of its fine topic, float32 [n]; 0 without one."""
         state, n = self.stored.state, len(self.rows)
-        found = np.zeros((2, n), dtype=np.float32)
+        both = np.zeros((2, n), dtype=np.float32)
         for first in range(0, n, BLOCK):
             units = self.collection.vectors[self.rows[first : first + BLOCK]]
             for at, (level, centres) in enumerate(((self.topics, state.centres), (self.fine, state.fine_centres))):
                 places = np.append(level.order, -1).astype(np.int64)[level.members[first : first + BLOCK]]
                 cosines = np.einsum("ij,ij->i", units, centres[places])
-                found[at, first : first + BLOCK] = np.where(places >= 0, cosines, 0)
-        return found[0], found[1]
+                both[at, first : first + BLOCK] = np.where(places >= 0, cosines, 0)
+        return both[0], both[1]
 
     @cached_property
     def typical(self) -> list[list[int]]:
@@ -246,12 +246,12 @@ def _findings(collection: CollectionFolder) -> dict[int, list[str]]:
     )
     # The clearest value of each key comes before the second one of any.
     order = clear.groupby(["group", "key"]).cumcount().sort_values(kind="stable").index
-    found: dict[int, list[str]] = {}
+    findings: dict[int, list[str]] = {}
     for mark in clear.loc[order].itertuples():
-        own = found.setdefault(int(mark.group), [])
+        own = findings.setdefault(int(mark.group), [])
         if len(own) < FINDINGS:
             own.append(in_words(mark.key, mark.value, mark.inside, mark.outside))
-    return found
+    return findings
 
 
 def _areas_of(stored: Stored) -> tuple[NDArray[np.int64], Sequence[Area]]:
@@ -260,7 +260,7 @@ def _areas_of(stored: Stored) -> tuple[NDArray[np.int64], Sequence[Area]]:
     places = {area.id: place for place, area in enumerate(stored.clusters.areas)}
     if places and all(cluster.area in places for cluster in clusters):
         return np.array([places[cluster.area] for cluster in clusters]), stored.clusters.areas
-    return np.arange(len(clusters)), [Area(one.id, one.name, one.terms, one.size) for one in clusters]
+    return np.arange(len(clusters)), [Area(topic.id, topic.name, topic.terms, topic.size) for topic in clusters]
 
 
 def _known(groups: Groups, rows: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -43,7 +43,7 @@ class Periods:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class Arrivals:
     """The dialogues of the last addition.
 
     :param since: its day, such as "2026-11-20"; None if it was the only one.
@@ -54,7 +54,7 @@ class Added:
     count: int
 
     @classmethod
-    def of(cls, collection: CollectionFolder) -> Added:
+    def of(cls, collection: CollectionFolder) -> Arrivals:
         """Return the last addition to a collection."""
         additions = collection.manifest.additions
         return cls(additions[-1].added[:10], additions[-1].dialogues) if len(additions) > 1 else cls(None, 0)
@@ -68,7 +68,7 @@ class Changes:
     :param words: "grew", "shrank", "new" or "gone".
     :param shares: share before and after.
     :param new: clusters that are new by their dates, or that the last clustering added.
-    :param added: those that the last clustering added.
+    :param added: clusters of the last clustering alone.
     """
 
     since: str | None
@@ -79,22 +79,22 @@ class Changes:
 
     def largest(self, words: Sequence[str]) -> list[int]:
         """Return the clusters that changed in one of these ways, the largest difference of shares first."""
-        found = [place for place, word in self.words.items() if word in words]
-        return sorted(found, key=lambda place: -abs(self.shares[place][1] - self.shares[place][0]))
+        places = [place for place, word in self.words.items() if word in words]
+        return sorted(places, key=lambda place: -abs(self.shares[place][1] - self.shares[place][0]))
 
     @property
     def grew(self) -> dict[int, dict[str, float]]:
         """The share before and after, and their ratio, of each cluster that grew."""
-        found = {}
+        grown = {}
         for place, word in self.words.items():
             if word == "grew":
                 before, after = self.shares[place]
-                found[place] = {
+                grown[place] = {
                     "before": round(before, 4),
                     "after": round(after, 4),
                     "factor": round(after / before, 2),
                 }
-        return found
+        return grown
 
 
 def command_of(collection: CollectionFolder) -> str:
@@ -122,7 +122,7 @@ def periods_of(collection: CollectionFolder) -> Periods:
     return Periods(names, np.where(dated, (numbers - first).astype(np.int64), -1))
 
 
-def changes_of(collection: CollectionFolder, stored: Stored, periods: Periods, added: Added) -> Changes:
+def changes_of(collection: CollectionFolder, stored: Stored, periods: Periods, added: Arrivals) -> Changes:
     """Return which clusters changed clearly: by date, or without dates from the additions before to the last one."""
     since, late = _late(collection, stored, periods, added)
     last = _added_places(collection, stored)
@@ -142,7 +142,7 @@ def news_of(
     collection: CollectionFolder,
     stored: Stored,
     changes: Changes,
-    added: Added,
+    added: Arrivals,
     *,
     index: Mapping[int, int],
     names: Sequence[str],
@@ -161,17 +161,15 @@ def news_of(
     for kind, words in (("grew", ("grew",)), ("shrank", ("shrank", "gone"))):
         for place in [place for place in changes.largest(words) if place in index][:LINES]:
             texts.append((f"{names[place]} {kind} from {_from_to(*changes.shares[place])}", index[place], kind))
-    if (behind := len(collection) - stored.clusters.seen) > 0:
+    if (late := len(collection) - stored.clusters.seen) > 0:
         command = command_of(collection)
-        texts.append(
-            (f"{_many(behind)} came after the topics and are in none. {command} puts them in.", None, "behind")
-        )
+        texts.append((f"{_many(late)} came after the topics. {command} sorts them in.", None, "late"))
     lines = [{"text": text, "topic": topic, "kind": kind} for text, topic, kind in texts]
     return {"since": added.since, "added": added.count, "compared": changes.since, "lines": lines}
 
 
 def _late(
-    collection: CollectionFolder, stored: Stored, periods: Periods, added: Added
+    collection: CollectionFolder, stored: Stored, periods: Periods, added: Arrivals
 ) -> tuple[str | None, NDArray[np.int64]]:
     """Return the begin of the second side, and the side of each clustered dialogue: 0, 1, or -1 for none."""
     seen = stored.clusters.seen
@@ -205,15 +203,15 @@ def _added_places(collection: CollectionFolder, stored: Stored) -> set[int]:
     if not before:
         return set()
     split = set(stored.state.split_off[:, 0].tolist())
-    clusters = enumerate(stored.clusters.clusters)
-    return {place for place, one in clusters if one.id >= before["next_id"] and one.id not in split}
+    ids = enumerate(cluster.id for cluster in stored.clusters.clusters)
+    return {place for place, id in ids if id >= before["next_id"] and id not in split}
 
 
 def _sentences(stored: Stored) -> list[tuple[str, int]]:
     """Return the other news of the last clustering, such as that a cluster splits, and the cluster's place or -1."""
     places = {cluster.id: place for place, cluster in enumerate(stored.clusters.clusters)}
-    found = [(sentence, SENTENCE.match(sentence)) for sentence in stored.clusters.news]
-    return [(sentence, places.get(int(match[1]), -1)) for sentence, match in found if match]
+    matches = [(sentence, SENTENCE.match(sentence)) for sentence in stored.clusters.news]
+    return [(sentence, places.get(int(match[1]), -1)) for sentence, match in matches if match]
 
 
 def _from_to(before: float, after: float) -> str:

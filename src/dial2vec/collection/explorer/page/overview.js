@@ -3,7 +3,7 @@
 // The table of topics: what is new, then areas with their topics by size; the chosen group unfolds.
 
 // Topics of an area that are listed at first, if there are few and many topics: several areas fit on one screen.
-const FEW = 12, FIRST_OF_FEW = 4, FIRST_OF_MANY = 2;
+const MANY_TOPICS = 12, FIRST_OF_FEW = 4, FIRST_OF_MANY = 2;
 // Points of a trend: weeks with few dialogues would only jitter.
 const TREND_POINTS = 12, [TREND_WIDTH, TREND_HEIGHT] = [52, 18];
 const SVG = "http://www.w3.org/2000/svg";
@@ -63,7 +63,7 @@ class Overview {
       if (!own.length) element("li", "No new topic.", list, { className: "soft" });
       for (const { text, topic } of own) this.#line(text, topic, element("li", "", list, { className: kind }));
     }
-    for (const { text } of lines.filter(({ kind }) => kind === "behind")) element("p", text, section, { className: "soft" });
+    for (const { text } of lines.filter(({ kind }) => kind === "late")) element("p", text, section, { className: "soft" });
     section.hidden = !section.childElementCount;
   }
 
@@ -77,7 +77,7 @@ class Overview {
   // An area of one topic is that topic.
   #area(area, at, list) {
     const { topics } = area, alone = topics.length === 1;
-    const first = this.content.groups[TOPIC].length > FEW ? FIRST_OF_MANY : FIRST_OF_FEW, few = topics.length <= first + 1;
+    const first = this.content.groups[TOPIC].length > MANY_TOPICS ? FIRST_OF_MANY : FIRST_OF_FEW, few = topics.length <= first + 1;
     if (alone) return this.#topic(topics[0], list, "topic alone");
     const row = this.#row(AREA, at, list, "area"), inner = element("ul", "", row.item);
     topics.forEach((topic, place) => this.#topic(topic, inner, place < first || few ? "topic" : "topic later"));
