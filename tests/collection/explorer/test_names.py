@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from browser import CHROMIUM, PHONE, Page, browser
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
-SCRIPTS = ("list", "points", "names", "gestures")
+SCRIPTS = ("list", "picture", "points", "names", "gestures")
 STAGE = """<style>:root { --page: #ffffff; --ink: #1c2024; --soft: #5a636c; --heat: #3b82f6; }
 body { margin: 0; font: 1rem/1.5 sans-serif; } #stage { height: 100vh; } %s</style>
 <div id="stage"><canvas id="canvas"></canvas><svg id="outline"><path id="lasso-path"/></svg><div id="names"></div>

@@ -85,6 +85,7 @@ class MapNames {
 
   // Name a group before all others; null for none. group: [level, id]
   select(group) {
+    if (String(group) === String(this.selected)) return;
     this.selected = group;
     for (const name of this.all) {
       name.first = Boolean(group) && name.level === group[0] && name.id === group[1];

@@ -1,63 +1,29 @@
 "use strict";
-// Draws all points in one WebGL 2 call, so that moving the map sends only three numbers to the graphics card; and finds
-// the point under a finger.
+// The map: its points, the view of them, and the point under a finger.
 
-const VERTEX = `#version 300 es
-in vec2 from; in vec2 to; in float group; in float shown;
-uniform float progress; uniform vec2 centre; uniform vec2 scale; uniform float size; uniform vec3 page; uniform vec3 ink;
-// Colour of each group, and 1 if its points are rings in another shade.
-uniform vec4 colours[24];
-out vec3 colour; flat out float ring;
-void main() {
-  vec2 place = (mix(from, to, progress) - centre) * scale;
-  // Hidden points lie outside the picture, faint ones under the others.
-  gl_Position = shown < 0.5 ? vec4(2.0, 2.0, 2.0, 1.0) : vec4(place, shown < 1.5 ? 0.5 : 0.0, 1.0);
-  gl_PointSize = shown < 1.5 ? size * 0.75 : size;
-  vec4 own = colours[int(group)];
-  vec3 shade = mix(own.rgb, ink, 0.4 * own.a);
-  colour = shown < 1.5 ? mix(page, shade, 0.22) : shade;
-  ring = size > 6.0 ? own.a : 0.0;
-}`;
-const FRAGMENT = `#version 300 es
-precision highp float;
-in vec3 colour; flat in float ring; uniform float size; out vec4 seen;
-void main() {
-  float far = length(gl_PointCoord * 2.0 - 1.0);
-  float edge = clamp((1.0 - far) * size * 0.5 + 0.5, 0.0, 1.0);
-  if (edge <= 0.0 || (ring > 0.5 && far < 0.5)) discard;
-  seen = vec4(colour, edge * 0.9);
-}`;
 const HIDDEN = 0, FAINT = 1, SHOWN = 2;
 const CLOSEST = 400, MARGIN = 0.06, SWITCH_MS = 700;
-// Longest time for a frame while the map moves. If all points take longer, as without a graphics card, only every second
-// to eighth point is drawn until the map has rested for REST_MS.
-const SMOOTH_MS = 25, SPARSEST = 8, REST_MS = 150;
+// The map rests when it has not moved for this long.
+const REST_MS = 150;
 
 class Points {
-  // maps: places of the same points, one Float32Array [x, y, ...] per map, the first one shown first; the full view
-  // contains the points of all maps. onDraw is called after every frame.
+  // canvas: takes the gestures; a sheet with the picture is put under it. maps: places of the same points, one Float32Array
+  // [x, y, ...] per map, the first one shown first; the full view contains the points of all maps. onDraw is called after
+  // every frame.
   constructor(canvas, maps, onDraw) {
     const [places] = maps;
-    this.canvas = canvas;
-    this.count = places.length / 2;
-    this.onDraw = onDraw;
+    Object.assign(this, { canvas, onDraw, count: places.length / 2, progress: 1, moving: false, stale: true });
     this.places = this.before = places;
     this.groups = new Uint8Array(this.count);
     this.shown = new Uint8Array(this.count).fill(SHOWN);
-    this.colours = new Float32Array(96);
-    this.page = [1, 1, 1];
-    this.ink = [0, 0, 0];
-    this.progress = 1;
-    this.moving = false;
-    this.costMs = 0;
-    this.gl = canvas.getContext("webgl2", { antialias: false, alpha: false });
-    if (!this.gl) throw new Error("This browser has no WebGL 2, so there is no map. The list has all dialogues.");
-    canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
-    canvas.addEventListener("webglcontextrestored", () => this.#prepare());
-    new ResizeObserver(() => this.#fit()).observe(canvas);
+    this.sheet = Object.assign(document.createElement("canvas"), { className: "sheet" });
+    this.sheet.setAttribute("aria-hidden", "true");
+    this.picture = new Picture(this.sheet, this.count, () => this.#fillAll());
+    canvas.before(this.sheet);
     this.#enclose(maps);
-    this.#prepare();
+    this.#fillAll();
     this.#fit();
+    new ResizeObserver(() => this.#fit()).observe(canvas);
     this.showAll();
   }
 
@@ -66,8 +32,8 @@ class Points {
     this.before = this.places;
     this.places = places;
     this.grid = null;
-    this.#fill("from", this.before, 2);
-    this.#fill("to", places, 2);
+    this.picture.fill("from", this.before);
+    this.picture.fill("to", places);
     const began = performance.now(), still = matchMedia("(prefers-reduced-motion: reduce)").matches;
     const step = (now) => {
       const share = still ? 1 : Math.min(Math.max((now - began) / SWITCH_MS, 0), 1);
@@ -81,27 +47,27 @@ class Points {
   // groups: group of each point, a Uint8Array; colours and marks per group, such as "#3b82f6" and "disc" or "ring".
   colour(groups, colours, marks) {
     this.groups = groups;
-    this.colours.set(colours.flatMap((colour, code) => [...numbersOf(colour), Number(marks[code] === "ring")]));
-    this.#fill("group", groups, 1);
+    this.picture.colours.set(colours.flatMap((colour, code) => [...numbersOf(colour), Number(marks[code] === "ring")]));
+    this.picture.fill("group", groups);
     this.draw();
   }
 
   // shown: Uint8Array of HIDDEN, FAINT and SHOWN.
   show(shown) {
     this.shown = shown;
-    this.#fill("shown", shown, 1);
+    this.picture.fill("shown", shown);
     this.draw();
   }
 
   paint(page, ink) {
-    [this.page, this.ink] = [numbersOf(page), numbersOf(ink)];
+    [this.picture.page, this.picture.ink] = [numbersOf(page), numbersOf(ink)];
     this.draw();
   }
 
   showAll() {
     this.centre = [(this.low[0] + this.high[0]) / 2, (this.low[1] + this.high[1]) / 2];
     this.zoom = 1;
-    this.draw();
+    this.#next();
   }
 
   // Centre the map again if all of it is in view.
@@ -154,7 +120,7 @@ class Points {
     if (x >= 0 && y >= 0 && x <= width && y <= height) return;
     const right = (this.width - width) / 2 / this.scale, above = (this.height - height) / 2 / this.scale;
     this.centre = [this.places[2 * point] + right, this.places[2 * point + 1] - above];
-    this.draw();
+    this.#next();
   }
 
   // The shown point nearest to a place of the page, within `reach` pixels; -1 for none.
@@ -210,87 +176,50 @@ class Points {
   #move() {
     this.moving = true;
     clearTimeout(this.rest);
-    this.rest = setTimeout(() => { this.moving = false; this.draw(); }, REST_MS);
-    this.draw();
+    this.rest = setTimeout(() => { this.moving = false; this.#next(); }, REST_MS);
+    this.#next();
   }
 
+  // Draw all points again.
   draw() {
+    this.stale = true;
+    this.#next();
+  }
+
+  #next() {
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => { this.waiting = false; this.#draw(); });
+    requestAnimationFrame(() => { this.waiting = false; this.#frame(); });
   }
 
-  #draw() {
-    const { gl, at } = this;
-    if (gl.isContextLost()) return;
-    const began = performance.now(), every = this.moving ? Math.min(Math.ceil(this.costMs / SMOOTH_MS) || 1, SPARSEST) : 1;
-    for (const name of Object.keys(this.buffers)) this.#read(name, every);
-    gl.viewport(0, 0, this.canvas.width, this.canvas.height);
-    gl.clearColor(...this.page, 1);
-    gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    gl.uniform1f(at("progress"), this.progress);
-    gl.uniform2f(at("centre"), ...this.centre);
-    gl.uniform2f(at("scale"), (2 * this.scale) / this.width, (2 * this.scale) / this.height);
-    gl.uniform1f(at("size"), this.size * this.ratio);
-    gl.uniform3f(at("page"), ...this.page);
-    gl.uniform3f(at("ink"), ...this.ink);
-    gl.uniform4fv(at("colours"), this.colours);
-    gl.drawArrays(gl.POINTS, 0, Math.ceil(this.count / every));
-    if (!this.moving) {
-      gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));  // waits until everything is drawn
-      this.costMs = performance.now() - began;
-    }
+  // What was changed is drawn at once. The picture of another view follows while the sheet is shifted.
+  #frame() {
+    const { picture, progress } = this, { centre, scale, size } = this, view = { centre, scale, size, progress };
+    if (picture.lost) return;
+    if (this.stale || progress < 1) picture.draw(view, progress < 1 ? picture.sparse : 1);
+    else if (!picture.job && this.#outdated(view)) picture.begin(view, this.moving ? picture.sparse : 1);
+    this.stale = false;
+    if (!picture.advance() || this.#outdated(view)) this.#next();
+    picture.place(view);
     this.onDraw();
   }
 
-  #prepare() {
-    const { gl } = this, program = gl.createProgram();
-    for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
-      const shader = gl.createShader(kind);
-      gl.shaderSource(shader, source);
-      gl.compileShader(shader);
-      gl.attachShader(program, shader);
+  #outdated(view) {
+    return this.picture.differs(view) && (!this.moving || this.picture.cheap || this.picture.misses(view));
+  }
+
+  #fillAll() {
+    for (const [name, values] of Object.entries({ from: this.before, to: this.places, group: this.groups, shown: this.shown })) {
+      this.picture.fill(name, values);
     }
-    gl.linkProgram(program);
-    if (!gl.getProgramParameter(program, gl.LINK_STATUS) && !gl.isContextLost()) {
-      throw new Error(`The map cannot be drawn here (${gl.getProgramInfoLog(program)}). The list has all dialogues.`);
-    }
-    gl.useProgram(program);
-    gl.enable(gl.BLEND);
-    gl.blendFunc(gl.SRC_ALPHA, gl.ONE_MINUS_SRC_ALPHA);
-    gl.enable(gl.DEPTH_TEST);
-    gl.depthFunc(gl.LEQUAL);
-    const places = {};
-    this.at = (name) => (places[name] ??= gl.getUniformLocation(program, name));
-    this.program = program;
-    this.buffers = {};
-    this.#fill("from", this.before, 2);
-    this.#fill("to", this.places, 2);
-    this.#fill("group", this.groups, 1);
-    this.#fill("shown", this.shown, 1);
     this.draw();
   }
 
-  #fill(name, values, each) {
-    const { gl } = this;
-    this.buffers[name] ??= { buffer: gl.createBuffer(), each, bytes: each * values.BYTES_PER_ELEMENT };
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[name].buffer);
-    gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
-    gl.enableVertexAttribArray(gl.getAttribLocation(this.program, name));
-  }
-
-  // Read an attribute for every n-th point only.
-  #read(name, every) {
-    const { gl } = this, { buffer, each, bytes } = this.buffers[name];
-    gl.bindBuffer(gl.ARRAY_BUFFER, buffer);
-    const kind = bytes > each ? gl.FLOAT : gl.UNSIGNED_BYTE;
-    gl.vertexAttribPointer(gl.getAttribLocation(this.program, name), each, kind, false, every * bytes, 0);
-  }
-
   #fit() {
-    this.ratio = Math.min(devicePixelRatio, 2);
-    [this.width, this.height] = [this.canvas.clientWidth || 1, this.canvas.clientHeight || 1];
-    [this.canvas.width, this.canvas.height] = [Math.round(this.width * this.ratio), Math.round(this.height * this.ratio)];
+    const size = [this.canvas.clientWidth || 1, this.canvas.clientHeight || 1];
+    if (String(size) === String([this.width, this.height])) return;
+    [this.width, this.height] = size;
+    this.picture.resize(this.width, this.height, Math.min(devicePixelRatio, 2));
     this.draw();
   }
 
