@@ -99,6 +99,15 @@ def gains(
     return {name: Gain(round(100 * float(np.nanmean(rows[name])), 4), *ends) for name, ends in both_ends.items()}
 
 
+def mean_gain(differences: NDArray[np.float64], *, draws: int = DRAWS, seed: int, coverage: float = 0.95) -> Gain:
+    """Return 100 times the mean of paired differences, with its bootstrap interval, as `gains` does for figures.
+
+    :param differences: difference of the two encoders for each dialogue, float64 [n], n at least 1.
+    """
+    ends = _percentiles({"mean": differences}, draws=draws, seed=seed, coverage=coverage)["mean"]
+    return Gain(round(100 * float(differences.mean()), 4), *ends)
+
+
 def _percentiles(
     rows: Mapping[str, NDArray[np.float64]], *, draws: int, seed: int, coverage: float
 ) -> dict[str, Interval]:

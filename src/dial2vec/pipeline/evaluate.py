@@ -10,14 +10,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.evaluation import ENCODERS, NOTHING_TO_SCORE, TASKS
-from dial2vec.evaluation.intervals import Contributions, gains, intervals
+from dial2vec.evaluation.intervals import Contributions, Gain, gains, intervals
 from dial2vec.evaluation.measure import Measured, measure, measurement_hash
+from dial2vec.evaluation.report.dialogue_map import MOST_POINTS
 from dial2vec.evaluation.report.report import Report, render_report
 from dial2vec.evaluation.score_cache import cache_scores
 from dial2vec.files import atomic_path, read_json, write_json
@@ -25,6 +29,7 @@ from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 
 Scores = dict[str, dict[str, float] | None]
+Vectors = NDArray[np.float32]
 
 
 def evaluate(artifacts: Artifacts, settings: Settings) -> str:
@@ -48,7 +53,8 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
     notes = _notes(encoders["start"], [*dev, *test])
-    page = render_report(_report(artifacts, settings, test, on_test, sizes, notes))
+    shown = _shown(encoders, test, on_test, settings)
+    page = render_report(_report(artifacts, settings, on_test, shown, spreads["test"], sizes=sizes, notes=notes))
     with atomic_path(artifacts.report) as temporary:
         temporary.write_text(page, encoding="utf-8")
     if scores["start"] is None or scores["trained"] is None:
@@ -113,11 +119,31 @@ def _write_comparison(artifacts: Artifacts, scores: Scores) -> None:
         writer.writerows([name, task, points[task]] for name, points in scores.items() if points for task in TASKS)
 
 
+def _shown(
+    encoders: dict[str, Encoder], test: Sequence[Dialogue], on_test: dict[str, Measured], settings: Settings
+) -> tuple[list[Dialogue], Vectors, Vectors]:
+    """Return the dialogues of the report with their vectors by start and trained encoder.
+
+    They are those that were scored; without scores, at most 2,500 of the test split, drawn at random.
+    """
+    start, trained = on_test["start"], on_test["trained"]
+    if start.labels:
+        return [dialogue for dialogue in test if dialogue.label is not None], start.vectors, trained.vectors
+    places = np.arange(len(test))
+    if len(test) > MOST_POINTS:
+        places = np.sort(np.random.default_rng(settings.seed).choice(len(test), MOST_POINTS, replace=False))
+    drawn = [test[place] for place in places.tolist()]
+    size = settings.evaluate.batch_size
+    return drawn, encoders["start"].encode(drawn, batch_size=size), encoders["trained"].encode(drawn, batch_size=size)
+
+
 def _report(
     artifacts: Artifacts,
     settings: Settings,
-    test: Sequence[Dialogue],
     on_test: dict[str, Measured],
+    shown: tuple[list[Dialogue], Vectors, Vectors],
+    spreads: dict[str, Any],
+    *,
     sizes: dict[str, int],
     notes: list[str],
 ) -> Report:
@@ -132,10 +158,9 @@ def _report(
         settings=flat(settings),
         loss=[(int(entry["step"]), entry["loss"]) for entry in history],
         learning_rate=[(int(entry["step"]), entry["learning_rate"]) for entry in history],
-        # The dialogues whose vectors were scored; none if no label can be scored.
-        dialogues=[dialogue for dialogue in test if dialogue.label is not None] if labels else [],
-        start_vectors=on_test["start"].vectors,
-        trained_vectors=on_test["trained"].vectors,
+        dialogues=shown[0],
+        start_vectors=shown[1],
+        trained_vectors=shown[2],
         labels=labels,
         seed=settings.seed,
         selection=read_json(artifacts.selection),
@@ -144,6 +169,10 @@ def _report(
         student=student.scores if student else None,
         student_vectors=student.vectors if student else None,
         distillation=read_json(artifacts.distillation) if artifacts.distillation.is_file() else None,
+        gains={
+            encoder: {metric: Gain(**gain) for metric, gain in (spreads.get(key) or {}).items()}
+            for encoder, key in (("trained", "gain"), ("student", "student_gain"))
+        },
     )
 
 

@@ -1,14 +1,8 @@
 import numpy as np
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dial2vec.evaluation.report.examples import NearestDialogues, choose_examples, rank_nearest
-from dial2vec.evaluation.retrieval import retrieval_scores
-
-
-def angles(*degrees):
-    return np.array([[np.cos(np.radians(d)), np.sin(np.radians(d))] for d in degrees])
+from dial2vec.evaluation.report.examples import choose_changed, choose_examples
+from dial2vec.evaluation.report.neighbours import Neighbours
+from dial2vec.evaluation.report.ranked import NearestDialogues
 
 
 def rankings(precisions, found=None, cosines=None):
@@ -20,58 +14,67 @@ def rankings(precisions, found=None, cosines=None):
     )
 
 
+def counts(start, trained, counted=None):
+    n = len(start)
+    return Neighbours(3, np.array(counted or [True] * n), np.array(start), np.array(trained))
+
+
 def chosen(examples, why):
     return [example.query for example in examples if example.why == why]
 
 
-def test_ranking_finds_the_nearest_first_and_never_the_query():
-    ranked = rank_nearest(angles(0, 10, 30, 70), ["a", "b", "a", "b"], depth=2)
-    assert ranked.nearest.tolist() == [[1, 2], [0, 2], [1, 0], [2, 1]]
-    assert ranked.cosines[0] == pytest.approx([np.cos(np.radians(10)), np.cos(np.radians(30))])
-    # The other "a" comes second to the first query; the other "b" third to the second.
-    assert ranked.precisions == pytest.approx([1 / 2, 1 / 3, 1 / 2, 1 / 2])
+def test_the_largest_gains_and_losses_come_first_and_of_equals_those_of_precision():
+    start, trained = rankings([0.5] * 5), rankings([0.6, 0.7, 0.2, 0.9, 0.4])
+    found = counts([1, 0, 3, 1, 2], [2, 3, 0, 2, 1])
+    examples = choose_examples(start, trained, ["a"] * 5, found)
+    assert chosen(examples, "better") == [1, 3, 0]
+    assert chosen(examples, "worse") == [2, 4]
 
 
-def test_a_query_that_cannot_hit_has_no_precision():
-    assert np.isnan(rank_nearest(angles(0, 10, 30), ["a", "a", "b"]).precisions).tolist() == [False, False, True]
+def test_a_nearest_dialogue_that_became_right_comes_before_a_larger_gain():
+    labels = ["a", "b", "a", "b"]
+    start, trained = rankings([0.5] * 4, [[2], [0], [0], [1]]), rankings([0.5] * 4, [[2], [3], [0], [1]])
+    examples = choose_examples(start, trained, labels, counts([0, 0, 0, 0], [3, 1, 0, 0]))
+    assert chosen(examples, "better") == [1, 0]
 
 
-@given(st.integers(0, 1000), st.integers(1, 9), st.booleans())
-def test_mean_of_the_precisions_is_the_map_of_the_figures(seed, block, ties):
-    rng = np.random.default_rng(seed)
-    vectors = rng.integers(-1, 2, size=(12, 2)) if ties else rng.normal(size=(12, 3))
-    labels = [f"{label}" for label in rng.integers(0, 4, 12)]
-    precisions = rank_nearest(vectors, labels, block=block).precisions
-    assert np.nanmean(precisions) == pytest.approx(retrieval_scores(vectors, labels).map)
+def test_every_label_has_its_example_before_one_has_two():
+    same = rankings([0.5] * 4)
+    examples = choose_examples(same, same, ["a", "a", "a", "b"], counts([0] * 4, [3, 3, 2, 1]), changed=3, wrong=0)
+    assert chosen(examples, "better") == [0, 3, 1]
 
 
-def test_more_depth_than_dialogues_finds_all_others_and_one_alone_finds_none():
-    assert rank_nearest(angles(0, 10), ["a", "a"], depth=3).nearest.shape == (2, 1)
-    assert rank_nearest(angles(0), ["a"], depth=3).nearest.shape == (1, 0)
-    assert rank_nearest(np.zeros((0, 2)), [], depth=3).nearest.shape == (0, 0)
+def test_a_dialogue_that_does_not_count_is_no_example():
+    same = rankings([0.5] * 2)
+    found = counts([0, 0], [3, 3], counted=[True, False])
+    assert chosen(choose_examples(same, same, ["a", "a"], found), "better") == [0]
 
 
-def test_greatest_gains_and_losses_come_first_and_equals_in_order():
-    start, trained = rankings([0.5, 0.5, 0.5, 0.5, 0.5]), rankings([0.6, 0.9, 0.2, 0.6, 0.4])
-    examples = choose_examples(start, trained, ["a"] * 5, changed=2)
-    assert chosen(examples, "gained") == [1, 0]
-    assert chosen(examples, "lost") == [2, 4]
-
-
-def test_a_query_without_gain_is_neither_gained_nor_lost():
+def test_a_query_without_gain_is_neither_better_nor_worse():
     same = rankings([0.5, float("nan"), 0.5])
-    assert choose_examples(same, same, ["a", "b", "a"], wrong=0) == []
+    assert choose_examples(same, same, ["a", "b", "a"], counts([1, 0, 1], [1, 0, 1]), wrong=0) == []
 
 
 def test_confident_errors_are_those_of_the_highest_cosine_and_a_mutual_pair_counts_once():
     found = [[1], [0], [3], [4], [2]]
     trained = rankings([0.5] * 5, found, [[0.9], [0.9], [0.7], [0.8], [0.1]])
     # Queries 0 and 1 find each other; query 3 finds its own label; query 2 does not.
-    examples = choose_examples(rankings([0.5] * 5), trained, ["a", "b", "a", "b", "b"])
-    assert chosen(examples, "confident and wrong") == [0, 2]
+    examples = choose_examples(rankings([0.5] * 5), trained, ["a", "b", "a", "b", "b"], counts([0] * 5, [0] * 5))
+    assert chosen(examples, "still wrong") == [0, 2]
 
 
 def test_an_error_that_could_not_be_avoided_or_is_shown_already_is_no_example():
     trained = rankings([float("nan"), 0.9, 0.5], [[1], [0], [0]], [[0.9], [0.9], [0.2]])
-    examples = choose_examples(rankings([float("nan"), 0.5, 0.5]), trained, ["a", "b", "b"])
-    assert [(example.query, example.why) for example in examples] == [(1, "gained"), (2, "confident and wrong")]
+    start = rankings([float("nan"), 0.5, 0.5])
+    examples = choose_examples(start, trained, ["a", "b", "b"], counts([0] * 3, [0, 1, 0]))
+    assert [(example.query, example.why) for example in examples] == [(1, "better"), (2, "still wrong")]
+
+
+def test_the_dialogues_with_the_fewest_kept_neighbours_are_those_that_changed():
+    examples = choose_changed(np.array([10, 2, 1, 3]), ["a", "b", "b", "c"], most=2)
+    assert [(example.query, example.why) for example in examples] == [(2, "changed"), (3, "changed")]
+
+
+def test_nothing_changed_is_no_example():
+    assert choose_changed(np.array([9, 9]), ["a", "b"]) == []
+    assert choose_changed(np.zeros(0, dtype=np.int64), []) == []

@@ -91,50 +91,55 @@ def headline(page):
     return re.search(r'<p class="headline">(.*?)</p>', page)[1]
 
 
-def test_worse_is_said_as_plainly_as_better(report):
-    assert headline(render_report(report)) == (
-        "The trained model is better than its start on Purity (+3.00), worse than its start on Spearman (−1.50) and "
-        "equal to its start on MAP."
-    )
+def section_order(page):
+    return re.findall(r'<h2 id="(\w+)"', page)
 
 
-def test_a_model_worse_throughout_is_called_worse_and_nothing_else(report):
-    worse = FIGURES | {"purity": 40.0, "spearman": 40.0, "map": 40.0}
-    said = headline(render_report(dataclasses.replace(report, trained=worse)))
-    assert said == "The trained model is worse than its start on Purity (−10.00), Spearman (−10.00) and MAP (−10.00)."
-
-
-def test_a_gain_of_purity_within_the_spread_of_kmeans_is_marked(report):
-    close = dataclasses.replace(report, trained=FIGURES | {"purity": 51.4})
-    assert "Purity (+1.40, within the spread)" in headline(render_report(close))
-
-
-def test_lower_is_better_where_the_metric_says_so(report):
-    page = render_report(dataclasses.replace(report, trained=FIGURES | {"alignment": 49.0}))
-    row = re.search(r'<th scope="row">Alignment.*?</tr>', page, re.DOTALL)[0]
-    assert "−1.00" in row
-    assert 'class="better"' in row
-
-
-def test_difference_too_small_to_print_is_equal(report):
-    page = render_report(dataclasses.replace(report, trained=FIGURES | {"map": 49.999}))
-    row = re.search(r'<th scope="row">MAP.*?</tr>', page, re.DOTALL)[0]
-    assert 'class="equal"' in row
-    assert "−0.00" not in row
-
-
-def test_table_shows_spread_and_ceiling(report):
+def test_the_page_goes_from_the_result_to_the_details(report):
     page = render_report(report)
-    assert "± 1.50" in page
-    assert "ceiling 61.25" in page
+    assert page.count('<p class="headline">') == 1
+    assert headline(page).startswith("The trained encoder finds ")
+    order = ["map", "examples", "figures", "similarity", "confusion", "choice", "notes", "settings", "training"]
+    assert section_order(page) == order
+
+
+def test_map_is_the_word_for_the_picture_of_points_alone(report):
+    words = re.sub(r"<(script|style).*?</\1>|<[^>]*>", " ", render_report(report), flags=re.DOTALL)
+    assert not re.search(r"\bMAP\b(?! in other papers)", words)
+    assert set(re.findall(r"\w+ maps?\b", words)) <= {"a map", "the maps", "trained map", "the map"}
+
+
+def test_a_run_that_kept_the_start_has_one_map_and_no_examples(report):
+    selection = SELECTION | {"chosen": "start"}
+    page = render_report(dataclasses.replace(report, selection=selection, trained_vectors=report.start_vectors))
+    assert "so the start was kept: it finds" in headline(page)
+    assert page.count('<svg class="map"') == 1
+    assert "examples" not in section_order(page)
+    assert "map" in section_order(page)
+
+
+def test_names_of_labels_stand_on_both_maps(report):
+    page = render_report(report)
+    names = re.findall(r'<text class="name"[^>]*data-label="(\d)"[^>]*>([^<]+)</text>', page)
+    assert sorted(set(names)) == [(str(place), f"topic {place}") for place in range(4)]
+    assert len(names) == 8
+
+
+def test_examples_show_the_nearest_by_both_encoders_with_sides_apart(report):
+    page = render_report(report)
+    assert re.search(r"For \d+ of\s+20\s+dialogues more than before, for \d+ fewer, for \d+ as many", page)
+    card = re.search(r"<article.*?</article>", page, re.DOTALL)[0]
+    assert card.count('<p class="encoder">') == 2
+    assert '<p class="one"><b>user</b> question' in card
+    assert '<p class="other"><b>agent</b> yes</p>' in card
 
 
 def test_without_labels_the_page_says_so_and_shows_nothing_that_needs_them(report):
     page = render_report(make_report([], start=None, trained=None))
-    assert "no figures on test" in headline(page)
-    assert "no dialogues that can be compared by their labels" in page
+    assert "without labels it cannot say whether that is better" in headline(page)
+    assert "There are no figures on test: its labels leave nothing to score" in page
     shown = set(Outline(page).ids)
-    assert not shown & {"figures", "similarity", "confusion", "examples", "map-data"}
+    assert not shown & {"similarity", "confusion", "examples", "map-data"}
     assert "The loss goes from 2.310 at step 5 to 1.020 at step 15." in page
 
 
@@ -157,8 +162,9 @@ def test_ids_are_unique_and_every_reference_has_its_target(report):
 def test_every_plot_has_a_text_alternative_and_the_colour_of_the_page(report):
     page = render_report(report)
     images = [attributes for _, attributes in Outline(page).attributes if attributes.get("role") == "img"]
-    # Curves, path, two histograms; the two maps are for the keyboard, the marks of the legend say nothing.
-    assert len(images) == page.count('aria-hidden="true"') - page.count('class="mark"') == 4
+    # Curves, path, two histograms; the maps are for the keyboard, the names and marks are those of the legend.
+    hidden = page.count('aria-hidden="true"') - page.count('class="mark"') - page.count('class="name"')
+    assert len([one for one in images if one.get("class") != "split"]) == hidden == 4
     assert all(attributes["aria-label"] for attributes in images)
     assert INK not in page
     assert "currentColor" in page
@@ -190,9 +196,10 @@ def test_a_student_has_its_column_its_sentence_and_its_candidates(report):
     student = {"student": FIGURES | {"map": 48.75}, "student_vectors": vectors, "distillation": distillation}
     page = render_report(dataclasses.replace(report, **student))
     Outline(page)
-    row = " ".join(re.search(r'<th scope="row">MAP.*?</tr>', page, re.DOTALL)[0].split())
-    assert row.endswith('<td class="number">48.75 <small></small></td> <td class="number worse">−1.25</td> </tr>')
-    assert re.findall(r'<p class="headline">(.*?)</p>', page)[2] == distillation["sentence"]
+    row = " ".join(re.search(r'<th scope="row">Average precision.*?</tr>', page, re.DOTALL)[0].split())
+    ending = '<td class="number">48.75 <small></small></td> <td class="number worse">−1.25 <small></small></td> </tr>'
+    assert row.endswith(ending)
+    assert f"<p>{distillation['sentence']}</p>" in page
     assert "<summary>2 candidates of the student</summary>" in page
     assert '<th scope="col" class="number">agreement</th>' in page
     assert page.count("0.970") == 2
@@ -216,9 +223,9 @@ def test_run_without_a_logged_step_says_so_and_has_no_empty_plot(report):
     assert "Line plots" not in page
 
 
-def test_the_sentence_of_the_choice_follows_the_headline_and_its_row_is_marked(report):
+def test_the_choice_has_its_sentence_and_the_row_of_the_chosen_is_marked(report):
     page = render_report(report)
-    assert re.findall(r'<p class="headline">(.*?)</p>', page)[1] == SELECTION["sentence"]
+    assert f"<p>{SELECTION['sentence']}</p>" in page
     assert re.search(r'<tr class="chosen">\s*<th scope="row">step 5</th>', page)
     assert "were not used for the choice" in " ".join(page.split())
 
@@ -239,7 +246,7 @@ def test_candidates_without_alignment_are_told_in_a_sentence_and_not_drawn(repor
 def test_a_long_dialogue_is_cut_in_the_examples_with_a_note(dialogue):
     lines = [f"user: turn {i}." for i in range(14)]
     page = render_report(make_report([dialogue(str(i), *lines, labels=(f"topic {i % 4}",)) for i in range(20)]))
-    assert "<b>user:</b> turn 11." in page
+    assert "<b>user</b> turn 11." in page
     assert "turn 12." not in page
     assert "2 more turns not shown." in page
 

@@ -1,4 +1,4 @@
-"""Map of the test dialogues: points, legend and the texts that the script shows for a point."""
+"""Maps of the test dialogues: points, names, legend and the texts that the script shows for a point."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.evaluation.report.excerpts import excerpt
+from dial2vec.evaluation.report.map_names import MapName, names_of_labels
 from dial2vec.evaluation.report.pictures import COLOURS
 from dial2vec.evaluation.report.projection import lay_out, turn_like
 
@@ -44,11 +45,13 @@ class EncoderMap:
     :param title: "Start" or "Trained".
     :param method: "t-SNE" or "PCA".
     :param layers: SVG path of the points of each label, in the order of the legend.
+    :param names: names on the map.
     """
 
     title: str
     method: str
     layers: list[str]
+    names: list[MapName]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class DialogueMaps:
     """Maps of all encoders with their legend.
 
     :param maps: one map per encoder.
-    :param legend: labels, sorted.
+    :param kind: word for what the colours mean, "label" or "group".
+    :param legend: labels, the largest first.
     :param script_data: JSON for the script, safe inside a `<script>` element: {"labels": [...], "dialogues": [[id,
         place of the label, [[speaker, text], ...], [x, y] on each map, ...], ...]}.
     :param shown: number of dialogues on the maps, at most 2,500, drawn at random.
@@ -64,6 +68,7 @@ class DialogueMaps:
     """
 
     maps: list[EncoderMap]
+    kind: str
     legend: list[Label]
     script_data: str
     shown: int
@@ -71,13 +76,19 @@ class DialogueMaps:
 
 
 def dialogue_maps(
-    dialogues: Sequence[Dialogue], labels: Sequence[str], vectors: dict[str, np.ndarray], *, seed: int
+    dialogues: Sequence[Dialogue],
+    labels: Sequence[str],
+    vectors: dict[str, np.ndarray],
+    *,
+    seed: int,
+    kind: str = "label",
 ) -> DialogueMaps | None:
     """Return one map per encoder, each turned to be as close as possible to the first; None without dialogues.
 
     :param dialogues: n dialogues.
     :param labels: label of each dialogue.
     :param vectors: vectors, float32 [n, d], by title of the map.
+    :param kind: word for what the labels are, "label" or "group".
     :param seed: seed of the layout and of the random draw from more than 2,500 dialogues.
     """
     if not dialogues:
@@ -85,23 +96,37 @@ def dialogue_maps(
     shown = np.arange(len(dialogues))
     if len(shown) > MOST_POINTS:
         shown = np.sort(np.random.default_rng(seed).choice(len(dialogues), MOST_POINTS, replace=False))
-    names, codes = np.unique(np.asarray(labels)[shown], return_inverse=True)
+    names, codes = _by_size(np.asarray(labels)[shown])
     layouts = {title: lay_out(rows[shown], seed=seed) for title, rows in vectors.items()}
     first = next(iter(layouts.values())).points
     places = {title: _fit(turn_like(layout.points, first)) for title, layout in layouts.items()}
     maps = [
-        EncoderMap(title, layouts[title].method, [_path(points[codes == code]) for code in range(len(names))])
+        EncoderMap(
+            title=title,
+            method=layouts[title].method,
+            layers=[_path(points[codes == code]) for code in range(len(names))],
+            names=names_of_labels(points, codes, names, SIDE),
+        )
         for title, points in places.items()
     ]
     legend = [
-        Label(str(name), int((codes == code).sum()), COLOURS[code % len(COLOURS)], _mark(code))
+        Label(name, int((codes == code).sum()), COLOURS[code % len(COLOURS)], _mark(code))
         for code, name in enumerate(names)
     ]
     records = [
         [dialogues[i].dialogue_id, int(code), _opening(dialogues[i]), *(p[k].tolist() for p in places.values())]
         for k, (i, code) in enumerate(zip(shown.tolist(), codes, strict=True))
     ]
-    return DialogueMaps(maps, legend, _json(names.tolist(), records), len(shown), len(dialogues) - len(shown))
+    return DialogueMaps(maps, kind, legend, _json(names, records), len(shown), len(dialogues) - len(shown))
+
+
+def _by_size(labels: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Return the different labels, the largest first, and the place of each label among them."""
+    names, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    order = np.argsort(-counts, kind="stable")
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return [str(name) for name in names[order]], places[codes]
 
 
 def _fit(points: np.ndarray) -> np.ndarray:

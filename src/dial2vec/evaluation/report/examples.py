@@ -1,91 +1,83 @@
-"""Example queries: the largest gains and losses of retrieval by training, and the most confident errors."""
+"""Dialogues to show as examples: what the training made better and worse, and what is still wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dial2vec.evaluation.ranking import COSINE_STEP
-from dial2vec.evaluation.relatedness import cosine_blocks
-
-
-@dataclass(frozen=True, slots=True)
-class NearestDialogues:
-    """Nearest other dialogues of every dialogue.
-
-    :param precisions: average precision of each query in (0, 1], float64 [n]; NaN if no other dialogue has its label.
-    :param nearest: places of the most similar dialogues, the most similar first, int64 [n, k].
-    :param cosines: cosines to these dialogues in [-1, 1], float64 [n, k].
-    """
-
-    precisions: np.ndarray
-    nearest: np.ndarray
-    cosines: np.ndarray
+from dial2vec.evaluation.report.neighbours import Neighbours
+from dial2vec.evaluation.report.ranked import NearestDialogues
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Query to show.
+    """Dialogue to show with its nearest ones.
 
-    :param query: place of the query among the dialogues.
-    :param why: "gained", "lost" or "confident and wrong".
+    :param query: place of the dialogue.
+    :param why: "better", "worse", "still wrong" or "changed".
     """
 
     query: int
     why: str
 
 
-def rank_nearest(vectors: np.ndarray, labels: Sequence[str], *, depth: int = 3, block: int = 256) -> NearestDialogues:
-    """Rank all other dialogues by cosine for every dialogue; hits come last among equals, as in `retrieval_scores`.
-
-    The mean of the average precisions without NaN is the MAP of `retrieval_scores`.
-
-    :param vectors: vectors of the dialogues, float32 [n, d]; a zero vector has cosine 0 to all.
-    :param labels: n labels.
-    :param depth: maximum number of nearest dialogues to keep.
-    :param block: queries per block; memory is about six times `block` x n float64.
-    """
-    codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)[1:]
-    depth = max(min(depth, len(codes) - 1), 0)
-    ranks = np.arange(1, len(codes) + 1)
-    precisions, nearest, similar = np.full(len(codes), np.nan), [], []
-    for queries, cosines in cosine_blocks(vectors, block=block):
-        rows = np.arange(len(queries))[:, None]
-        same = codes[queries, None] == codes
-        # The lowest bit, below the cosine step, marks a hit. The query itself comes last and is no hit.
-        keys = 2 * np.rint(-cosines / COSINE_STEP).astype(np.int64) + same
-        keys[rows[:, 0], queries] = np.iinfo(np.int64).max
-        order = keys.argsort(axis=1, kind="stable")
-        hits = same[rows, order]
-        hits[:, -1] = False
-        precision = (hits.cumsum(axis=1) / ranks * hits).sum(axis=1)
-        has_hit = counts[codes[queries]] > 1
-        precisions[queries[has_hit]] = precision[has_hit] / (counts[codes[queries[has_hit]]] - 1)
-        nearest.append(order[:, :depth])
-        similar.append(cosines[rows, order[:, :depth]])
-    empty = [np.zeros((0, depth))]
-    return NearestDialogues(
-        precisions, np.concatenate(nearest or empty).astype(np.int64), np.concatenate(similar or empty)
-    )
-
-
 def choose_examples(
-    start: NearestDialogues, trained: NearestDialogues, labels: Sequence[str], *, changed: int = 3, wrong: int = 2
+    start: NearestDialogues,
+    trained: NearestDialogues,
+    labels: Sequence[str],
+    neighbours: Neighbours,
+    *,
+    changed: int = 3,
+    wrong: int = 2,
 ) -> list[Example]:
-    """Return the queries to show, each once; of equals, the earlier dialogue.
+    """Return the dialogues to show, each once.
+
+    They got more or fewer neighbours with the same label. First come those whose nearest one changed accordingly, of
+    these the largest gains and losses of neighbours, and of equals those of average precision. A label is shown twice
+    only if no other is left.
 
     :param labels: n labels.
-    :param changed: maximum number of queries with the largest gains in average precision, and with the largest losses.
-    :param wrong: maximum number of queries whose nearest dialogue has another label; a mutual pair counts once.
+    :param changed: maximum number of dialogues that got better, and that got worse.
+    :param wrong: maximum number of dialogues whose nearest one has another label; a mutual pair counts once.
     """
-    gains = np.nan_to_num(trained.precisions - start.precisions)
-    gained = [int(query) for query in np.argsort(-gains, kind="stable")[:changed] if gains[query] > 0]
-    lost = [int(query) for query in np.argsort(gains, kind="stable")[:changed] if gains[query] < 0]
-    confident = _confident_errors(trained, labels, without={*gained, *lost})[:wrong]
-    groups = {"gained": gained, "lost": lost, "confident and wrong": confident}
+    gains = np.where(neighbours.counted, neighbours.trained - neighbours.start, 0)
+    precision = np.nan_to_num(trained.precisions - start.precisions)
+    nearest = _hits(trained, labels).astype(np.int64) - _hits(start, labels)
+    better = _varied(np.lexsort((-precision, -gains, -nearest)), gains > 0, labels)[:changed]
+    worse = _varied(np.lexsort((precision, gains, nearest)), gains < 0, labels)[:changed]
+    confident = _confident_errors(trained, labels, without={*better, *worse})[:wrong]
+    groups = {"better": better, "worse": worse, "still wrong": confident}
     return [Example(query, why) for why, queries in groups.items() for query in queries]
+
+
+def _hits(ranked: NearestDialogues, labels: Sequence[str]) -> NDArray[np.bool_]:
+    """Return whether the nearest of each dialogue has its label, bool [n]."""
+    codes = np.unique(np.asarray(labels), return_inverse=True)[1]
+    return np.asarray(codes[ranked.nearest[:, 0]] == codes)
+
+
+def choose_changed(kept: NDArray[np.int64], groups: Sequence[str], *, most: int = 4) -> list[Example]:
+    """Return the dialogues whose nearest ones changed most, from different groups if possible.
+
+    :param kept: number of nearest dialogues that stayed, int64 [n], as returned by `neighbours.kept_neighbours`.
+    :param groups: group of each dialogue.
+    :param most: maximum number of dialogues.
+    """
+    order = _varied(np.argsort(kept, kind="stable"), kept < kept.max(initial=0), groups)[:most]
+    return [Example(query, "changed") for query in order]
+
+
+def _varied(order: Iterable[int], fit: NDArray[np.bool_], labels: Sequence[str]) -> list[int]:
+    """Return the places that fit in their order, but the first of each label before the second of any."""
+    seen: dict[str, int] = {}
+    turns: list[tuple[int, int, int]] = []
+    for place in (int(place) for place in order if fit[place]):
+        turns.append((seen.setdefault(labels[place], 0), len(turns), place))
+        seen[labels[place]] += 1
+    return [place for _, _, place in sorted(turns)]
 
 
 def _confident_errors(rankings: NearestDialogues, labels: Sequence[str], *, without: set[int]) -> list[int]:

@@ -18,6 +18,11 @@ class Excerpt:
     turns: tuple[Turn, ...]
     left_out: int
 
+    @property
+    def sides(self) -> tuple[bool, ...]:
+        """True for each turn of the first speaker."""
+        return tuple(turn.speaker == self.turns[0].speaker for turn in self.turns)
+
 
 def excerpt(dialogue: Dialogue, *, turns: int, characters: int) -> Excerpt:
     """Return the first turns of a dialogue.

@@ -1,7 +1,7 @@
 // Shows the dialogue of a point; without this script, the maps are plain pictures.
 (() => {
   "use strict";
-  const SIDE = 1000, REACH = 24, CLOSEST = 40;
+  const SIDE = 1000, REACH = 24, CLOSEST = 40, FONT = 32, HALO = 9;
   const { labels, dialogues } = JSON.parse(document.getElementById("map-data").textContent);
   const legend = [...document.querySelectorAll(".legend button")];
   const picked = document.getElementById("picked");
@@ -10,7 +10,7 @@
 
   const maps = [...document.querySelectorAll("svg.map")].map((svg, order) => ({
     svg, place: (dialogue) => dialogue[3 + order], view: { x: 0, y: 0, side: SIDE },
-    layers: [...svg.querySelectorAll("g")], picks: [...svg.querySelectorAll(".pick, .pick-hole, .pick-point")],
+    layers: [...svg.querySelectorAll("g")], names: [...svg.querySelectorAll(".name")], picks: [...svg.querySelectorAll(".pick, .pick-hole, .pick-point")],
   }));
 
   const visible = (index) => only < 0 || dialogues[index][1] === only;
@@ -36,11 +36,22 @@
     for (const [speaker, text] of turns) line("p", `${speaker}: ${text}`, picked);
   }
 
+  // Names keep their size on the screen, and those that were waiting for a place appear as points move apart.
+  function rename({ names, view }) {
+    for (const name of names) {
+      const { label, zoom } = name.dataset, fits = SIDE / view.side >= Number(zoom) || only === Number(label);
+      name.setAttribute("visibility", fits && (only < 0 || only === Number(label)) ? "visible" : "hidden");
+      name.style.fontSize = `${FONT * view.side / SIDE}px`;
+      name.style.strokeWidth = `${HALO * view.side / SIDE}px`;
+    }
+  }
+
   function show(map, x, y, side) {
     const within = (value) => Math.min(Math.max(value, 0), SIDE - side);
     map.view = { x: within(x), y: within(y), side };
     map.svg.setAttribute("viewBox", `${map.view.x} ${map.view.y} ${side} ${side}`);
     map.svg.classList.toggle("zoomed", side < SIDE);
+    rename(map);
   }
 
   function zoom(map, factor) {
@@ -125,7 +136,10 @@
   legend.forEach((button, label) => button.addEventListener("click", () => {
     only = only === label ? -1 : label;
     legend.forEach((other, index) => other.setAttribute("aria-pressed", String(index === only)));
-    for (const map of maps) map.layers.forEach((layer, index) => { layer.style.display = only < 0 || index === only ? "" : "none"; });
+    for (const map of maps) {
+      map.layers.forEach((layer, index) => { layer.style.display = only < 0 || index === only ? "" : "none"; });
+      rename(map);
+    }
     if (current >= 0 && !visible(current)) pick(-1);
   }));
 

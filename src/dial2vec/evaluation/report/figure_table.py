@@ -1,0 +1,165 @@
+"""Figures of start, trained encoder and student side by side, as printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dial2vec.evaluation import TASKS
+from dial2vec.evaluation.intervals import Gain
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row of the table of figures.
+
+    :param key: key of the metric in the scores.
+    :param title: title of the metric on the page.
+    :param higher_is_better: True if higher is better.
+    :param low: lowest possible value, as printed.
+    :param high: highest possible value, as printed.
+    :param meaning: one-line explanation for a newcomer.
+    """
+
+    key: str
+    title: str
+    higher_is_better: bool
+    low: str
+    high: str
+    meaning: str
+
+
+METRICS = (
+    Metric(
+        "purity",
+        "Purity",
+        True,
+        "0",
+        "100",
+        "Share of dialogues with the commonest label of their cluster, mean ± sd over k-means runs.",
+    ),
+    Metric(
+        "spearman",
+        "Spearman",
+        True,
+        "−100",
+        "its ceiling",
+        "Rank correlation of cosine with having the same label. The ceiling is the figure of a perfect ranking.",
+    ),
+    Metric(
+        "map",
+        "Average precision",
+        True,
+        "0",
+        "100",
+        "How high the dialogues of the same label rank among all others; mean over dialogues (MAP in other papers).",
+    ),
+    Metric("mrr", "MRR", True, "0", "100", "Mean of 1 / rank of the first dialogue of the same label."),
+    Metric("ari", "ARI", True, "about 0 by chance", "100", "Agreement of clusters and labels on pairs, beyond chance."),
+    Metric("nmi", "NMI", True, "0", "100", "Information that clusters and labels share."),
+    Metric("accuracy", "Accuracy", True, "0", "100", "Share of dialogues in the cluster matched to their label."),
+    Metric("alignment", "Alignment", False, "0", "4", "Mean squared distance between dialogues of one label."),
+    Metric(
+        "adjusted_alignment", "Adjusted alignment", False, "−4", "4", "Alignment minus its value for different labels."
+    ),
+    Metric("uniformity", "Uniformity", False, "−8", "0", "How evenly the dialogues spread; 0 if all coincide."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedFigure:
+    """Figure of an encoder beside the start's, as printed.
+
+    :param spread: spread over the runs of k-means; empty except for purity.
+    :param difference: signed difference to the start's figure.
+    :param interval: 95 % interval of the difference; empty if it was not computed.
+    :param verdict: "better" or "worse" by the sign of the difference; "no clear change" if the interval holds 0 or the
+        difference is no larger than the spread; "equal" without a difference.
+    """
+
+    figure: str
+    spread: str
+    difference: str
+    interval: str
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """One metric of all encoders.
+
+    :param remark: remark such as "ceiling 61.25"; may be empty.
+    :param decides: True for the three figures of the tasks.
+    :param student: figure of the student; None without one.
+    """
+
+    metric: Metric
+    remark: str
+    decides: bool
+    start: ComparedFigure
+    trained: ComparedFigure
+    student: ComparedFigure | None
+
+
+def figure_rows(
+    start: dict[str, float],
+    trained: dict[str, float],
+    student: dict[str, float] | None,
+    gains: Mapping[str, Mapping[str, Gain]],
+) -> list[FigureRow]:
+    """Return one row per metric.
+
+    :param start: figures by `evaluation.scores.score`.
+    :param trained: figures of the trained encoder.
+    :param student: figures of the student; None without one.
+    :param gains: gains over the start with their intervals, by encoder ("trained", "student") and metric.
+    """
+    ceiling = f"ceiling {number(trained['spearman_ceiling'])}"
+
+    def compared(metric: Metric, scores: dict[str, float], encoder: str) -> ComparedFigure:
+        return _compared(metric, start, scores, gains.get(encoder, {}).get(metric.key))
+
+    return [
+        FigureRow(
+            metric=metric,
+            remark=ceiling if metric.key == "spearman" else "",
+            decides=metric.key in TASKS,
+            start=compared(metric, start, "start"),
+            trained=compared(metric, trained, "trained"),
+            student=None if student is None else compared(metric, student, "student"),
+        )
+        for metric in METRICS
+    ]
+
+
+def _compared(metric: Metric, start: dict[str, float], scores: dict[str, float], gain: Gain | None) -> ComparedFigure:
+    difference = round(scores[metric.key] - start[metric.key], 2)
+    improvement = difference if metric.higher_is_better else -difference
+    # Only purity has a spread: it is the mean of several runs.
+    spread = scores.get(f"{metric.key}_sd")
+    within = spread is not None and abs(difference) <= max(start[f"{metric.key}_sd"], spread)
+    unclear = within or (gain is not None and gain.low <= 0 <= gain.high)
+    return ComparedFigure(
+        figure=number(scores[metric.key]),
+        spread="" if spread is None else f"± {spread:.2f}",
+        difference=signed(difference),
+        interval="" if gain is None else f"{signed(gain.low)} to {signed(gain.high)}",
+        verdict="equal"
+        if not difference
+        else "no clear change"
+        if unclear
+        else "better"
+        if improvement > 0
+        else "worse",
+    )
+
+
+def number(value: float, digits: int = 2) -> str:
+    """Return a number as printed, with a minus sign."""
+    # Adding 0.0 turns a rounded -0.0 into 0.0.
+    return f"{round(value, digits) + 0.0:.{digits}f}".replace("-", "−")
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """Return a number as printed, with its sign unless it is 0."""
+    return f"{'+' if round(value, digits) > 0 else ''}{number(value, digits)}"

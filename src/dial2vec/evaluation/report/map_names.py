@@ -1,0 +1,99 @@
+"""Names on a map: the larger label first, and no name over another at any zoom."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Height of a line in units of the map, of which a side has 1,000; with 480 pixels a side, letters have 16 pixels.
+LINE, GAP = 40, 4
+LONGEST = 24
+# Zooms at which a name may appear first. The script keeps the size of letters, so names only move apart.
+ZOOMS = (1, 2, 4, 8, 16)
+MOST_AT_FIRST = 24
+# Cells along each side of the grid in which the densest place of a label is found.
+CELLS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class MapName:
+    """Name of a label on a map.
+
+    :param text: name, shortened to 24 characters.
+    :param label: place of the label in the legend.
+    :param x: centre of the name, in units of the map.
+    :param y: the same, downwards.
+    :param width: upper bound of its width at zoom 1.
+    :param zoom: zoom from which it is shown.
+    """
+
+    text: str
+    label: int
+    x: int
+    y: int
+    width: int
+    zoom: int
+
+    def covers(self, other: MapName, zoom: int) -> bool:
+        """Return whether the two names would overlap, or come closer than a gap, at this zoom."""
+        across = abs(self.x - other.x) * zoom < (self.width + other.width) / 2 + GAP
+        return across and abs(self.y - other.y) * zoom < LINE + GAP
+
+
+def names_of_labels(
+    points: NDArray[np.int64], codes: NDArray[np.int64], names: Sequence[str], side: int
+) -> list[MapName]:
+    """Return the names that have a free place at some zoom, at the densest place of their label.
+
+    :param points: places of the dialogues, from 0 to `side`, int64 [n, 2].
+    :param codes: label of each, int64 [n].
+    :param names: names of the labels, the most important first.
+    :param side: side of the map.
+    """
+    waiting = []
+    for code, name in enumerate(names):
+        text = name if len(name) <= LONGEST else name[: LONGEST - 1].rstrip() + "…"
+        width = text_width(text)
+        x, y = _densest(points[codes == code], side)
+        half = width // 2 + GAP
+        waiting.append((text, code, _within(x, half, side - half), _within(y, LINE // 2, side - LINE // 2), width))
+    placed: list[MapName] = []
+    for zoom in ZOOMS:
+        left = []
+        for item in waiting:
+            candidate = MapName(*item, zoom)
+            full = zoom == 1 and len(placed) >= MOST_AT_FIRST
+            if full or any(candidate.covers(other, zoom) for other in placed):
+                left.append(item)
+            else:
+                placed.append(candidate)
+        waiting = left
+    return placed
+
+
+def text_width(text: str) -> int:
+    """Return an upper bound of the width of a text in units of the map, in the sizes of common fonts."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    capitals = sum(character.isupper() or character in "mwMW_" for character in text)
+    rest = len(text) - wide - capitals
+    return round(0.8 * LINE * (1.05 * wide + 0.78 * capitals + 0.6 * rest))
+
+
+def _within(value: float, low: int, high: int) -> int:
+    return round(min(max(value, low), max(low, high)))
+
+
+def _densest(points: NDArray[np.int64], side: int) -> tuple[float, float]:
+    """Return the middle of the points around the cell with most of them: a label in two parts is named at one."""
+    cells = np.minimum(points * CELLS // side, CELLS - 1)
+    grid = np.zeros((CELLS + 2, CELLS + 2), dtype=np.int64)
+    np.add.at(grid, (cells[:, 0] + 1, cells[:, 1] + 1), 1)
+    around = sum(grid[1 + dx : CELLS + 1 + dx, 1 + dy : CELLS + 1 + dy] for dx in (-1, 0, 1) for dy in (-1, 0, 1))
+    best = np.unravel_index(int(np.argmax(around)), (CELLS, CELLS))
+    near = (np.abs(cells - best) <= 1).all(axis=1)
+    x, y = points[near].mean(axis=0)
+    return float(x), float(y)
