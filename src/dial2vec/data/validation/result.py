@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -63,14 +63,19 @@ def require(results: Sequence[ValidationResult], *, corpus: str) -> None:
         )
 
 
-def by_reason(quarantine: Sequence[Quarantined]) -> list[tuple[str, int, Quarantined]]:
-    """Return (kind of reason, number of records, first record), most frequent first.
+def by_reason(quarantine: Sequence[Quarantined]) -> list[tuple[str, int, list[Quarantined]]]:
+    """Return (kind of reason, number of records, the first 3 of them), most frequent first.
 
     Reasons that differ only in a number, an id or a quoted text are of one kind.
     """
-    kinds = [kind(record.reason) for record in quarantine]
-    first = dict(zip(reversed(kinds), reversed(quarantine), strict=True))
-    return [(name, count, first[name]) for name, count in Counter(kinds).most_common()]
+    counts: Counter[str] = Counter()
+    first: defaultdict[str, list[Quarantined]] = defaultdict(list)
+    for record in quarantine:
+        name = kind(record.reason)
+        counts[name] += 1
+        if counts[name] <= N_EXAMPLES:
+            first[name].append(record)
+    return [(name, count, first[name]) for name, count in counts.most_common()]
 
 
 def kind(reason: str) -> str:

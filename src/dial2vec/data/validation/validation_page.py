@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dial2vec.data.validation.profile import Profile
-from dial2vec.data.validation.result import ValidationResult, by_reason
+from dial2vec.data.validation.result import ValidationResult, by_reason, kind
 from dial2vec.data.validation.suites import GUARD
 from dial2vec.dialogue import Quarantined
 from dial2vec.html import templates
 
 N_REASONS, N_LABELS, N_LANGUAGES = 50, 60, 12
+# Bars of a chart; the others are folded.
+N_BARS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,22 @@ class Bar:
     share: float
     before: float
     largest: float
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One thing that failed.
+
+    :param stops: True if it stops the run; otherwise records are in quarantine.
+    :param reason: Expectation or reason in words.
+    :param extent: Observed value, or number of records.
+    :param examples: Up to 3 failing places: file, line, dialogue and reason.
+    """
+
+    stops: bool
+    reason: str
+    extent: str
+    examples: list[str]
 
 
 def render_validation(
@@ -57,25 +75,58 @@ def render_validation(
         .render(
             corpus=corpus,
             headline=_headline(profile, results, quarantine),
-            results=[result for result in results if result.failed or not result.expectation.startswith(GUARD)],
+            failures=_failures(results, quarantine),
+            holding=[one for one in results if not one.failed and not one.expectation.startswith(GUARD)],
             quarantined=len(quarantine),
-            reasons=by_reason(quarantine)[:N_REASONS],
             charts=[chart for chart in charts if chart[2]],
             drift=earlier is not None,
+            shown=N_BARS,
         )
     )
     return page
+
+
+def _failures(results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> list[Failure]:
+    """Return what stops the run, then the reasons of the quarantine, the most frequent first."""
+    stopping = [
+        # The reasons of the quarantine have examples of their own.
+        Failure(True, *_found(result), [] if "quarantined" in result.expectation else result.examples)
+        for result in results
+        if result.stops
+    ]
+    words = {kind(f"expected {result.expectation}"): result for result in results if result.failed and not result.stops}
+    quarantined, named = [], set()
+    for reason, count, first in by_reason(quarantine)[:N_REASONS]:
+        expected = next((known for known in words if reason.startswith(known)), "")
+        named.add(expected)
+        title = f"Expected {words[expected].expectation}" if expected else reason[:1].upper() + reason[1:]
+        quarantined.append(Failure(False, title, _counted(count, "record"), [str(record) for record in first]))
+    # A dialogue that fails twice is in quarantine for the first reason only.
+    hidden = [
+        Failure(False, f"Expected {result.expectation}", _counted(result.failed, result.suite[:-1]), result.examples)
+        for known, result in words.items()
+        if known not in named
+    ]
+    return [*stopping, *quarantined, *hidden]
+
+
+def _found(result: ValidationResult) -> tuple[str, str]:
+    return f"Expected {result.expectation}", f"found {result.found}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _headline(profile: Profile, results: Sequence[ValidationResult], quarantine: Sequence[Quarantined]) -> str:
     """Return the result in one or two sentences."""
     stopping = sum(result.stops for result in results)
     missed = f"{stopping} expectation{'s do' if stopping > 1 else ' does'} not hold, so the run stops here."
-    verdict = missed if stopping else "The run may go on."
-    return (
-        f"{profile.dialogues:,} dialogues with {profile.turns:,} turns can be used; {len(quarantine):,} records are in "
-        f"quarantine. {verdict}"
+    used = (
+        f"{profile.dialogues:,} dialogues with {profile.turns:,} turns can be used; {len(quarantine):,} "
+        f"record{' is' if len(quarantine) == 1 else 's are'} in quarantine."
     )
+    return f"{missed} {used}" if stopping else f"{used} The run may go on."
 
 
 def _doublings(lengths: Mapping[str, int]) -> dict[str, int]:
