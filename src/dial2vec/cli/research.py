@@ -107,7 +107,7 @@ def augment(
 @click.argument("transcript", type=click.Path(path_type=Path))
 @model_option(default="all-MiniLM-L6-v2", show_default=True)
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
-@click.option("--png", type=click.Path(path_type=Path), help="The .png file of the heat map, if wanted.")
+@click.option("--png", type=click.Path(path_type=Path), help="The .png file of the matrix, if wanted.")
 @click.option("--id", "dialogue_id", help="Id of the dialogue, if TRANSCRIPT holds several.")
 def explain(transcript: Path, model: str, output: Path, png: Path | None, dialogue_id: str | None) -> None:
     """Show which turns of a dialogue made its vector.

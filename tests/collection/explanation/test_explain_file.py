@@ -39,6 +39,15 @@ def test_the_page_needs_no_network_and_shows_every_turn_with_its_share(explained
     assert "w1 &lt;b&gt;w2&lt;/b&gt;" in page
     assert page.count("<li id=") == 3
     assert page.count("<rect") == 2
+    # Speakers and numbers of turns stand at the axes.
+    assert "<b>turns of bob</b>" in page
+    assert "<b>turns of ann</b>" in page
+    assert re.findall(r"<span style=\"--at: ([\d.]+)%\">(\d+)</span>", page) == [
+        ("50.00", "2"),
+        ("25.00", "1"),
+        ("75.00", "3"),
+    ]
+    assert page.count('<td class="number">0.') + page.count('<td class="number">−0.') == 1
     shares = [float(share.replace("−", "-")) for share in re.findall(r"· ([−\d.]+) %</small>", page)]
     assert sum(shares) == pytest.approx(100, abs=0.2)
     assert (tmp_path / "heat.png").read_bytes().startswith(b"\x89PNG")
@@ -52,12 +61,16 @@ def test_a_long_dialogue_is_shown_in_blocks_and_says_so(explained, tmp_path):
     assert page.count("<rect") == 60 * 60
     assert page.count("<li id=") == 150
     assert "a cell is the mean of its pairs" in page
+    assert "The most similar turns" not in page
+    numbers = [int(number) for number in re.findall(r"--at: [\d.]+%\">(\d+)<", page)]
+    assert len(numbers) == 24
+    assert numbers[0] == 2
     assert re.search(r"in \d+ windows", page)
 
 
-def test_a_monologue_has_a_page_and_no_heat_map(explained, tmp_path):
+def test_a_monologue_has_a_page_and_no_matrix(explained, tmp_path):
     done = explained(TWO, "--id", "two", "--png", "heat.png")
-    assert "one side says nothing, so there is no heat map for heat.png" in done.output
+    assert "one side says nothing, so there is no matrix for heat.png" in done.output
     assert "nothing to match" in (tmp_path / "page.html").read_text()
     assert not (tmp_path / "heat.png").exists()
 

@@ -59,7 +59,9 @@ def test_page_without_failures_says_so():
 
 
 def test_page_shows_an_expectation_that_only_dialogues_fail_that_failed_before():
-    long = make_dialogue("d", *[f"{speaker}: {'word ' * (2001 if speaker == 0 else 1)}" for speaker in range(1001)], labels=("greet",))
+    long = make_dialogue(
+        "d", *[f"{speaker}: {'word ' * (2001 if speaker == 0 else 1)}" for speaker in range(1001)], labels=("greet",)
+    )
     html = page([*good(), long])
     assert "<b>Expected at most 2000 words per turn</b>: 1 record" in html
     assert re.search(r"<b>Expected at most \d+ speakers per dialogue</b>: 1 dialogue", html)

@@ -21,7 +21,7 @@ def explain_file(
     png: Path | None,
     say: Callable[[str], object],
 ) -> None:
-    """Write the page of a dialogue, and its heat map if `png` is given.
+    """Write the page of a dialogue, and its matrix as a picture if `png` is given.
 
     :param dialogue_id: id of the dialogue; None if the file has only one.
     :param say: called with each line of output.
@@ -33,8 +33,4 @@ def explain_file(
     say(explanation_headline(explanation))
     say(f"wrote {output}; open it in a browser")
     if png is not None:
-        say(
-            f"wrote {png}"
-            if save_png(explanation, png)
-            else f"one side says nothing, so there is no heat map for {png}"
-        )
+        say(f"wrote {png}" if save_png(explanation, png) else f"one side says nothing, so there is no matrix for {png}")

@@ -12,7 +12,7 @@ from dial2vec.encoder.contribution import explained_turns
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.nearest import unit_rows
 
-# Most rows and columns of the heat map; smaller cells are hard to see and to point at.
+# Most rows and columns of the matrix; smaller cells are hard to see and to point at.
 MOST_BLOCKS = 60
 
 

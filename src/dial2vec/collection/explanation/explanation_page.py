@@ -1,4 +1,4 @@
-"""An explanation as one HTML page, and its heat map as a PNG file."""
+"""An explanation as one HTML page, and its matrix as a PNG file."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from dial2vec.html import templates
 
 # Number of turns listed above the dialogue, and characters of each in that list.
 N_STRONGEST, CHARACTERS = 8, 160
+# Numbers of turns along an axis of the matrix, and most similar pairs of turns below it.
+TICKS, N_SIMILAR = 12, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +38,33 @@ class ShownTurn:
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """A cell of the heat map: its place, the strength of its colour, 0 to 1, and its tooltip."""
+    """A cell of the matrix: its place, the strength of its colour, 0 to 1, and its tooltip."""
 
     row: int
     column: int
     heat: float
     tooltip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis of the matrix.
+
+    :param title: title such as "turns of Ann".
+    :param ticks: place of each tick in percent of the axis, and number of the turn there, from 1.
+    """
+
+    title: str
+    ticks: list[tuple[float, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarTurns:
+    """Turns of the two sides that are most similar, as printed; of a block, its first turn."""
+
+    first: ShownTurn
+    second: ShownTurn
+    cosine: str
 
 
 def render_explanation(explanation: Explanation, *, model: str) -> str:
@@ -61,6 +84,8 @@ def render_explanation(explanation: Explanation, *, model: str) -> str:
             headline=explanation_headline(explanation),
             windows=explanation.windows,
             matching=matching,
+            axes=_axes(matching, explanation) if matching else (),
+            similar=_similar(matching, shown) if matching and not matching.blocked else [],
             cells=_cells(matching) if matching else [],
             range=_range(matching) if matching else (),
             caption=_caption(matching, explanation) if matching else "",
@@ -81,7 +106,7 @@ def explanation_headline(explanation: Explanation) -> str:
 
 
 def save_png(explanation: Explanation, path: Path) -> bool:
-    """Write the heat map as a PNG file, atomically; return False, without a file, if one side says nothing."""
+    """Write the matrix as a PNG file, atomically; return False, without a file, if one side says nothing."""
     from matplotlib.figure import Figure  # heavy, and needed only here
 
     matching = explanation.matching
@@ -90,11 +115,12 @@ def save_png(explanation: Explanation, path: Path) -> bool:
     figure = Figure(figsize=(6.4, 5.6), dpi=150, layout="constrained")
     axes = figure.subplots()
     drawn = axes.imshow(matching.cosines, aspect="auto", cmap="Blues", interpolation="nearest")
-    for axis, blocks in ((axes.yaxis, matching.rows), (axes.xaxis, matching.columns)):
-        ticks = np.unique(np.linspace(0, len(blocks) - 1, min(len(blocks), 12)).round().astype(int))
+    for axis, blocks, about in zip(
+        (axes.yaxis, axes.xaxis), (matching.rows, matching.columns), _axes(matching, explanation), strict=True
+    ):
+        ticks = _ticks(blocks)
         axis.set_ticks(ticks, [str(blocks[tick][0] + 1) for tick in ticks])
-    axes.set_ylabel(f"turns of {explanation.dialogue.turns[0].speaker}")
-    axes.set_xlabel(f"turns of {_others(explanation)}")
+        axis.set_label_text(about.title)
     figure.colorbar(drawn, label="mean cosine" if matching.blocked else "cosine")
     with atomic_path(path) as temporary:
         figure.savefig(temporary, format="png")
@@ -118,6 +144,35 @@ def _cells(matching: Matching) -> list[HeatCell]:
         for row, rows in enumerate(matching.rows)
         for column, columns in enumerate(matching.columns)
     ]
+
+
+def _axes(matching: Matching, explanation: Explanation) -> tuple[Axis, Axis]:
+    """Return the axes of the rows and of the columns."""
+    titles = f"turns of {explanation.dialogue.turns[0].speaker}", f"turns of {_others(explanation)}"
+    rows, columns = (
+        Axis(title, [(100 * (tick + 0.5) / len(blocks), int(blocks[tick][0]) + 1) for tick in _ticks(blocks)])
+        for title, blocks in zip(titles, (matching.rows, matching.columns), strict=True)
+    )
+    return rows, columns
+
+
+def _ticks(blocks: list[NDArray[np.int64]]) -> list[int]:
+    """Return the blocks whose turn is written at the axis, the first and the last among them."""
+    return [int(tick) for tick in np.unique(np.linspace(0, len(blocks) - 1, min(len(blocks), TICKS)).round())]
+
+
+def _similar(matching: Matching, shown: list[ShownTurn]) -> list[SimilarTurns]:
+    """Return the pairs of turns with the highest cosines, each turn once."""
+    pairs: list[SimilarTurns] = []
+    rows, columns = np.unravel_index(np.argsort(-matching.cosines, axis=None, kind="stable"), matching.cosines.shape)
+    used: set[int] = set()
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        places = int(matching.rows[row][0]), int(matching.columns[column][0])
+        if len(pairs) < N_SIMILAR and not used & {*places}:
+            used.update(places)
+            cosine = f"{float(matching.cosines[row, column]):.2f}".replace("-", "−")
+            pairs.append(SimilarTurns(shown[places[0]], shown[places[1]], cosine))
+    return pairs
 
 
 def _range(matching: Matching) -> tuple[float, float]:
