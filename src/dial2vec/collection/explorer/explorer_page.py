@@ -22,8 +22,8 @@ PAGE = "dial2vec.collection.explorer.page"
 SCRIPTS = [
     f"{name}.js"
     for name in (
-        *("meaning", "sources", "list", "link", "selection", "picture", "points", "names", "gestures", "reader", "tip"),
-        *("map", "conditions", "tabs", "overview", "filters", "legend", "explorer"),
+        *("meaning", "words", "finding", "sources", "list", "search", "link", "selection", "picture", "points", "names"),
+        *("gestures", "reader", "tip", "map", "conditions", "tabs", "overview", "filters", "legend", "explorer"),
     )
 ]
 STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "filters", "reader")]

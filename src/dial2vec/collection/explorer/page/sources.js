@@ -9,8 +9,23 @@ const bytesOf = (text) => {
 const floatsOf = (text) => new Float32Array(bytesOf(text).buffer);
 const integersOf = (text) => new Int32Array(bytesOf(text).buffer);
 
+// Bits of a mask, the first in the highest bit of the first byte, as base64.
+const packedBits = (mask) => {
+  const bytes = new Uint8Array(Math.ceil(mask.length / 8));
+  for (let i = 0; i < mask.length; i++) if (mask[i]) bytes[i >> 3] |= 128 >> (i & 7);
+  let letters = "";
+  for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return btoa(letters);
+};
+
 class ServerSource {
-  searchesMeaning = true;
+  ways = ["moments", "themes", "exact"];
+  #answered = false;
+
+  // What to say during a search.
+  get waiting() {
+    return this.#answered ? "Searching …" : "Searching; the first search loads the encoder …";
+  }
 
   async content() {
     return (await this.#ask("content")).json();
@@ -21,9 +36,12 @@ class ServerSource {
     return (await this.#ask(`dialogue/${row}`)).json();
   }
 
-  // {rows}, and with `by` "meaning" {cosines}, nearest first
-  async search(words, by) {
-    return (await this.#ask(`search?${new URLSearchParams({ words, by })}`)).json();
+  // {rows, way, close, notes, turns}, the best first. query: {text, way, like, unlike}, the last two rows; within: mask
+  // of the rows that may be hits, null for all.
+  async search(query, within) {
+    const answer = await (await this.#ask("search", { ...query, within: within && packedBits(within) })).json();
+    this.#answered ||= answer.way !== "exact";
+    return answer;
   }
 
   // [[[speaker, text], ...], ...]
@@ -50,18 +68,25 @@ class ServerSource {
 }
 
 class PageSource {
-  searchesMeaning = false;
   student;
   #records;
   #similar;
-  #texts;
+  #search;
+
+  get ways() {
+    return this.student ? ["moments", "themes", "exact"] : ["moments", "exact"];
+  }
+
+  // What to say during a search.
+  get waiting() {
+    return this.#search ? "Searching …" : "Searching; the first search reads all dialogues …";
+  }
 
   async content() {
     const packed = bytesOf(document.getElementById("content").textContent.trim());
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const content = await new Response(unpacked).json();
     this.#records = content.records;
-    this.searchesMeaning = Boolean(content.student);
     if (content.student) this.student = new Student(content.student);
     const { count, rows, cosines } = content.similar;
     this.#similar = { count, rows: integersOf(rows), cosines: floatsOf(cosines) };
@@ -74,13 +99,10 @@ class PageSource {
     return { record: this.#records[row], similar };
   }
 
-  async search(words, by) {
-    if (by === "meaning") return this.student.nearest(words);
-    const clean = (text) => text.toLowerCase().split(/\s+/).join(" ").trim();
-    this.#texts ??= this.#records.map(({ turns }) => turns.map(({ text }) => clean(text)).join("\n"));
-    const sought = clean(words), rows = [];
-    this.#texts.forEach((text, row) => { if (text.includes(sought)) rows.push(row); });
-    return { rows };
+  // The same as ServerSource.search.
+  async search(query, within) {
+    this.#search ??= new PageSearch(this.#records.map(({ turns }) => turns.map(({ text }) => text)));
+    return this.#search.answer(query, within);
   }
 
   async openings(rows) {
