@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.pass_context
 def curate(context: click.Context, folder: Path) -> None:
-    """Rename, merge, split, pin or hide the groups of a collection.
+    """Rename, merge, split, pin or hide the groups of a collection, move dialogues, and keep notes on them.
 
-    A decision is applied at once, and again after each clustering. Decisions are in FOLDER/curation.yaml.
+    A decision is applied at once, and again after each clustering. Decisions are in FOLDER/curation.yaml, notes in
+    FOLDER/notes.jsonl.
     """
     context.obj = folder
 
@@ -88,6 +89,39 @@ def hide(folder: Path, cluster: int) -> None:
     _say_undo(folder)
 
 
+@curate.command(epilog=examples("dial2vec curate calls move d17 3"))
+@click.argument("dialogue")
+@click.argument("cluster", type=int)
+@click.pass_obj
+def move(folder: Path, dialogue: str, cluster: int) -> None:
+    """Put a dialogue into another cluster, where it stays."""
+    change = _decide(folder, "move", cluster, dialogue=dialogue)
+    click.echo(
+        f"{printable(dialogue)} is in cluster {cluster} ({_name(change.after, cluster)}) now, no longer in "
+        f"{printable(change.decision.other_name or '')}."
+    )
+    _say_undo(folder)
+
+
+@curate.command(epilog=examples('dial2vec curate calls note d17 "Call back on Monday"'))
+@click.argument("dialogue")
+@click.argument("text", required=False)
+@click.pass_obj
+def note(folder: Path, dialogue: str, text: str | None) -> None:
+    """Keep a note on a dialogue instead of the one before; "" removes it, and without TEXT it is shown."""
+    from dial2vec.collection.clustering.notes import read_notes, write_note
+    from dial2vec.collection.collection_folder import CollectionFolder
+
+    collection = CollectionFolder(folder)
+    if text is None:
+        collection.row(dialogue)
+        kept = read_notes(folder).get(dialogue)
+        click.echo("No note." if kept is None else f"{kept.date}  {printable(kept.text)}")
+    else:
+        verb = "removed" if write_note(collection, dialogue, text) is None else "kept"
+        click.echo(f"The note on {printable(dialogue)} is {verb}.")
+
+
 @curate.command(epilog=examples("dial2vec curate calls undo"))
 @click.pass_obj
 def undo(folder: Path) -> None:
@@ -104,6 +138,7 @@ def undo(folder: Path) -> None:
 def list_(folder: Path) -> None:
     """List all decisions, oldest first, and those that cannot be applied."""
     from dial2vec.collection.clustering.curation import decisions_of
+    from dial2vec.collection.clustering.notes import notes_file, read_notes
     from dial2vec.collection.collection_folder import CollectionFolder
 
     decisions = decisions_of(CollectionFolder(folder))
@@ -111,6 +146,8 @@ def list_(folder: Path) -> None:
         names = edit.name if edit.other_name is None else f"{edit.name}; {edit.other_name}"
         click.echo(f"{edit.date:<10}  {edit}  ({printable(names)}){f'  NOT APPLIED: {problem}' if problem else ''}")
     click.echo(f"{len(decisions)} decisions in {folder / 'curation.yaml'}")
+    if notes := read_notes(folder):
+        click.echo(f"{len(notes)} note{'s' if len(notes) > 1 else ''} in {notes_file(folder)}")
 
 
 @curate.command("export-labels", epilog=examples("dial2vec curate calls export-labels data/calls/labels.csv"))
@@ -130,12 +167,20 @@ def export_labels(folder: Path, file: Path) -> None:
         click.echo("A corpus reads them from data/CORPUS/labels.csv.")
 
 
-def _decide(folder: Path, action: str, cluster: int, *, to: str | None = None, other: int | None = None) -> Change:
+def _decide(
+    folder: Path,
+    action: str,
+    cluster: int,
+    *,
+    to: str | None = None,
+    other: int | None = None,
+    dialogue: str | None = None,
+) -> Change:
     from dial2vec.collection.clustering.curation import curate as decide
     from dial2vec.collection.collection_folder import CollectionFolder
 
     collection = CollectionFolder(folder)
-    return _with_bar(lambda done: decide(collection, action, cluster, to=to, other=other, done=done))
+    return _with_bar(lambda done: decide(collection, action, cluster, to=to, other=other, dialogue=dialogue, done=done))
 
 
 def _with_bar(work: Callable[[Callable[[int], object]], Change]) -> Change:

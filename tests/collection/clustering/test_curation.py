@@ -93,6 +93,39 @@ def test_a_split_makes_clusters_of_fine_topics_which_keep_their_ids(four):
     assert names(grown)[2] == names(anew)[2] == "Part two"
 
 
+def test_a_moved_dialogue_is_in_its_cluster_after_every_clustering_and_no_cluster_is_measured_again(make):
+    before = cluster(make.add(*[0] * 40, *[1] * 30, *[2] * 20))
+    first, second = id_of(make, 0), id_of(make, 1)
+    typical = next(one.typical[0] for one in before.clusters if one.id == first)
+    row = int(typical[1:])
+    collection, halves = Collection(make.folder), []
+    change = curate(collection, "move", second, dialogue=typical, done=halves.append)
+    assert halves == []
+    assert (str(change.decision), change.decision.other_name) == (f"move {typical} {second}", names(before)[first])
+    assert {one.id: one.size for one in change.after.clusters}[second] == 31
+    assert all(typical not in one.typical for one in change.after.clusters if one.id == first)
+    assert sum(topic.size for topic in change.after.fine if topic.cluster == second) == 31
+    assert table(make)["cluster"][row] == second
+    assert read_assignment(collection)[row] == second
+    cluster(make.add(*[2] * 7))
+    cluster(Collection(make.folder), from_scratch=True)
+    assert table(make)["cluster"][row] == second
+    undo_decision(Collection(make.folder))
+    assert table(make)["cluster"][row] == first
+
+
+def test_a_move_of_a_dialogue_that_is_gone_is_said(make):
+    cluster(make.add(*[0] * 40, *[1] * 30))
+    curate(Collection(make.folder), "move", id_of(make, 1), dialogue="d0")
+    path = path_of(make.folder)
+    path.write_text(path.read_text().replace("dialogue: d0", "dialogue: e0"))
+    after = cluster(make.add(0))
+    assert "Not applied: move e0" in " ".join(after.news)
+    assert [problem for _, problem in decisions_of(Collection(make.folder))] == [
+        "dialogue e0 is not among those that were clustered"
+    ]
+
+
 def test_a_hidden_cluster_is_in_no_table_but_kept(make):
     cluster(make.add(*[0, 1, 2] * 30))
     id = id_of(make, 1)
@@ -180,8 +213,12 @@ def test_after_any_decisions_each_dialogue_has_one_cluster_and_undo_gives_back_e
     rng, collection, states = random.Random(seed), Collection(four.folder), [state_of(four)]
     while len(states) < 7:
         ids = [one.id for one in states[-1][0].clusters]
-        action = rng.choice(["rename", "merge", "split", "split", "pin", "hide"])
-        fields = {"rename": {"to": f"name {len(states)}"}, "merge": {"other": rng.choice(ids)}}.get(action, {})
+        action = rng.choice(["rename", "merge", "split", "split", "pin", "hide", "move", "move"])
+        fields = {
+            "rename": {"to": f"name {len(states)}"},
+            "merge": {"other": rng.choice(ids)},
+            "move": {"dialogue": f"d{rng.randrange(len(collection))}"},
+        }.get(action, {})
         try:
             after = curate(collection, action, rng.choice(ids), **fields).after
         except CorpusError:
@@ -211,6 +248,9 @@ def test_after_any_decisions_each_dialogue_has_one_cluster_and_undo_gives_back_e
         (["rename", "0", "  "], "found a blank name for cluster 0"),
         (["merge", "0", "0"], "a cluster cannot join itself"),
         (["hide", "0"], "cluster 0 is hidden already"),
+        (["move", "d0", "9"], "has no cluster 9; expected one of 0, 1."),
+        (["move", "e0", "1"], "has no dialogue 'e0'"),
+        (["move", "d0", "1"], "dialogue d0 is in cluster 1"),
     ],
 )
 def test_what_cannot_be_decided_is_one_sentence_and_changes_nothing(four, arguments, message):
@@ -271,7 +311,13 @@ def test_the_command_says_what_was_done_and_how_to_take_it_back(four):
     assert "joined cluster 2 (Lost cards), which has" in said("merge", "2", "3")
     assert "stays together" in said("pin", "2")
     assert "is hidden" in said("hide", "1")
-    assert said("list").count("\n") == 7
+    assert "d0 is in cluster 2 (Lost cards) now" in said("move", "d0", "2")
+    assert "The note on d0 is kept." in said("note", "d0", "call back")
+    assert "1 note in" in said("list")
+    assert "call back" in said("note", "d0")
+    assert "The note on d0 is removed." in said("note", "d0", "")
+    assert said("list").count("\n") == 8
+    assert "Taken back: move d0 2" in said("undo")
     assert "Taken back: hide 1" in said("undo")
     last = read_decisions(four.folder).made[-1]
     assert (str(last), last.name) == ("pin 2", "Lost cards")

@@ -79,6 +79,15 @@ def test_a_merge_whose_pinned_cluster_holds_the_other_already_is_no_problem():
     assert (now.problems, now.pinned, now.names) == ({}, {4}, {4: "cards"})
 
 
+def test_a_moved_dialogue_follows_the_cluster_that_it_was_moved_to():
+    made = (Edit("move", 5, dialogue="d1"), Edit("move", 4, dialogue="d2"), Edit("move", 7, dialogue="d1"))
+    assert decided(*made).moves == {"d1": 7, "d2": 4}
+    # What was merged or split keeps it, and so does nothing that is gone.
+    assert decided(*made, Edit("merge", 4, other=7), Edit("split", 4)).moves == {"d1": 4, "d2": 4}
+    now = decided(*made, Edit("move", 6, dialogue="d1"))
+    assert (now.moves, now.problems) == ({"d1": 7, "d2": 4}, {3: "cluster 6 is gone"})
+
+
 def random_edits(rng: random.Random, n: int) -> list[Edit]:
     made: list[Edit] = []
     split_off = NONE
@@ -115,6 +124,7 @@ def test_the_file_reads_as_it_was_written_and_can_be_reviewed(tmp_path):
         Edit("rename", 3, "card, lost", ("card", "lost"), "2026-05-04", to="Verlorene Karten"),
         Edit("merge", 3, "Verlorene Karten", ("card",), "2026-05-04", other=7, other_name="カード"),
         Edit("hide", 9, "hello", ("hello",), "2026-05-05"),
+        Edit("move", 3, "Verlorene Karten", ("card",), "2026-05-05", other_name="hello", dialogue="17"),
     )
     write_decisions(tmp_path, Decisions("ab12", made))
     assert read_decisions(tmp_path) == Decisions("ab12", made)
@@ -122,6 +132,11 @@ def test_the_file_reads_as_it_was_written_and_can_be_reviewed(tmp_path):
     assert "merge: 3" in text
     assert "other_name: カード" in text
     assert text.startswith("# What people decided")
+
+
+def test_an_id_of_digits_may_be_written_without_quotation_marks(tmp_path):
+    path_of(tmp_path).write_text("decisions:\n- move: 3\n  dialogue: 17\n")
+    assert read_decisions(tmp_path).made == (Edit("move", 3, dialogue="17"),)
 
 
 def test_no_file_is_no_decision(tmp_path):
@@ -134,6 +149,7 @@ def test_no_file_is_no_decision(tmp_path):
         ("- renam: 3", "found an entry with renam; expected one of rename, merge"),
         ("- rename: 3", "the entry rename 3 has no to"),
         ("- merge: 3", "the entry merge 3 has no other"),
+        ("- move: 3", "the entry move 3 has no dialogue"),
         ("- hide: three", "found 'three' in the entry hide; expected the id of a cluster"),
         ("- hide: 3\n  colour: red", "unexpected keyword argument 'colour'"),
         ("- [", "while parsing"),

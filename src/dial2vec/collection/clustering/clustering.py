@@ -19,7 +19,7 @@ from dial2vec.collection.clustering.clusters import (
     swap_clusters,
 )
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
-from dial2vec.collection.clustering.curation import decided_clusters, pinned_rows, write_decided
+from dial2vec.collection.clustering.decided import decided_clusters, pinned_rows, write_decided
 from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.describing import Undescribed, describe_clusters
 from dial2vec.collection.clustering.levels import TENTHS, areas_of, assign_fine, divide_topics

@@ -12,7 +12,7 @@ import yaml
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path
 
-ACTIONS = ("rename", "merge", "split", "pin", "hide")
+ACTIONS = ("rename", "merge", "split", "pin", "hide", "move")
 HEAD = """\
 # What people decided about the clusters of this collection, oldest first. `dial2vec curate` writes this file.
 # Name and terms are those of the cluster when it was decided. You may remove entries;
@@ -31,7 +31,8 @@ class Edit:
     :param date: day of the decision, ISO 8601.
     :param to: new name, for rename.
     :param other: id of the cluster that joins the first, for merge.
-    :param other_name: name of that cluster at that time.
+    :param other_name: name of that cluster at that time; for move, of the cluster that the dialogue was in.
+    :param dialogue: id of the dialogue that joins the cluster, for move.
     """
 
     action: str
@@ -42,9 +43,12 @@ class Edit:
     to: str | None = None
     other: int | None = None
     other_name: str | None = None
+    dialogue: str | None = None
 
     def __str__(self) -> str:
         """Return the decision in words, such as `merge 3 7`."""
+        if self.action == "move":
+            return f"move {self.dialogue} {self.cluster}"
         more = f' "{self.to}"' if self.action == "rename" else f" {self.other}" if self.action == "merge" else ""
         return f"{self.action} {self.cluster}{more}"
 
@@ -73,6 +77,7 @@ class Decided:
     :param parts: ids of clusters that are parts of others, or what a split left of one.
     :param hidden: ids of hidden clusters.
     :param pinned: ids of pinned clusters.
+    :param moves: id of the cluster of each dialogue that was moved, by the dialogue's id.
     :param problems: sentence by the place of each decision that cannot be applied.
     """
 
@@ -83,6 +88,7 @@ class Decided:
     parts: set[int] = field(default_factory=set)
     hidden: set[int] = field(default_factory=set)
     pinned: set[int] = field(default_factory=set)
+    moves: dict[str, int] = field(default_factory=dict)
     problems: dict[int, str] = field(default_factory=dict)
 
 
@@ -128,9 +134,12 @@ def _decision(entry: Any) -> Edit:
         raise ValueError(f"found an entry with {', '.join(map(str, entry))}; expected one of {', '.join(ACTIONS)}")
     [action] = actions
     fields = {key: value for key, value in entry.items() if key != action}
-    needed = {"rename": "to", "merge": "other"}.get(action)
+    needed = {"rename": "to", "merge": "other", "move": "dialogue"}.get(action)
     if needed and fields.get(needed) is None:
         raise ValueError(f"the entry {action} {entry[action]} has no {needed}")
+    if fields.get("dialogue") is not None:
+        # Written by hand, an id of digits is read as a number.
+        fields["dialogue"] = str(fields["dialogue"])
     terms, date = (str(term) for term in fields.pop("terms", ())), str(fields.pop("date", ""))
     decision = Edit(action, entry[action], terms=tuple(terms), date=date, **fields)
     for number in (decision.cluster, *(() if decision.other is None else (decision.other,))):
@@ -146,8 +155,9 @@ def apply_decisions(
 
     A cluster is a set of fine topics. `merge` joins two sets, `split` makes each fine topic a cluster: the first edit
     keeps the id, another one gets its id of `split_off`, or a new one. A fine topic that this split set apart earlier
-    is set apart again, even if a new clustering found it in another cluster. A decision about a cluster that is gone
-    is not applied.
+    is set apart again, even if a new clustering found it in another cluster. `move` puts one dialogue into a cluster,
+    whatever its fine topic is, and it stays with this cluster's id. A decision about a cluster that is gone is not
+    applied.
 
     :param owners: id of the found cluster of each fine topic, [m].
     :param split_off: result of the same decisions applied earlier, as in `Decided`.
@@ -163,7 +173,7 @@ def apply_decisions(
     fresh = max([next_id, *(number + 1 for number in (*mentioned, *(id for id, _ in split_off), *ids))])
     pinned = {edit.cluster for edit in made if edit.action == "pin"}
     steps: Mapping[str, Callable[[Decided, Edit], None]] = {
-        "rename": _rename, "merge": _merge, "pin": _pin, "hide": _hide,
+        "rename": _rename, "merge": _merge, "pin": _pin, "hide": _hide, "move": _move,
     }  # fmt: skip
     for number, edit in enumerate(made):
         if edit.other is not None and edit.other not in now.ids and edit.cluster in pinned & set(now.ids):
@@ -225,6 +235,7 @@ def _merge(now: Decided, edit: Edit) -> None:
     for kept in (now.hidden, now.pinned, now.parts):
         kept -= {edit.other}
     now.names = {id: name for id, name in now.names.items() if id != edit.other}
+    now.moves = {dialogue: edit.cluster if id == edit.other else id for dialogue, id in now.moves.items()}
 
 
 def _pin(now: Decided, edit: Edit) -> None:
@@ -234,3 +245,7 @@ def _pin(now: Decided, edit: Edit) -> None:
 
 def _hide(now: Decided, edit: Edit) -> None:
     now.hidden.add(edit.cluster)
+
+
+def _move(now: Decided, edit: Edit) -> None:
+    now.moves[str(edit.dialogue)] = edit.cluster

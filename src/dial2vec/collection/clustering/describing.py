@@ -132,13 +132,23 @@ class Facts:
         )
         halves = _halves(self.collection.vectors, rows, self.seed)
         far = float(np.quantile(similarity[rows], FAR_SHARE)) if len(rows) else 1.0
-        typical, borderline = _first(rows, -similarity), _first(rows, self.assignment.margin)
-        speaking = tuple(speaking_turns(dialogue, terms) for dialogue in self.collection.dialogues(typical.tolist()))
-        stable, ids = self.stability.clusters[place], self.collection.rows["dialogue_id"]
-        typical_ids, borderline_ids = (tuple(ids.take(some).to_pylist()) for some in (typical, borderline))
-        return Cluster(
-            id, name, tuple(terms), len(rows), stable, halves, far, typical_ids, borderline_ids, area, speaking
-        )  # fmt: skip
+        stable = self.stability.clusters[place]
+        cluster = Cluster(id, name, tuple(terms), len(rows), stable, halves, far, (), (), area)
+        return with_members(cluster, self.collection, rows, self.assignment)
+
+
+def with_members(
+    cluster: Cluster, collection: CollectionFolder, rows: NDArray[np.int64], assignment: Assignment
+) -> Cluster:
+    """Return a cluster with the size, and the typical and borderline dialogues, of these rows.
+
+    :param assignment: similarity and margin of each dialogue of the collection.
+    """
+    typical, borderline = _first(rows, -assignment.similarity), _first(rows, assignment.margin)
+    speaking = tuple(speaking_turns(one, cluster.terms) for one in collection.dialogues(typical.tolist()))
+    ids = collection.rows["dialogue_id"]
+    names, edge = (tuple(ids.take(some).to_pylist()) for some in (typical, borderline))
+    return replace(cluster, size=len(rows), typical=names, borderline=edge, speaking=speaking)
 
 
 def _areas(vocabulary: Vocabulary, new: Undescribed, clusters: list[Cluster]) -> tuple[Area, ...]:

@@ -31,6 +31,12 @@ def speaking_turns(dialogue: Dialogue, terms: Sequence[Term], *, n: int = TURNS)
     return tuple(sorted(best[:n])) or tuple(range(min(n, len(scores))))
 
 
+def terms_said(text: str, terms: Sequence[Term]) -> list[str]:
+    """Return those terms of a group that a text has, the most characteristic first."""
+    words = _joined(text)
+    return [term.text for term in terms if _joined(term.text) in words]
+
+
 def _joined(text: str) -> str:
     """Return the words of a text, each between line feeds."""
     return "\n".join(["", *TOKEN.findall(text.lower()), ""])
