@@ -24,13 +24,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from dial2vec.addresses import address_of, listen
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_json
+from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
+from dial2vec.collection.explorer.reading import Reading
 from dial2vec.collection.explorer.searching import Searching
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import nearest_rows
+from dial2vec.errors import Dial2vecError
 
 # With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
 HOSTS = ["127.0.0.1", "localhost"]
@@ -51,8 +54,14 @@ class Explorer:
     def __init__(self, collection: CollectionFolder, maps: Maps) -> None:
         self.collection, self.maps = collection, maps
         self.searching = Searching(collection, Texts(collection))
-        self._content = to_json(content(collection, maps, np.arange(len(collection))))
         self._page = render_explorer(collection.folder.resolve().name)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the groups again."""
+        data = content(self.collection, self.maps, np.arange(len(self.collection)))
+        self._content = to_json(data | {"writable": can_write(self.collection)})
+        self._reading = Reading(self.collection)
 
     def page(self, _: Request) -> Response:
         """Return the page."""
@@ -63,13 +72,21 @@ class Explorer:
         return Response(self._content, media_type="application/json")
 
     def dialogue(self, request: Request) -> Response:
-        """Return a dialogue, and the rows and cosines of the most similar ones."""
+        """Return a dialogue, what the reader shows beside it, and the rows and cosines of the most similar ones."""
         [row] = self._checked([request.path_params["row"]])
         [dialogue] = self.collection.dialogues([row])
         # One more than needed, because the dialogue itself is among the nearest, though not always first.
         rows, cosines = nearest_rows(self.collection.vectors, self.collection.vectors[row], SIMILAR + 1)
         others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
-        return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]})
+        [beside] = self._reading.of([row], [dialogue])
+        return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]} | beside)
+
+    def curate(self, body: bytes) -> Response:
+        """Carry out a decision of the page, and return what was done."""
+        done = decide(self.collection, body)
+        if done["made"] >= 0:
+            self.refresh()
+        return JSONResponse(done)
 
     def openings(self, rows: list[int]) -> Response:
         """Return the first turns of these dialogues."""
@@ -115,6 +132,11 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     async def export(request: Request) -> Response:
         return explorer.export(request.path_params["form"], explorer.rows(await request.body()))
 
+    async def curate(request: Request) -> Response:
+        if not from_this_page(request.headers):
+            return PlainTextResponse("other pages may not decide", status_code=403)
+        return await run_in_threadpool(explorer.curate, await request.body())
+
     routes = [
         Route("/", explorer.page),
         Route("/content", explorer.content),
@@ -122,9 +144,11 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
         Route("/search", search, methods=["POST"]),
         Route("/openings", openings, methods=["POST"]),
         Route("/export/{form}", export, methods=["POST"]),
+        Route("/curate", curate, methods=["POST"]),
     ]
     hosts = Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
-    return with_headers(Starlette(routes=routes, middleware=[hosts], exception_handlers={WrongRequestError: _refuse}))
+    refused = {WrongRequestError: _refuse, Dial2vecError: _refuse}
+    return with_headers(Starlette(routes=routes, middleware=[hosts], exception_handlers=refused))
 
 
 def with_headers(app: ASGIApp) -> ASGIApp:

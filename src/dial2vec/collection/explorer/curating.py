@@ -1,0 +1,142 @@
+"""Decisions about groups, and notes on dialogues, that people send from the page."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dial2vec.collection.clustering.clusters import Clusters
+from dial2vec.collection.clustering.curation import Change, curate, undo_decision
+from dial2vec.collection.clustering.decisions import ACTIONS, read_decisions
+from dial2vec.collection.clustering.notes import write_note
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.errors import CorpusError
+
+# Kinds of the values of a decision, by their keys.
+KINDS: dict[str, type] = {"action": str, "topic": int, "to": str, "other": int, "dialogue": str, "made": int}
+NEEDED = {
+    **{"rename": ("topic", "to"), "merge": ("topic", "other"), "move": ("topic", "dialogue")},
+    **{"note": ("dialogue", "to"), "undo": ("made",)},
+}
+# Such a body is a thousand times longer than a decision.
+LONGEST = 1_000_000
+
+
+def can_write(collection: CollectionFolder) -> bool:
+    """Return whether this process may write into the folder of a collection."""
+    folders = [collection.folder, collection.folder / "clusters"]
+    return all(os.access(folder, os.W_OK) for folder in folders if folder.exists())
+
+
+def from_this_page(headers: Mapping[str, str]) -> bool:
+    """Return whether a request was sent by the page itself; a page of somebody else must not write.
+
+    Only this page may send JSON without asking first: browsers ask before a page of another origin sends JSON, and this
+    server does not answer. A page of another port of this machine counts as another one, too.
+
+    :param headers: headers of the request, with names in lower case.
+    """
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    same_site = headers.get("sec-fetch-site", "same-origin") == "same-origin"
+    origin, here = headers.get("origin"), f"http://{headers.get('host', '')}"
+    return kind == "application/json" and same_site and origin in (None, here)
+
+
+def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
+    """Carry out what the page sent: a decision about a topic, undoing the last one, or a note.
+
+    :param collection: collection as the page shows it.
+    :param body: JSON object with `action`, one of `decisions.ACTIONS`, "undo" or "note"; `topic` and `other`, ids of
+        topics; `to`, a name or the text of a note; `dialogue`, an id; `made`, for undo, the number of decisions that
+        the page knows of.
+    :return: `message`, a sentence for people, `undo`, words for what "undo" would take back, or "", and `made`, the
+        number of decisions now.
+    :raises CorpusError: if the body is no such object, the decision changes nothing, the collection has grown since the
+        page was opened, or somebody has decided since.
+    :raises BusyError: if another process clusters the collection or decides.
+    """
+    wish = _read(body)
+    now = CollectionFolder(collection.folder)
+    if len(now) != len(collection):
+        raise CorpusError(
+            f"{collection.folder} has {len(now)} dialogues now; expected the {len(collection)} of this page. Start "
+            "`dial2vec explore` again."
+        )
+    if wish["action"] == "note":
+        note = write_note(now, wish["dialogue"], wish["to"])
+        verb = "kept" if note else "removed"
+        return {"message": f"The note on {wish['dialogue']} is {verb}.", "undo": "", "made": -1}
+    if wish["action"] == "undo":
+        _check_last(collection, wish["made"])
+        taken = undo_decision(now).decision
+        message = f"Taken back: {_called(taken.action, taken.name, taken.dialogue)}."
+    else:
+        more = {key: wish.get(key) for key in ("to", "other", "dialogue")}
+        message = _said(curate(now, wish["action"], wish["topic"], **more))
+    made = read_decisions(collection.folder).made
+    last = made[-1] if made else None
+    return {
+        "message": message,
+        "undo": "" if last is None else _called(last.action, last.name, last.dialogue),
+        "made": len(made),
+    }
+
+
+def _read(body: bytes) -> dict[str, Any]:
+    try:
+        wish = json.loads(body) if len(body) < LONGEST else None
+    except (ValueError, RecursionError):
+        wish = None
+    if not isinstance(wish, dict):
+        raise CorpusError("the body is no JSON object; expected a decision. Reload the page.")
+    for key, value in wish.items():
+        if key not in KINDS or type(value) is not KINDS[key]:
+            raise CorpusError(f"found {key[:40]!r} in a decision; expected {', '.join(KINDS)}. Reload the page.")
+    actions = (*ACTIONS, "undo", "note")
+    if wish.get("action") not in actions:
+        raise CorpusError(f"found a decision without a known action; expected one of {', '.join(actions)}.")
+    needed = NEEDED.get(wish["action"], ("topic",))
+    if {"action", *needed} != wish.keys():
+        raise CorpusError(f"found {', '.join(wish)} for {wish['action']}; expected {', '.join(needed)}.")
+    return wish
+
+
+def _check_last(collection: CollectionFolder, made: int) -> None:
+    if len(read_decisions(collection.folder).made) != made:
+        raise CorpusError(
+            "somebody has decided something else since; expected the decision of this page to be the last one. "
+            f"Reload the page, and see `dial2vec curate {collection.folder} list`."
+        )
+
+
+def _said(change: Change) -> str:
+    """Return what a decision did, in one sentence."""
+    edit, after = change.decision, {cluster.id: cluster for cluster in change.after.clusters}
+    name, size = after[edit.cluster].name, after[edit.cluster].size
+    says: dict[str, Callable[[], str]] = {
+        "rename": lambda: f"“{edit.name}” is called “{name}” now.",
+        "merge": lambda: f"“{edit.other_name}” joined “{name}”, which has {size:,} dialogues now.",
+        "split": lambda: f"“{edit.name}” is {_parts(change)} now.",
+        "pin": lambda: f"“{name}” stays together, whatever is clustered later.",
+        "hide": lambda: f"“{name}” is hidden; its {size:,} dialogues are kept.",
+        "move": lambda: f"{edit.dialogue} is in “{name}” now, no longer in “{edit.other_name}”.",
+    }
+    return says[edit.action]()
+
+
+def _parts(change: Change) -> str:
+    known = _ids(change.before) - {change.decision.cluster}
+    names = [f"“{cluster.name}”" for cluster in change.after.clusters if cluster.id not in known]
+    return f"{len(names)} topics, {', '.join(names[:5])}{', ...' if len(names) > 5 else ''},"
+
+
+def _ids(clusters: Clusters) -> set[int]:
+    return {cluster.id for cluster in clusters.clusters}
+
+
+def _called(action: str, name: str, dialogue: str | None) -> str:
+    """Return a decision as a noun."""
+    nouns = {"rename": "new name", "merge": "merge", "split": "split", "pin": "pin", "hide": "hiding"}
+    return f"move of {dialogue} to “{name}”" if action == "move" else f"{nouns[action]} of “{name}”"

@@ -1,0 +1,168 @@
+"""What the reader shows beside the turns of a dialogue: segments, its group and why it is in it, and its note."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from dial2vec.collection.clustering.clusters import Stored, folder_of, read_stored
+from dial2vec.collection.clustering.decisions import read_decisions
+from dial2vec.collection.clustering.notes import read_notes
+from dial2vec.collection.clustering.speaking import speaking_turns, terms_said
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.segments.segments import read_segments, segments_folder
+from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ArtifactError
+
+# Turns that are named as reasons for a group, and terms that are named in them.
+REASONS, NAMED = 3, 5
+
+
+class Reading:
+    """What a collection knows about its dialogues beside their texts.
+
+    Groups and segments are read once. Notes are read each time, because people write them while the page is open.
+
+    :param collection: collection; dialogues that were added after clustering have no group, and so with segments.
+    :raises ArtifactError: if the clusters are damaged.
+    """
+
+    def __init__(self, collection: CollectionFolder) -> None:
+        self._collection = collection
+        stored = read_stored(collection)
+        self._groups = None if stored is None else _Groups(collection, stored)
+
+    def of(self, rows: Sequence[int], dialogues: Iterable[Dialogue]) -> Iterator[dict[str, Any]]:
+        """Yield what the reader shows beside the turns of each dialogue, for JSON.
+
+        `segments` is a list of `first` and `last` (turns from 0) and `topic` (a name). `group` has the `id` and `name`
+        of its `area`, `topic` and `fine` topic, the `similarity` to the topic's centre, in [-1, 1], the share of the
+        topic's dialogues that are not `closer` to it, and the day on which people `moved` it there, or None; it is None
+        for a dialogue that is in no group or in a hidden one. `reasons` are turns that speak for the group, and `terms`
+        what they say of it; both may be empty. `note` has a `text` and a `date`, or is None.
+
+        :param rows: rows of the collection.
+        :param dialogues: dialogues of these rows.
+        :raises ArtifactError: if notes or segments are damaged.
+        """
+        notes = read_notes(self._collection.folder)
+        for row, dialogue in zip(rows, dialogues, strict=True):
+            note = notes.get(dialogue.dialogue_id)
+            yield {
+                "segments": [] if self._segments is None else self._segments.of(row),
+                "group": None if self._groups is None else self._groups.of(row, dialogue.dialogue_id),
+                **({"reasons": [], "terms": []} if self._groups is None else self._groups.reasons(row, dialogue)),
+                "note": None if note is None else {"text": note.text, "date": note.date},
+            }
+
+    @cached_property
+    def _segments(self) -> _SegmentsOfRows | None:
+        # Segments of another encoder are not shown.
+        with contextlib.suppress(ArtifactError):
+            read_segments(self._collection)
+            return _SegmentsOfRows.read(self._collection)
+        return None
+
+
+class _Groups:
+    """The groups of all dialogues."""
+
+    def __init__(self, collection: CollectionFolder, stored: Stored) -> None:
+        self.clusters, self.state = stored.clusters, stored.state
+        self.areas = {area.id: area.name for area in self.clusters.areas}
+        path = folder_of(collection) / "assignment.parquet"
+        try:
+            self.similarity = pq.read_table(path, columns=["similarity"])["similarity"].to_numpy()
+            if len(self.similarity) != len(self.state.groups):
+                raise ValueError(f"{len(self.similarity)} rows for {len(self.state.groups)} dialogues")
+        except (OSError, ValueError, KeyError) as error:
+            raise ArtifactError(f"{path} cannot be read ({error}). Make the clusters again, or remove them.") from error
+        self.rank = _ranks(self.state.groups, self.similarity)
+        made = read_decisions(collection.folder).made
+        self.moved = {edit.dialogue: (edit.cluster, edit.date) for edit in made if edit.dialogue is not None}
+
+    def of(self, row: int, dialogue_id: str) -> dict[str, Any] | None:
+        if row >= len(self.state.groups):
+            return None
+        cluster = self.clusters.clusters[self.state.groups[row]]
+        if cluster.hidden:
+            return None
+        fine = self.clusters.fine[self.state.fine[row]] if self.clusters.fine else None
+        to, date = self.moved.get(dialogue_id, (None, None))
+        return {
+            "area": {"id": cluster.area, "name": self.areas.get(cluster.area, "")},
+            "topic": {"id": cluster.id, "name": cluster.name},
+            "fine": None if fine is None else {"id": fine.id, "name": fine.name},
+            "similarity": round(float(self.similarity[row]), 4),
+            "closer": round(float(self.rank[row]), 4),
+            "moved": date if to == cluster.id else None,
+        }
+
+    def reasons(self, row: int, dialogue: Dialogue) -> dict[str, Any]:
+        if row >= len(self.state.groups) or (cluster := self.clusters.clusters[self.state.groups[row]]).hidden:
+            return {"reasons": [], "terms": []}
+        said = {
+            place: terms_said(dialogue.turns[place].text, cluster.terms)
+            for place in speaking_turns(dialogue, cluster.terms, n=REASONS)
+        }
+        found = {term for terms in said.values() for term in terms}
+        return {
+            "reasons": [place for place, terms in said.items() if terms],
+            "terms": [term.text for term in cluster.terms if term.text in found][:NAMED],
+        }
+
+
+def _ranks(groups: NDArray[np.int32], similarity: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the share of the other dialogues of its group that are farther from the centre, [n]; 1 for one alone."""
+    order = np.lexsort((similarity, groups))
+    sizes = np.bincount(groups)
+    begins = np.cumsum(sizes) - sizes
+    ranks = np.empty(len(groups), dtype=np.float64)
+    ranks[order] = np.arange(len(groups)) - begins[groups[order]]
+    return np.where(sizes[groups] > 1, ranks / np.maximum(sizes[groups] - 1, 1), 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _SegmentsOfRows:
+    """The segments of all dialogues: those of row r begin at `starts[r]`."""
+
+    starts: NDArray[np.int64]
+    first: NDArray[np.int32]
+    last: NDArray[np.int32]
+    topics: NDArray[np.int32]
+    names: list[str]
+
+    @classmethod
+    def read(cls, collection: CollectionFolder) -> _SegmentsOfRows:
+        path = segments_folder(collection) / "segments.parquet"
+        try:
+            table = pq.read_table(path, columns=["dialogue_id", "first_turn", "last_turn", "topic_name"])
+        except (OSError, ValueError, KeyError) as error:
+            raise ArtifactError(f"{path} cannot be read ({error}). Make the segments again, or remove them.") from error
+        ids = collection.rows["dialogue_id"].combine_chunks()
+        rows = pc.index_in(table["dialogue_id"].combine_chunks(), value_set=ids).fill_null(len(ids)).to_numpy()
+        # They are in the order of the dialogues and their turns; sorting holds for a file that was edited, too.
+        order = np.lexsort((table["first_turn"].to_numpy(), rows))
+        codes = table["topic_name"].combine_chunks().dictionary_encode()
+        return cls(
+            np.searchsorted(rows[order], np.arange(len(ids) + 1)),
+            table["first_turn"].to_numpy()[order],
+            table["last_turn"].to_numpy()[order],
+            codes.indices.to_numpy()[order],
+            codes.dictionary.to_pylist(),
+        )
+
+    def of(self, row: int) -> list[dict[str, Any]]:
+        places = range(int(self.starts[row]), int(self.starts[row + 1]))
+        return [
+            {"first": int(self.first[at]), "last": int(self.last[at]), "topic": self.names[self.topics[at]]}
+            for at in places
+        ]
