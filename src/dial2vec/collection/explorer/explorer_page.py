@@ -23,7 +23,8 @@ SCRIPTS = [
     f"{name}.js"
     for name in (
         *("meaning", "words", "finding", "sources", "list", "search", "link", "selection", "picture", "points", "names"),
-        *("gestures", "reader", "tip", "map", "conditions", "tabs", "overview", "filters", "legend", "explorer"),
+        *("gestures", "curation", "reader", "tip", "map", "conditions", "tabs", "overview", "filters", "legend"),
+        "explorer",
     )
 ]
 STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "filters", "reader")]

@@ -89,15 +89,16 @@ class Explorer {
       open: (row, turn = -1) => this.set({ open: [content.ids[row], turn] }), close: () => this.set({ open: null }),
       mark: (row) => this.list.mark(row), pick: (row) => this.map.pick(row), preview: (group) => this.map.preview(group),
       name: (group) => this.set({ topic: group, panel: "topics" }), say: (sentence) => this.say(sentence),
-      reload: () => this.reload(),
+      reload: () => this.reload(), offer: (box, group) => this.curation.offer(box, group),
     };
     this.list = new List(byId("list"), source, about, { open: on.open, mark: on.pick });
     this.map = new MapView(source, content, about, on);
-    this.reader = new Reader(byId("reader"), source, about, on);
+    this.curation = new Curation(content, on);
+    this.reader = new Reader(byId("reader"), source, content, this.curation, about, on);
     this.parts = [
       new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map,
       new Legend(byId("legend"), byId("colour-by"), content, { ...on, colour: (way) => this.map.colour(way) }),
-      new Filters(byId("filters"), content, on),
+      new Filters(byId("filters"), content, on), this.curation, this.reader,
     ];
   }
 
@@ -137,7 +138,6 @@ class Explorer {
   #update() {
     this.view = { ...this.view, state: this.state };
     for (const part of this.parts) part.update(this.view);
-    this.#read();
   }
 
   #list() {
@@ -146,21 +146,6 @@ class Explorer {
     const close = hits?.close === false ? "Nothing is close to this; the nearest are: " : "";
     this.say(`${close}${many(rows.length)}${narrowed ? ` of ${this.content.ids.length.toLocaleString("en")}` : ""}.`);
     byId("exports").hidden = !rows.length;
-  }
-
-  // Open the dialogue of the state, or close the reader.
-  async #read() {
-    const { open, query } = this.state, row = open ? this.rowOf.get(open[0]) ?? -1 : -1;
-    if (row === this.reader.row) return;
-    this.map.pick(row);
-    if (row < 0) return this.reader.close();
-    this.list.mark(row);
-    try {
-      await this.reader.open(row, query?.text ?? "");
-      if (this.reader.row === row) this.map.pick(row);
-    } catch (error) {
-      this.say(error.message);
-    }
   }
 
   #remember(back) {

@@ -167,6 +167,7 @@ class Overview {
       element("small", ids[place], button);
       button.addEventListener("click", () => this.on.set({ open: [ids[place], turn] }));
     }
+    this.on.offer?.(box, [TOPIC, at]);
     const all = element("button", "List the dialogues of this topic", box, { type: "button", className: "all" });
     all.addEventListener("click", () => this.on.set({ topic: [TOPIC, at], panel: "dialogues" }));
     this.update(this.view);

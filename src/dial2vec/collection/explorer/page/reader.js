@@ -1,58 +1,230 @@
 "use strict";
-// A dialogue with its speakers side by side, and the most similar dialogues.
+// One dialogue: its speakers side by side, its segments at the margin, what matches the search, and why it is in its
+// group.
+
+// Colours of segments; the same topic has the same one within a dialogue.
+const HUES = 6;
 
 class Reader {
-  // about(row) is [id, [detail, ...]]; on: {open(row), close()}
-  constructor(box, source, about, on) {
-    Object.assign(this, { box, source, about, on, row: -1 });
-    byId("close").addEventListener("click", () => on.close());
+  // curation: a Curation; about(row) is [id, [detail, ...]]; on: {set(change), pick(row), mark(row), say(sentence)}
+  constructor(box, source, content, curation, about, on) {
+    Object.assign(this, { box, source, content, curation, about, on, row: -1, read: null, view: null });
+    this.#build();
+    box.addEventListener("keydown", (event) => this.#key(event));
   }
 
-  // words: words of the search, to be marked.
-  async open(row, words) {
-    if (this.row < 0) this.from = document.activeElement;
+  // Take over content that was loaded again; the open dialogue is read again, because its group may be another one.
+  take(content) {
+    this.content = content;
+    this.read = null;
+  }
+
+  // Show the dialogue of the state, or close.
+  async update(view) {
+    const before = this.view, { open } = view.state;
+    this.view = view;
+    if (!open) return this.#close();
+    const row = this.content.ids[this.row] === open[0] ? this.row : this.content.ids.indexOf(open[0]);
+    if (row < 0) return this.#close();
+    if (row === this.row && this.read) return this.#follow(before);
+    return this.#open(row);
+  }
+
+  async #open(row) {
+    if (this.box.hidden) this.from = document.activeElement;
     this.row = row;
-    const { record, similar } = await this.source.dialogue(row);
-    if (this.row !== row) return;
-    const [id, details] = this.about(row);
-    byId("reader-title").textContent = id;
-    byId("reader-about").textContent = [...details, `${record.turns.length} turns`].join(" · ");
-    this.#metadata(record.metadata ?? {});
-    this.#turns(record.turns, words);
-    this.#similar(similar);
-    this.box.hidden = false;
-    this.box.scrollTop = 0;
-    this.box.focus({ preventScroll: true });
-  }
-
-  close() {
-    if (this.row < 0) return;
-    this.row = -1;
-    this.box.hidden = true;
-    this.from?.focus({ preventScroll: true });
-  }
-
-  #metadata(facts) {
-    const box = byId("metadata");
-    box.replaceChildren();
-    for (const [key, value] of Object.entries(facts)) {
-      element("dt", key, box);
-      element("dd", String(value), box);
+    this.on.pick(row);
+    this.on.mark(row);
+    try {
+      const read = await this.source.dialogue(row);
+      if (this.row === row) this.#show(read);
+    } catch (error) {
+      this.on.say(error.message);
     }
   }
 
+  #show(read) {
+    const { row } = this, [id, details] = this.about(row), { turns, metadata } = read.record, was = this.box.hidden;
+    this.read = read;
+    this.parts.title.textContent = id;
+    this.parts.about.textContent = [...details, `${turns.length} turns`].join(" · ");
+    this.#group(read);
+    this.#metadata(metadata ?? {});
+    this.#similar(read.similar);
+    this.parts.own.replaceChildren();
+    this.parts.below.replaceChildren();
+    this.curation.dialogue(this.parts.own, this.parts.below, id, read);
+    this.box.hidden = false;
+    this.box.scrollTop = 0;
+    this.#mark();
+    if (was) this.box.focus({ preventScroll: true });
+    // The reader covers a part of the map.
+    this.on.pick(row);
+  }
+
+  // The same dialogue after another change of the state.
+  #follow(before) {
+    const [, turn] = this.view.state.open, [, turnBefore] = before?.state.open ?? [null, null];
+    if (this.view.hits !== before?.hits) this.#mark();
+    else if (turn !== turnBefore && turn >= 0) this.#jump(turn);
+    this.#place();
+  }
+
+  #close() {
+    this.row = -1;
+    this.read = null;
+    if (this.box.hidden) return;
+    this.box.hidden = true;
+    this.on.pick(-1);
+    if (this.from?.isConnected) this.from.focus({ preventScroll: true });
+  }
+
+  // The frame, which is the same for all dialogues.
+  #build() {
+    const { box } = this, button = (text, parent, click, options = {}) => {
+      const made = element("button", text, parent, { type: "button", ...options });
+      made.addEventListener("click", click);
+      return made;
+    };
+    box.replaceChildren();
+    const top = element("div", "", box, { className: "top" });
+    const title = element("h2", "", top, { id: "reader-title" }), steps = element("div", "", top, { className: "steps" });
+    const place = element("span", "", steps, { className: "soft" });
+    const back = button("‹", steps, () => this.#step(-1), { ariaLabel: "Previous dialogue of the list, key left", title: "Previous, key ←" });
+    const next = button("›", steps, () => this.#step(1), { ariaLabel: "Next dialogue of the list, key right", title: "Next, key →" });
+    button("Close", steps, () => this.on.set({ open: null }), { id: "close", ariaLabel: "Close the dialogue" });
+    const about = element("p", "", box, { id: "reader-about", className: "soft" });
+    const group = element("div", "", box, { id: "reader-group" });
+    const tools = element("div", "", box, { className: "tools" });
+    button("More like this", tools, () => this.#like());
+    const unlike = button("Not like this", tools, () => this.#unlike());
+    const copy = button("Copy link", tools, () => this.#copy());
+    const below = element("div", "", box);
+    const facts = element("details", "", box, { id: "facts" });
+    const summary = element("summary", "", facts);
+    element("dl", "", facts, { id: "metadata" });
+    const marks = element("div", "", box, { id: "marks" });
+    element("div", "", box, { id: "turns" });
+    element("h3", "Similar dialogues", box, { id: "similar-title" });
+    element("ol", "", box, { id: "similar" }).setAttribute("aria-labelledby", "similar-title");
+    const own = element("span", "", tools, { id: "reader-own" });
+    this.parts = { title, place, back, next, about, group, unlike, copy, own, below, facts, summary, marks };
+    this.button = button;
+  }
+
+  // Where the dialogue is, and the turns that speak for it.
+  #group({ group, reasons, terms }) {
+    const box = this.parts.group;
+    box.replaceChildren();
+    if (!group) return;
+    const line = element("p", "", box, { className: "path" }), names = new Set();
+    [group.area, group.topic, group.fine].forEach((part, level) => {
+      if (!part || names.has(part.name)) return;
+      if (names.size) line.append(" › ");
+      names.add(part.name);
+      const place = this.content.groups?.[level]?.findIndex(({ id }) => id === part.id) ?? -1;
+      if (place < 0) line.append(part.name);
+      else this.button(part.name, line, () => this.#topic([level, place]), { className: "link", title: `All dialogues of “${part.name}”` });
+    });
+    const why = element("p", "", box, { className: "why" });
+    if (!reasons.length) why.append("No turn has a word that marks this topic; the dialogue as a whole is close to it. ");
+    else {
+      why.append("Why it is here: ", ...terms.flatMap((term, i) => [i ? ", " : "", element("em", term, null, { className: "term" })]), " in ");
+      reasons.forEach((turn, i) => {
+        if (i) why.append(i === reasons.length - 1 ? " and " : ", ");
+        this.button(`turn ${turn + 1}`, why, () => this.#go(turn), { className: "link" });
+      });
+      why.append(". ");
+    }
+    if (group.moved) why.append(`It was moved here by hand on ${group.moved}.`);
+    else why.append(`It is closer to the middle of its topic than ${Math.round(100 * group.closer)} % of the others.`);
+  }
+
+  #metadata(facts) {
+    const box = byId("metadata"), entries = Object.entries(facts);
+    box.replaceChildren();
+    for (const [key, value] of entries) {
+      element("dt", key, box);
+      element("dd", String(value), box);
+    }
+    this.parts.facts.hidden = !entries.length;
+    this.parts.summary.textContent = `Metadata (${entries.length})`;
+  }
+
+  // Turns, with what the search found in them, and go to the turn of the link, or to the best one.
+  #mark() {
+    const { read, view } = this, [, turn] = view.state.open, at = view.hits?.rows.indexOf(this.row) ?? -1;
+    const found = (at >= 0 && view.hits.turns?.[at]) || [];
+    this.#place();
+    this.parts.unlike.hidden = !view.state.query;
+    this.#marks(found, read.segments);
+    this.#turns(read, found, wordsOf(view.state.query, view.hits?.way));
+    if (turn >= 0) this.#jump(turn);
+    else if (found.length) this.#jump(found[0]);
+  }
+
+  // Buttons that go to the turns that answer the search, and to the segments.
+  #marks(found, segments) {
+    const box = this.parts.marks, line = (text, targets) => {
+      if (!targets.length) return;
+      const list = element("p", `${text} `, box);
+      for (const [name, turn] of targets) this.button(name, list, () => this.#go(turn), { className: "link" });
+    };
+    box.replaceChildren();
+    line("Answers the search:", found.map((turn) => [`turn ${turn + 1}`, turn]));
+    line("In this dialogue:", segments.length > 1 ? segments.map(({ first, topic }) => [topic, first]) : []);
+  }
+
   // The first speaker is on the left, all others are on the right; with several others, each turn has a name.
-  #turns(turns, words) {
+  #turns({ record: { turns }, segments, reasons, terms }, found, words) {
     const box = byId("turns"), [first, ...others] = new Set(turns.map(({ speaker }) => speaker));
     box.replaceChildren();
     element("h3", first, box);
     element("h3", others.join(", "), box, { className: "other" });
-    for (const { speaker, text } of turns) {
-      const turn = element("div", "", box, { className: speaker === first ? "turn" : "turn other" });
-      // Screen readers read no columns.
-      element("span", `${speaker}: `, turn, { className: others.length > 1 && speaker !== first ? "speaker" : "unseen" });
-      turn.append(...marked(text, words));
+    const begins = new Map(segments.map((segment) => [segment.first, segment]));
+    const topics = [...new Set(segments.map(({ topic }) => topic))];
+    let line = 1, bar = null, right = true;
+    turns.forEach((turn, number) => {
+      const segment = begins.get(number), other = turn.speaker !== first;
+      if (segment) {
+        bar?.end(line);
+        bar = this.#segment(box, segment, ++line, topics.indexOf(segment.topic) % HUES);
+        right = true;
+      }
+      // An answer stands beside what it answers.
+      if (!other || right) line++;
+      right = other;
+      const made = this.#turn(turn, number, other, found, others.length > 1);
+      made.style.gridRow = line;
+      made.append(...marked(turn.text, found.includes(number) || words.whole ? words : NOTHING, reasons.includes(number) ? terms : []));
+      box.append(made);
+    });
+    bar?.end(line);
+  }
+
+  #turn({ speaker }, number, other, found, named) {
+    const made = element("div", "", null, { className: other ? "turn other" : "turn", id: `turn-${number}`, tabIndex: -1 });
+    const place = found.indexOf(number);
+    element("span", `${number + 1}`, made, { className: "number-of" }).setAttribute("aria-hidden", "true");
+    if (place >= 0) {
+      made.classList.add("hit");
+      element("span", place ? "Answers the search" : "Answers the search best", made, { className: "answers" });
     }
+    // Screen readers read no columns.
+    element("span", `Turn ${number + 1}, `, made, { className: "unseen" });
+    element("span", `${speaker}: `, made, { className: named && other ? "speaker" : "unseen" });
+    return made;
+  }
+
+  // The heading of a segment and its bar at the margin, which ends below its last line.
+  #segment(box, { first, last, topic }, line, hue) {
+    const range = first === last ? `Turn ${first + 1}` : `Turns ${first + 1} to ${last + 1}`;
+    const head = element("h4", topic, box, { className: `segment hue-${hue}`, title: range });
+    element("span", ` (${range})`, head, { className: "unseen" });
+    head.style.gridRow = line;
+    const bar = element("span", "", box, { className: `margin hue-${hue}` });
+    bar.setAttribute("aria-hidden", "true");
+    return { end: (lastLine) => { bar.style.gridRow = `${line} / ${lastLine + 1}`; } };
   }
 
   #similar(similar) {
@@ -60,17 +232,106 @@ class Reader {
     box.replaceChildren();
     for (const [row, cosine] of similar) {
       const item = element("li", "", box), [id, details] = this.about(row);
-      element("button", id, item, { type: "button" }).addEventListener("click", () => this.on.open(row));
+      this.button(id, item, () => this.on.set({ open: [id, -1] }));
       element("span", ` ${[cosine.toFixed(2), ...details].join(" · ")}`, item, { className: "soft" });
     }
     byId("similar-title").hidden = !similar.length;
   }
+
+  // The place in the list.
+  #place() {
+    const rows = this.view.rows ?? [], at = rows.indexOf(this.row), { place, back, next } = this.parts;
+    place.textContent = at < 0 ? "" : `${(at + 1).toLocaleString("en")} of ${rows.length.toLocaleString("en")}`;
+    back.disabled = at <= 0;
+    next.disabled = at < 0 || at === rows.length - 1;
+  }
+
+  #step(by) {
+    const rows = this.view.rows ?? [], at = rows.indexOf(this.row), row = rows[at + by];
+    if (at >= 0 && row !== undefined) this.on.set({ open: [this.content.ids[row], -1] });
+  }
+
+  #key(event) {
+    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!by || event.altKey || event.ctrlKey || event.metaKey || event.target.matches("input, select, textarea")) return;
+    event.preventDefault();
+    this.#step(by);
+  }
+
+  // Go to a turn, and let the link hold it.
+  #go(turn) {
+    this.on.set({ open: [this.content.ids[this.row], turn] });
+    this.#jump(turn);
+    byId(`turn-${turn}`)?.focus({ preventScroll: true });
+  }
+
+  #jump(turn) {
+    this.box.querySelector("[aria-current]")?.removeAttribute("aria-current");
+    const target = byId(`turn-${turn}`);
+    target?.setAttribute("aria-current", "true");
+    target?.scrollIntoView({ block: "center" });
+  }
+
+  #topic(topic) {
+    const narrow = matchMedia("(max-width: 52rem)").matches;
+    this.on.set({ topic, panel: "topics", ...(narrow ? { open: null } : {}) });
+  }
+
+  #like() {
+    const { query } = this.view.state, id = this.content.ids[this.row];
+    const unlike = (query?.unlike ?? []).filter((other) => other !== id);
+    this.on.set({ query: { text: "", way: "auto", ...query, like: id, unlike }, panel: "dialogues" });
+  }
+
+  #unlike() {
+    const { query } = this.view.state, id = this.content.ids[this.row];
+    this.on.set({ query: { ...query, like: query.like === id ? null : query.like, unlike: [...new Set([...query.unlike, id])] }, panel: "dialogues" });
+  }
+
+  async #copy() {
+    const { copy } = this.parts;
+    try {
+      await navigator.clipboard.writeText(location.href);
+      copy.textContent = "Link copied";
+    } catch {
+      copy.textContent = "The address bar has the link";
+    }
+    setTimeout(() => { copy.textContent = "Copy link"; }, 3000);
+  }
 }
 
-// A text as nodes, with the words of the search marked.
-function marked(text, words) {
-  if (!words) return [document.createTextNode(text)];
-  const sought = words.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")).join("\\s+");
-  return text.split(new RegExp(`(${sought})`, "giu")).map((part, i) =>
-    i % 2 ? element("mark", part) : document.createTextNode(part));
+const NOTHING = { parts: [], whole: false };
+// Scripts without blanks between words.
+const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+
+// What to mark of a query: a phrase wherever it stands, or its words in the turns that were found.
+function wordsOf(query, way) {
+  const text = query?.text?.trim() ?? "";
+  if (!text) return NOTHING;
+  if (way === "exact") return { parts: [text], whole: true };
+  const words = text.match(/[\p{L}\p{N}]+/gu) ?? [], long = words.filter((word) => word.length > 2);
+  return { parts: long.length ? long : words, whole: false };
+}
+
+// A regular expression for any of these parts, or for nothing. within: true to find them inside of words, too.
+function patternOf(parts, within) {
+  const patterns = parts.filter((part) => part.trim()).sort((a, b) => b.length - a.length).map((part) => {
+    const words = part.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    if (within) return words.join("\\s+");
+    const joined = words.join("[^\\p{L}\\p{N}]+");
+    return UNSPACED.test(part) ? joined : `(?<![\\p{L}\\p{N}])${joined}(?![\\p{L}\\p{N}])`;
+  });
+  return patterns.join("|") || "(?!)";
+}
+
+// A text as nodes; marked are the words of the search, and the terms of the group.
+function marked(text, { parts, whole }, terms) {
+  const pattern = new RegExp(`(${patternOf(parts, whole)})|(${patternOf(terms, false)})`, "giu"), nodes = [];
+  let from = 0;
+  for (const match of text.matchAll(pattern)) {
+    nodes.push(document.createTextNode(text.slice(from, match.index)));
+    nodes.push(match[1] === undefined ? element("em", match[0], null, { className: "term" }) : element("mark", match[0]));
+    from = match.index + match[0].length;
+  }
+  return [...nodes, document.createTextNode(text.slice(from))];
 }

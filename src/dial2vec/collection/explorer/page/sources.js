@@ -31,7 +31,7 @@ class ServerSource {
     return (await this.#ask("content")).json();
   }
 
-  // {record, similar: [[row, cosine], ...]}
+  // {record, similar: [[row, cosine], ...]}, and what `Reading.of` in reading.py says
   async dialogue(row) {
     return (await this.#ask(`dialogue/${row}`)).json();
   }
@@ -72,6 +72,7 @@ class PageSource {
   #records;
   #similar;
   #search;
+  #reading;
 
   get ways() {
     return this.student ? ["moments", "themes", "exact"] : ["moments", "exact"];
@@ -87,6 +88,7 @@ class PageSource {
     const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     const content = await new Response(unpacked).json();
     this.#records = content.records;
+    this.#reading = content.reading;
     if (content.student) this.student = new Student(content.student);
     const { count, rows, cosines } = content.similar;
     this.#similar = { count, rows: integersOf(rows), cosines: floatsOf(cosines) };
@@ -96,7 +98,7 @@ class PageSource {
   async dialogue(row) {
     const { count, rows, cosines } = this.#similar, similar = [];
     for (let i = row * count; i < (row + 1) * count; i++) similar.push([rows[i], cosines[i]]);
-    return { record: this.#records[row], similar };
+    return { record: this.#records[row], similar, ...this.#reading[row] };
   }
 
   // The same as ServerSource.search.

@@ -1,0 +1,164 @@
+"use strict";
+// Decisions about topics and notes on dialogues, each with a way back; only a served page of a collection that can be
+// written offers them.
+
+const LONGEST_NOTE = 10_000;
+
+class Curation {
+  // content: {writable, groups}; on: {reload()}
+  constructor(content, on) {
+    Object.assign(this, { content, on, undoing: [], busy: false });
+    this.bar = element("div", "", null, { id: "decided", hidden: true });
+    this.says = element("p", "", this.bar);
+    this.says.setAttribute("role", "status");
+    this.back = this.#button("Undo", this.bar, () => this.#undo());
+    this.#button("×", this.bar, () => { this.bar.hidden = true; }, { ariaLabel: "Close this message" });
+    document.querySelector("main").before(this.bar);
+  }
+
+  take(content) {
+    this.content = content;
+  }
+
+  update() {}
+
+  // Add what can be decided about a group, [level, place], to the box with its details.
+  offer(box, [level, place]) {
+    const group = this.content.groups?.[level]?.[place];
+    if (!this.content.writable || level !== 1 || !group) return;
+    const buttons = element("div", "", box, { className: "tools" }), form = element("div", "", box);
+    const others = this.content.groups[1].filter(({ id }) => id !== group.id), topic = group.id, name = `“${nameOf(group)}”`;
+    const decide = (decision, doing) => this.#decide({ topic, ...decision }, doing, [buttons, form]);
+    const measured = "stability is measured again, which takes some seconds …";
+    this.#button("Rename …", buttons, () => this.#ask(form, "New name", this.#field(nameOf(group)), "Rename",
+      (to) => decide({ action: "rename", to }, `Renaming ${name} …`)));
+    if (others.length) this.#button("Merge …", buttons, () => this.#ask(form, `Topic that ${name} joins`, this.#choice(others), "Merge",
+      (id) => decide({ action: "merge", topic: Number(id), other: topic }, `Merging ${name}: ${measured}`)));
+    if (group.fine?.length > 1) this.#button("Split", buttons, () => decide({ action: "split" }, `Splitting ${name}: ${measured}`));
+    this.#button("Hide", buttons, () => decide({ action: "hide" }, `Hiding ${name} …`));
+  }
+
+  // Add buttons to keep a note on a dialogue and to move it, and below the note. read: as in reading.py.
+  dialogue(buttons, below, dialogue, { group, note }) {
+    const { writable, groups } = this.content, boxes = [buttons, below];
+    if (note) this.#note(below, note);
+    if (!writable) return;
+    const form = element("div", "", below);
+    this.#button(note ? "Edit note …" : "Add a note …", buttons, () => this.#ask(form, "Note", this.#text(note?.text ?? ""), "Keep",
+      (to) => this.#keep(dialogue, to, note?.text ?? "", boxes)));
+    const others = (groups?.[1] ?? []).filter(({ id }) => id !== group?.topic.id);
+    if (group && others.length) this.#button("Move …", buttons, () => this.#ask(form, "Topic that this dialogue joins", this.#choice(others), "Move",
+      (id) => this.#decide({ action: "move", topic: Number(id), dialogue }, `Moving ${dialogue} …`, boxes)));
+  }
+
+  #note(box, { text, date }) {
+    const made = element("figure", "", box, { className: "note" });
+    element("blockquote", text, made);
+    element("figcaption", `Note of ${date}`, made);
+  }
+
+  #keep(dialogue, to, before, boxes) {
+    return this.#send({ action: "note", dialogue, to }, `Keeping the note on ${dialogue} …`, boxes, () => ({
+      what: `note on ${dialogue}`, back: { action: "note", dialogue, to: before },
+    }));
+  }
+
+  #decide(decision, doing, boxes) {
+    return this.#send(decision, doing, boxes, ({ undo, made }) => ({ what: undo, back: { action: "undo", made } }));
+  }
+
+  // Send a decision, and show what was done. boxes: what cannot be used meanwhile; undoing(answer): how to take it back.
+  async #send(decision, doing, boxes, undoing) {
+    if (this.busy) return;
+    this.busy = true;
+    this.#tell(doing);
+    const controls = boxes.flatMap((box) => [...box.querySelectorAll("button, input, select, textarea")]);
+    for (const control of controls) control.disabled = true;
+    try {
+      const answer = await this.#post(decision), back = undoing(answer);
+      if (back) this.undoing.push(back);
+      else this.undoing.pop();
+      await this.on.reload();
+      this.#tell(answer.message, true);
+    } catch (error) {
+      this.#tell(error.message);
+      for (const control of controls) control.disabled = false;
+    } finally {
+      this.busy = false;
+    }
+  }
+
+  #undo() {
+    const last = this.undoing.at(-1);
+    if (last) this.#send(last.back, `Taking back: ${last.what} …`, [this.bar], () => null);
+  }
+
+  // A sentence, with the way back after a decision; then the keyboard is there, because the form is gone.
+  #tell(sentence, done = false) {
+    const last = this.undoing.at(-1);
+    this.bar.hidden = false;
+    this.says.textContent = sentence;
+    this.back.hidden = !done || !last;
+    this.back.disabled = false;
+    if (last) this.back.title = `Take back: ${last.what}`;
+    if (done && !this.back.hidden) this.back.focus({ preventScroll: true });
+  }
+
+  async #post(decision) {
+    let answer;
+    try {
+      const body = JSON.stringify(decision);
+      answer = await fetch("curate", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    } catch {
+      throw new Error("`dial2vec explore` has ended. Start it again and reload this page.");
+    }
+    const read = await answer.json().catch(() => ({}));
+    if (!answer.ok) throw new Error(read.message ?? `\`dial2vec explore\` failed (status ${answer.status}).`);
+    return read;
+  }
+
+  // A small form in place of the one before. control: field of the value; done(value) is called with it.
+  #ask(box, title, control, verb, done) {
+    box.replaceChildren();
+    const form = element("form", "", box, { className: "ask" });
+    element("label", `${title} `, form).append(control);
+    element("button", verb, form, { type: "submit" });
+    this.#button("Cancel", form, () => this.#dismiss(box));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      done(control.value);
+    });
+    form.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.#dismiss(box);
+    });
+    this.from = document.activeElement;
+    control.focus();
+  }
+
+  #dismiss(box) {
+    box.replaceChildren();
+    this.from?.focus();
+  }
+
+  #field(value) {
+    return element("input", "", null, { value, required: true, maxLength: 200, autocomplete: "off" });
+  }
+
+  #text(value) {
+    return element("textarea", "", null, { value, rows: 3, maxLength: LONGEST_NOTE });
+  }
+
+  #choice(groups) {
+    const made = element("select", "", null);
+    for (const group of groups) element("option", `${nameOf(group)} (${group.size.toLocaleString("en")})`, made, { value: String(group.id) });
+    return made;
+  }
+
+  #button(text, parent, click, options = {}) {
+    const made = element("button", text, parent, { type: "button", ...options });
+    made.addEventListener("click", click);
+    return made;
+  }
+}
