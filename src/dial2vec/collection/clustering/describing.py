@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState
+from dial2vec.collection.clustering.clusters import Cluster, Clusters, ClusterState, folder_of
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.speaking import speaking_turns
-from dial2vec.collection.clustering.stability import LEAST, CentreFinder, Stability, measure_stability
+from dial2vec.collection.clustering.stability import LEAST, CentreFinder, KeptCentres, Stability, measure_stability
 from dial2vec.collection.clustering.terms import (
     NAMED_BY,
     READ,
@@ -117,8 +117,10 @@ class Facts:
         """
         units = collection.vectors[: len(state.groups)]
         assignment = assign(units, state.centres, known=state.groups)
-        find: CentreFinder = _find_communities if by == "communities" else centres_of
+        kept = KeptCentres(folder_of(collection) / "halves.npz", _find_communities)
+        find: CentreFinder = kept if by == "communities" else centres_of
         stability = measure_stability(units, state.centres, seed=seed, groups=state.groups, find=find, done=done)
+        kept.write()
         vocabulary = Vocabulary.read(collection, len(units), seed)
         terms = vocabulary.of(state.groups, len(state.centres))
         return cls(collection, state, seed, assignment, stability, vocabulary, terms)

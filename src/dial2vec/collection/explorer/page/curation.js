@@ -5,7 +5,7 @@
 const LONGEST_NOTE = 10_000;
 
 class Curation {
-  // content: {writable, groups}; on: {reload()}
+  // content: {writable, groups}; on: {set(change), reload()}
   constructor(content, on) {
     Object.assign(this, { content, on, undoing: [], busy: false });
     this.bar = element("div", "", null, { id: "decided", hidden: true });
@@ -27,7 +27,7 @@ class Curation {
     const group = this.content.groups?.[level]?.[place];
     if (!this.content.writable || level !== 1 || !group) return;
     const buttons = element("div", "", box, { className: "tools" }), form = element("div", "", box);
-    const others = this.content.groups[1].filter(({ id }) => id !== group.id), topic = group.id, name = `“${nameOf(group)}”`;
+    const others = this.#others(group.id, group.area), topic = group.id, name = `“${nameOf(group)}”`;
     const decide = (decision, doing) => this.#decide({ topic, ...decision }, doing, [buttons, form]);
     const measured = "stability is measured again, which takes some seconds …";
     this.#button("Rename …", buttons, () => this.#ask(form, "New name", this.#field(nameOf(group)), "Rename",
@@ -46,9 +46,15 @@ class Curation {
     const form = element("div", "", below);
     this.#button(note ? "Edit note …" : "Add a note …", buttons, () => this.#ask(form, "Note", this.#text(note?.text ?? ""), "Keep",
       (to) => this.#keep(dialogue, to, note?.text ?? "", boxes)));
-    const others = (groups?.[1] ?? []).filter(({ id }) => id !== group?.topic.id);
-    if (group && others.length) this.#button("Move …", buttons, () => this.#ask(form, "Topic that this dialogue joins", this.#choice(others), "Move",
+    const own = groups?.[1].find(({ id }) => id === group?.topic.id), others = own ? this.#others(own.id, own.area) : [];
+    if (others.length) this.#button("Move …", buttons, () => this.#ask(form, "Topic that this dialogue joins", this.#choice(others), "Move",
       (id) => this.#decide({ action: "move", topic: Number(id), dialogue }, `Moving ${dialogue} …`, boxes)));
+  }
+
+  // The other topics, first those of the same area.
+  #others(id, area) {
+    const near = (group) => Number(group.area === area);
+    return this.content.groups[1].filter((group) => group.id !== id).sort((a, b) => near(b) - near(a));
   }
 
   #note(box, { text, date }) {
@@ -79,6 +85,7 @@ class Curation {
       if (back) this.undoing.push(back);
       else this.undoing.pop();
       await this.on.reload();
+      this.#choose(decision);
       this.#tell(answer.message, true);
     } catch (error) {
       this.#tell(error.message);
@@ -86,6 +93,12 @@ class Curation {
     } finally {
       this.busy = false;
     }
+  }
+
+  // After a merge the joined topic is the chosen one.
+  #choose({ action, topic }) {
+    const place = action === "merge" ? this.content.groups[1].findIndex(({ id }) => id === topic) : -1;
+    if (place >= 0) this.on.set({ topic: [1, place] });
   }
 
   #undo() {

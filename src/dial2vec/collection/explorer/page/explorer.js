@@ -99,6 +99,7 @@ class Explorer {
       new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map,
       new Legend(byId("legend"), byId("colour-by"), content, { ...on, colour: (way) => this.map.colour(way) }),
       new Filters(byId("filters"), content, on), this.curation, this.reader,
+      new SearchBox(byId("search"), byId("way"), source, on),
     ];
   }
 
@@ -116,7 +117,7 @@ class Explorer {
 
   async #found() {
     const { query, topic, filters, span } = this.state, row = (id) => this.rowOf.get(id);
-    this.say("Searching …");
+    this.say(this.source.waiting);
     this.selection.take({ topic, filters, span }, null, this.selected);
     const like = row(query.like) ?? null, unlike = query.unlike.map(row).filter((one) => one !== undefined);
     return this.source.search({ ...query, like, unlike }, this.selection.masks.size ? this.selection.passes() : null);
@@ -163,11 +164,6 @@ class Explorer {
     for (const button of document.querySelectorAll("#exports button")) {
       button.addEventListener("click", () => this.download(button.dataset.form));
     }
-    byId("search").addEventListener("submit", (event) => {
-      event.preventDefault();
-      const text = byId("words").value.trim();
-      this.set({ query: text ? { text, way: "auto", like: null, unlike: [] } : null, panel: "dialogues" });
-    });
     document.addEventListener("keydown", (event) => this.#key(event));
     const { dialogues, ids } = this.content;
     byId("size").textContent = dialogues === ids.length ? many(dialogues) : `${ids.length.toLocaleString("en")} of ${many(dialogues)}`;
