@@ -23,7 +23,7 @@ from dial2vec.encoder.nearest import nearest_others
 from dial2vec.evaluation.report.excerpts import excerpt
 
 SIMILAR = 10
-OPENING_TURNS, OPENING_CHARACTERS = 2, 90
+OPENING_TURNS, OPENING_CHARACTERS, QUOTED_CHARACTERS = 2, 90, 400
 
 
 def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
@@ -98,6 +98,13 @@ def openings(dialogues: Iterable[Dialogue]) -> list[list[list[str]]]:
     """Return the first turns of dialogues, `[[[speaker, text], ...], ...]`, cut to the length of a line in the list."""
     short = [excerpt(dialogue, turns=OPENING_TURNS, characters=OPENING_CHARACTERS) for dialogue in dialogues]
     return [[[turn.speaker, turn.text] for turn in dialogue.turns] for dialogue in short]
+
+
+def quoted(dialogue: Dialogue, turn: object) -> list[str]:
+    """Return speaker and text of a turn, cut to a few lines; [] if the dialogue has no turn of this number."""
+    if type(turn) is not int or not 0 <= turn < len(dialogue.turns):
+        return []
+    return [dialogue.turns[turn].speaker[:OPENING_CHARACTERS], dialogue.turns[turn].text[:QUOTED_CHARACTERS]]
 
 
 def _coded(groups: Sequence[str]) -> dict[str, Any]:

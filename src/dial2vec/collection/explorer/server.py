@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dial2vec.addresses import address_of, listen
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.explorer.content import SIMILAR, content, openings, to_json
+from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
@@ -90,9 +90,18 @@ class Explorer:
 
     def openings(self, rows: list[int]) -> Response:
         """Return the first turns of these dialogues."""
-        if len(rows) > MOST_OPENINGS:
-            raise WrongRequestError(f"found {len(rows)} rows; expected at most {MOST_OPENINGS} at a time.")
-        return JSONResponse(openings(self.collection.dialogues(rows)))
+        return JSONResponse(openings(self.collection.dialogues(self._few(rows))))
+
+    def turns(self, body: bytes) -> Response:
+        """Return single turns: the body lists a row and the number of a turn, from 0, for each."""
+        try:
+            pairs = json.loads(body)
+        except (ValueError, RecursionError):
+            pairs = None
+        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
+            raise WrongRequestError("expected a list of pairs in the body: a row, and the number of a turn.")
+        dialogues = self.collection.dialogues(self._few([row for row, _ in pairs]))
+        return JSONResponse([quoted(one, turn) for one, (_, turn) in zip(dialogues, pairs, strict=True)])
 
     def export(self, form: str, rows: list[int]) -> Response:
         """Return these dialogues as a file."""
@@ -112,6 +121,12 @@ class Explorer:
             raise WrongRequestError("the body is not JSON; expected a list of rows.") from None
         return self._checked(rows)
 
+    def _few(self, rows: object) -> list[int]:
+        checked = self._checked(rows)
+        if len(checked) > MOST_OPENINGS:
+            raise WrongRequestError(f"found {len(checked)} rows; expected at most {MOST_OPENINGS} at a time.")
+        return checked
+
     def _checked(self, rows: object) -> list[int]:
         last = len(self.collection) - 1
         if not isinstance(rows, list) or not all(type(row) is int and 0 <= row <= last for row in rows):
@@ -125,6 +140,9 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
 
     async def openings(request: Request) -> Response:
         return await run_in_threadpool(explorer.openings, explorer.rows(await request.body()))
+
+    async def turns(request: Request) -> Response:
+        return await run_in_threadpool(explorer.turns, await request.body())
 
     async def search(request: Request) -> Response:
         return await run_in_threadpool(explorer.searching.answer, await request.body())
@@ -143,6 +161,7 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
         Route("/dialogue/{row:int}", explorer.dialogue),
         Route("/search", search, methods=["POST"]),
         Route("/openings", openings, methods=["POST"]),
+        Route("/turns", turns, methods=["POST"]),
         Route("/export/{form}", export, methods=["POST"]),
         Route("/curate", curate, methods=["POST"]),
     ]

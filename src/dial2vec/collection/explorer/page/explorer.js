@@ -142,8 +142,8 @@ class Explorer {
   }
 
   #list() {
-    const { rows, hits, narrowed } = this.view, notes = hits?.notes && new Map(hits.rows.map((row, i) => [row, hits.notes[i]]));
-    this.list.show(rows, notes ? Array.from(rows, (row) => notes.get(row)) : null);
+    const { rows, hits, narrowed, state } = this.view;
+    this.list.show(rows, hits, state.query);
     const close = hits?.close === false ? "Nothing is close to this; the nearest are: " : "";
     this.say(`${close}${many(rows.length)}${narrowed ? ` of ${this.content.ids.length.toLocaleString("en")}` : ""}.`);
     byId("exports").hidden = !rows.length;

@@ -27,10 +27,12 @@ class List {
     });
   }
 
-  // notes: a note on each row, such as its cosine, or null.
-  show(rows, notes) {
+  // hits: what a search has found, or null; the list then shows the turn that answers best instead of the first turns.
+  show(rows, hits, query) {
     this.rows = rows;
-    this.notes = notes;
+    const places = new Map(hits?.rows.map((row, place) => [row, place]) ?? []);
+    this.found = (row) => [hits?.notes?.[places.get(row)], hits?.turns?.[places.get(row)]?.[0]];
+    this.words = toMark(query, hits?.way);
     this.items = [];
     this.active = -1;
     this.box.replaceChildren();
@@ -50,8 +52,21 @@ class List {
     const made = rows.map((row, i) => this.#item(row, first + i));
     this.items.push(...made);
     this.box.append(...made);
-    const openings = await this.source.openings(rows).catch(() => []);
-    openings.forEach((turns, i) => { made[i].lastChild.textContent = turns.map(spoken).join(" · "); });
+    const answering = rows.map((row) => [row, this.found(row)[1]]).filter(([, turn]) => turn !== undefined);
+    if (answering.length) await this.#quote(answering, made);
+    const others = made.filter((_, i) => this.found(rows[i])[1] === undefined);
+    if (!others.length) return;
+    const openings = await this.source.openings(others.map((item) => Number(item.dataset.row))).catch(() => []);
+    openings.forEach((turns, i) => { others[i].lastChild.textContent = turns.map(spoken).join(" · "); });
+  }
+
+  // Show the turns that answer, with the words of the search marked.
+  async #quote(answering, made) {
+    const items = new Map(made.map((item) => [Number(item.dataset.row), item])), { words } = this;
+    const turns = await this.source.turns(answering).catch(() => []);
+    turns.forEach(([speaker, text], i) => {
+      items.get(answering[i][0]).lastChild.replaceChildren(`${speaker}: `, ...marked(text, words, []));
+    });
   }
 
   #item(row, place) {
@@ -63,7 +78,8 @@ class List {
     item.setAttribute("aria-setsize", this.rows.length);
     const head = element("p", "", item, { className: "head" });
     element("strong", id, head);
-    for (const detail of this.notes ? [this.notes[place], ...details] : details) element("span", detail, head);
+    const [note] = this.found(row);
+    for (const detail of note ? [note, ...details] : details) element("span", detail, head);
     element("p", "", item, { className: "opening" });
     return item;
   }

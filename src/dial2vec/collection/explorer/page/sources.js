@@ -49,6 +49,11 @@ class ServerSource {
     return (await this.#ask("openings", rows)).json();
   }
 
+  // [[speaker, text], ...] of turns, each given as [row, number]
+  async turns(pairs) {
+    return (await this.#ask("turns", pairs)).json();
+  }
+
   async export(rows, form) {
     return (await this.#ask(`export/${form}`, rows)).blob();
   }
@@ -105,6 +110,13 @@ class PageSource {
   async search(query, within) {
     this.#search ??= new PageSearch(this.#records.map(({ turns }) => turns.map(({ text }) => text)));
     return this.#search.answer(query, within);
+  }
+
+  async turns(pairs) {
+    return pairs.map(([row, number]) => {
+      const { speaker, text } = this.#records[row].turns[number];
+      return [speaker, text];
+    });
   }
 
   async openings(rows) {
