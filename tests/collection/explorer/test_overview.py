@@ -154,7 +154,8 @@ def test_smaller_topics_are_folded_until_one_of_them_is_chosen(page):
       const area = { ...one, topics: topics.map((_, at) => at) };
       const news = { periods: [], totals: [], since: null, compared: null, added: 0, lines: [] };
       document.getElementById("topics").replaceChildren();
-      const content = { groups: [[area], topics, []], news, ids: ["d"] };
+      const colourings = [{ title: "topic", names: ["topic 1"], colours: ["#112233"] }];
+      const content = { groups: [[area], topics, []], news, ids: ["d"], colourings };
       const overview = new Overview(byId("topics"), content, { set() {}, preview() {} });
       const view = { counts: [[8], topics.map(() => 1), []], passes: () => [1], state: { topic: null } };
       overview.update(view);

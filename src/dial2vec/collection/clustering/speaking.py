@@ -15,11 +15,20 @@ TURNS, SHORT = 2, 8
 def speaking_turns(dialogue: Dialogue, terms: Sequence[Term], *, n: int = TURNS) -> tuple[int, ...]:
     """Return the places of the turns that speak for a group, at most n, from 0, ascending.
 
-    A turn's score is the weight of the group's terms in it, divided by its number of words plus 8; of equal ones the
-    earlier counts. Only turns with a term are taken.
+    Only turns with a term are taken, by their `speaking_scores`; of equal ones the earlier counts.
 
     :param terms: terms of the group.
     :return: first n turns if no turn has a term.
+    """
+    scores = speaking_scores(dialogue, terms)
+    best = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: -scores[place])
+    return tuple(sorted(best[:n])) or tuple(range(min(n, len(scores))))
+
+
+def speaking_scores(dialogue: Dialogue, terms: Sequence[Term]) -> list[float]:
+    """Return how much each turn speaks for a group: the weight of its terms in the turn, by its number of words plus 8.
+
+    :param terms: terms of the group.
     """
     weights = {_joined(term.text): term.weight for term in terms}
     scores = []
@@ -27,8 +36,7 @@ def speaking_turns(dialogue: Dialogue, terms: Sequence[Term], *, n: int = TURNS)
         text = _joined(turn.text)
         total = sum(weight for words, weight in weights.items() if words in text)
         scores.append(total / (text.count("\n") - 1 + SHORT))
-    best = sorted((place for place, score in enumerate(scores) if score > 0), key=lambda place: -scores[place])
-    return tuple(sorted(best[:n])) or tuple(range(min(n, len(scores))))
+    return scores
 
 
 def terms_said(text: str, terms: Sequence[Term]) -> list[str]:

@@ -19,7 +19,7 @@ from dial2vec.collection.changes.overview import in_words, standing_out
 from dial2vec.collection.clustering.clusters import Stored, read_stored
 from dial2vec.collection.clustering.levels import Area
 from dial2vec.collection.clustering.partition import Groups, Vectors
-from dial2vec.collection.clustering.speaking import speaking_turns
+from dial2vec.collection.clustering.speaking import speaking_scores
 from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
@@ -177,11 +177,15 @@ class _Page:
         counts = np.bincount(level.members[kept] * n + dated[kept], minlength=len(level.order) * n)
         return counts.reshape(len(level.order), n).tolist()  # type: ignore[no-any-return]
 
-    def quote(self, row: int, terms: Sequence[Term]) -> dict[str, Any]:
-        """Return the turn of a dialogue that speaks most for these terms."""
-        turns = self.read[row].turns
-        place = speaking_turns(self.read[row], terms, n=1)[0]
-        return {"row": row, "turn": place, "speaker": turns[place].speaker, "text": _cut(turns[place].text)}
+    def quotes(self, rows: Sequence[int], terms: Sequence[Term]) -> tuple[list[dict[str, Any]], int]:
+        """Return the turn of each typical dialogue that speaks most for these terms, and the place of the best one."""
+        quotes, scores = [], []
+        for row in rows:
+            turns, own = self.read[row].turns, speaking_scores(self.read[row], terms)
+            scores.append(max(own))
+            place = own.index(scores[-1])
+            quotes.append({"row": row, "turn": place, "speaker": turns[place].speaker, "text": _cut(turns[place].text)})
+        return quotes, scores.index(max(scores))
 
 
 def _areas(page: _Page) -> list[dict[str, Any]]:
@@ -210,12 +214,12 @@ def _topics(page: _Page, changes: Changes) -> list[dict[str, Any]]:
     for place, size, trend, typical in facts:
         cluster = page.clusters[place]
         described, summary = page.words("clusters", cluster.id)
-        quotes = [page.quote(row, cluster.terms) for row in typical]
+        quotes, best = page.quotes(typical, cluster.terms)
         made.append(
             {"id": cluster.id, "name": cluster.name, "described": described, "summary": summary}
             | {"terms": _texts(cluster.terms), "size": size, "share": _share(size, page), "trend": trend}
             | {"area": areas[int(page.area_of[place])], "fine": fine.get(place, [])}
-            | {"stands_out": findings.get(cluster.id, []), "typical": typical, "quote": quotes[0], "quotes": quotes}
+            | {"stands_out": findings.get(cluster.id, []), "typical": typical, "quote": quotes[best], "quotes": quotes}
             | {"new": place in changes.new, "grew": changes.grew.get(place)}
         )
     return made

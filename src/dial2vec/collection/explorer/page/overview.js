@@ -38,6 +38,7 @@ class Overview {
     if (!groups) return;
     this.view = view;
     const total = view.passes("topic").reduce((sum, one) => sum + one, 0);
+    this.#paint(view.state.colour);
     this.rows.forEach((rows, level) => {
       const largest = Math.max(1, ...groups[level].map(({ size }) => size)) / Math.max(1, this.content.ids.length);
       rows.forEach((row, at) => row?.count(view.counts[level][at], total, largest));
@@ -127,6 +128,15 @@ class Overview {
     part.addEventListener("focusout", hide);
   }
 
+  // Give the bars the colours that the groups have on the map, if it is coloured by areas or topics.
+  #paint(title) {
+    const way = this.content.colourings.find((one) => one.title === title) ?? this.content.colourings[0];
+    const [areas, topics] = this.content.groups, levels = { area: AREA, topic: TOPIC };
+    const colourOf = (group) => way.colours[way.names.indexOf(group.name)] ?? "";
+    areas.forEach((area, at) => this.rows[AREA][at]?.paint(way.title === "area" ? colourOf(area) : ""));
+    topics.forEach((topic, at) => this.rows[TOPIC][at].paint(way.title in levels ? colourOf([areas[topic.area], topic][levels[way.title]]) : ""));
+  }
+
   // Mark the chosen group, and unfold it and what holds it.
   #mark(topic) {
     const [level, at] = topic ?? [-1, -1], { groups } = this.content;
@@ -205,6 +215,10 @@ class GroupRow {
     this.usual.hidden = percent(share) === percent(this.all);
     this.usual.style.left = part(this.all);
     this.item.classList.toggle("none", count === 0);
+  }
+
+  paint(colour) {
+    this.filled.style.background = colour;
   }
 
   choose(chosen) {
