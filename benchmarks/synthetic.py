@@ -18,7 +18,20 @@ from dial2vec.encoder.student.table import TokenTable
 
 AREAS, CLOUDS, PARTS, DIMENSION = 6, 60, 3, 384
 WORDS = (
-    *("card", "parcel", "flight", "room", "table", "doctor", "ticket", "train", "invoice", "password", "garden", "music"),
+    *(
+        "card",
+        "parcel",
+        "flight",
+        "room",
+        "table",
+        "doctor",
+        "ticket",
+        "train",
+        "invoice",
+        "password",
+        "garden",
+        "music",
+    ),
     *("refund", "order", "delay", "key", "menu", "fee", "seat", "voucher", "address", "account", "fence", "concert"),
 )
 

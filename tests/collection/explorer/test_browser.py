@@ -76,7 +76,7 @@ def shown(page: Page) -> list[str]:
 def colours_drawn(page: Page) -> int:
     """Return the number of colours in the middle of the map."""
     script = """new Promise((done) => requestAnimationFrame(() => {
-      const canvas = document.getElementById("canvas"), copy = document.createElement("canvas");
+      const canvas = document.querySelector(".sheet"), copy = document.createElement("canvas");
       const points = explorer.map.points; points.draw();
       requestAnimationFrame(() => {
         copy.width = canvas.width; copy.height = canvas.height;
@@ -283,7 +283,7 @@ def test_everything_can_be_done_by_keys(page):
 
 def test_what_a_screen_reader_needs_has_a_name(page):
     nameless = page.value(
-        """[...document.querySelectorAll("button, input, select, canvas, [role]")].filter((one) =>
+        """[...document.querySelectorAll("button, input, select, canvas:not([aria-hidden]), [role]")].filter((one) =>
         !(one.textContent.trim() || one.ariaLabel || one.labels?.length || one.getAttribute("aria-labelledby"))
         ).map((one) => one.outerHTML)"""
     )

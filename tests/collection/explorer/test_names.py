@@ -55,7 +55,9 @@ def address(tmp_path_factory) -> str:
     joined = "".join(f"<script>{script}</script>" for script in scripts)
     file = tmp_path_factory.mktemp("names") / "map.html"
     text = STAGE % (style, joined, places.ravel().tolist(), json.dumps(names))
-    file.write_text(f"<!doctype html><meta charset=utf-8><meta name=viewport content=width=device-width>{text}", encoding="utf-8")
+    file.write_text(
+        f"<!doctype html><meta charset=utf-8><meta name=viewport content=width=device-width>{text}", encoding="utf-8"
+    )
     return file.as_uri()
 
 
@@ -100,7 +102,9 @@ def test_names_never_lie_over_each_other(page, size):
         counts.append(len(found))
         assert overlapping(found) == [], f"step {step}"
         assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= size[0] and box[3] <= size[1] for box in found.values())
-        buttons = page.value("(b => [b.left, b.top, b.right, b.bottom])(document.querySelector('.controls').getBoundingClientRect())")
+        buttons = page.value(
+            "(b => [b.left, b.top, b.right, b.bottom])(document.querySelector('.controls').getBoundingClientRect())"
+        )
         assert all(b[0] >= buttons[2] or b[1] >= buttons[3] for b in found.values())
         page.value(f"points.zoomBy(1.25, {middle[0]}, {middle[1]})" if step % 3 else "points.pan(90, 40)")
     assert counts[0] > 8
@@ -129,7 +133,9 @@ def test_a_name_is_chosen_by_a_click_and_a_point_by_another(page):
     page.click(middle)
     [(level, id)] = page.value("clicked")
     assert level == 0
-    assert text.replace("\n", " ").startswith(page.value(f"names.find((n) => n.level === 0 && n.id === {id}).text")[:13])
+    assert text.replace("\n", " ").startswith(
+        page.value(f"names.find((n) => n.level === 0 && n.id === {id}).text")[:13]
+    )
     page.mouse("mouseMoved", 2, 798)
     assert page.value("document.querySelector('#names .strong')") is None
 
@@ -158,7 +164,10 @@ def test_few_points_in_view_say_what_they_are_about(page):
 
 
 def test_the_larger_group_is_named_and_the_smaller_one_moves_aside_or_waits(page):
-    names = [{"level": 1, "x": 100, "y": 100, "width": 80, "height": 20, "text": text} for text in ("large", "small", "least")]
+    names = [
+        {"level": 1, "x": 100, "y": 100, "width": 80, "height": 20, "text": text}
+        for text in ("large", "small", "least")
+    ]
     names += [{**names[0], "text": "far", "x": 300}, {**names[0], "text": "fine", "level": 2, "x": 200, "y": 200}]
     placed = page.value(f"placedNames({json.dumps(names)}, [400, 300], 1).map(({{name, box}}) => [name.text, ...box])")
     assert placed[0] == ["large", 60, 90, 140, 110]

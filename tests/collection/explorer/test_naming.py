@@ -33,7 +33,9 @@ def test_groups_are_numbered_by_size_and_then_by_name():
 def test_an_area_is_named_where_much_of_it_is_near_not_at_its_densest_spot():
     random = np.random.default_rng(0)
     wide, dense = random.normal(scale=3, size=(300, 2)), np.full((40, 2), 40.0)
-    names = names_on_map(table(["A"] * 340, ["x"] * 340, ["x"] * 300 + ["y"] * 40), np.vstack([wide, dense]).astype(np.float32))
+    names = names_on_map(
+        table(["A"] * 340, ["x"] * 340, ["x"] * 300 + ["y"] * 40), np.vstack([wide, dense]).astype(np.float32)
+    )
     area, fine = names[0], names[-1]
     assert np.hypot(area.x, area.y) < 3
     assert (fine.text, round(fine.x), round(fine.y)) == ("y", 40, 40)
