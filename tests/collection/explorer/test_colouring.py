@@ -27,7 +27,6 @@ from dial2vec.evaluation.report.pictures import COLOURS
 
 from .conftest import dialogues_of
 
-
 # Severity 1 of Machado, Oliveira and Fernandes 2009, on linear RGB.
 VISIONS = {
     "normal": np.eye(3),
@@ -86,7 +85,7 @@ def write_clusters(folder, topics, areas):
     pq.write_table(table, folder / "clusters" / "assignment.parquet")
 
 
-@pytest.mark.parametrize("page, ink", PAGES.values(), ids=PAGES)
+@pytest.mark.parametrize(("page", "ink"), PAGES.values(), ids=PAGES)
 def test_colours_are_readable_on_both_pages(page, ink):
     assert contrasts([*COLOURS, *TIMES], page).min() >= 3
     assert contrasts(rings(ink), page).min() >= 4.5
@@ -190,7 +189,7 @@ def test_damaged_clusters_are_named(grow, tmp_path):
     collection = grow(tmp_path / "c", dialogues_of(range(4)))
     write_clusters(tmp_path / "c", ["a"] * 4, ["a"] * 4)
     (tmp_path / "c" / "clusters" / "assignment.parquet").write_text("[]")
-    with pytest.raises(ArtifactError, match="assignment.parquet cannot be read"):
+    with pytest.raises(ArtifactError, match=r"assignment\.parquet cannot be read"):
         colourings(collection, np.arange(4))
 
 

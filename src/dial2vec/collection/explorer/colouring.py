@@ -20,7 +20,7 @@ from dial2vec.evaluation.report.pictures import COLOURS
 Kind = Literal["category", "number", "time"]
 # Each colour twice, as disc and as ring in another shade; more groups cannot be told apart.
 STYLES = [(colour, mark) for mark in ("disc", "ring") for colour in COLOURS]
-# From blue, the lowest, to yellow: readable on a white and on a near-black page, and in this order for the colour-blind.
+# From blue, the lowest, to yellow: readable on white and on near-black pages, and in this order for the colour-blind.
 TIMES = ("#3059e4", "#724ecd", "#8c4ab4", "#a2409a", "#b5347c", "#c22a57", "#d23a53", "#cb5630", "#c86f00", "#c18900")
 GREY = "#8b949e"
 # Largest share of dialogues in grey: those of the smallest groups, or those without a group if this is shown first.

@@ -109,7 +109,7 @@ class Histogram {
     this.told.textContent = `${this.way.names[code]}: ${this.#said(code)}`;
   }
 
-  // Few values stay in their places; of many, the ten with most dialogues are shown, and those that are chosen.
+  // Few values stay in their places; of many, the ten with most dialogues are shown, and the chosen values.
   #order() {
     if (this.more.hidden) return;
     const { counts, values } = this, pressed = ({ item }) => item.getAttribute("aria-pressed") === "true";
@@ -147,12 +147,12 @@ class Histogram {
 // Columns over time, of which a part is chosen by dragging, or by two sliders.
 class Brush {
   constructor(parent, { bins, unit, codes }, on) {
-    Object.assign(this, { bins, codes, on, last: bins.length - 1, span: null });
+    Object.assign(this, { bins, codes, on, last: bins.length - 1, span: null, wanted: null });
     this.all = countsOf(codes, new Uint8Array(codes.length).fill(1), bins.length + 1);
     const box = element("section", "", parent, { className: "key" }), head = element("div", "", box, { className: "key-head" });
     const title = element("h3", "Time ", head);
     element("small", `by ${unit}`, title);
-    this.any = button("All time", head, () => this.#choose(null));
+    this.any = button("All time", head, () => this.#choose([0, this.last]));
     this.area = element("div", "", box, { className: "brush" });
     const columns = element("div", "", this.area, { className: "brush-columns", ariaHidden: "true" });
     this.columns = bins.map(() => {
@@ -176,20 +176,24 @@ class Brush {
       const { from, to } = this.bins[bin];
       column.title = `${textOf([from, to])}: ${counts[bin].toLocaleString("en")} of ${all[bin].toLocaleString("en")}`;
     });
-    this.#place(rangeOf(this.bins, span));
-    this.told.textContent = span ? textOf(span) : "";
+    this.#place(this.wanted ?? rangeOf(this.bins, span));
   }
 
-  // Show a range of columns as chosen.
+  // Show a range of columns as chosen, before it is a condition.
+  #want(range) {
+    this.wanted = range;
+    this.#place(range);
+  }
+
   #place(range) {
     this.range = range;
-    const [from, to] = range, width = this.bins.length, chosen = from > 0 || to < this.last;
+    const [from, to] = range, width = this.bins.length, span = this.wanted ? this.#spanOf(range) : this.span;
     this.area.style.setProperty("--from", String(from / width));
     this.area.style.setProperty("--to", String((to + 1) / width));
-    this.area.classList.toggle("chosen", chosen || this.span !== null);
+    this.area.classList.toggle("chosen", span !== null);
     this.columns.forEach(([column], bin) => column.classList.toggle("out", bin < from || bin > to));
-    this.any.hidden = !chosen && this.span === null;
-    this.told.textContent = chosen ? textOf([this.bins[from].from, this.bins[to].to]) : "";
+    this.any.hidden = span === null;
+    this.told.textContent = span ? textOf(span) : "";
     this.handles.forEach((handle, end) => {
       const { from: day, to: until } = this.bins[range[end]];
       const [least, most] = end ? [from, this.last] : [0, to];
@@ -199,12 +203,18 @@ class Brush {
     });
   }
 
-  // Make a range of columns a condition; null for all time.
+  // The dates of a range of columns; null for all of them.
+  #spanOf([from, to]) {
+    return from > 0 || to < this.last ? [this.bins[from].from, this.bins[to].to] : null;
+  }
+
+  // Make a range of columns a condition.
   #choose(range) {
     clearTimeout(this.pause);
-    const span = range && (range[0] > 0 || range[1] < this.last) ? [this.bins[range[0]].from, this.bins[range[1]].to] : null;
+    this.wanted = null;
+    const span = this.#spanOf(range);
     if (String(span) !== String(this.span)) this.on.set({ span });
-    else this.#place(rangeOf(this.bins, span));
+    else this.#place(range);
   }
 
   #handle(name, end) {
@@ -221,12 +231,12 @@ class Brush {
     if (!(event.key in steps)) return;
     event.preventDefault();
     const place = range[end] + steps[event.key];
-    this.#place(end ? [range[0], Math.min(Math.max(place, range[0]), last)] : [Math.min(Math.max(place, 0), range[1]), range[1]]);
+    this.#want(end ? [range[0], Math.min(Math.max(place, range[0]), last)] : [Math.min(Math.max(place, 0), range[1]), range[1]]);
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.#choose(this.range), KEYS_MS);
   }
 
-  // A drag of an end moves it, of the chosen part moves both, and elsewhere chooses anew; a click chooses one column.
+  // A drag of an end moves it, of the chosen part moves both, and elsewhere chooses other columns; a click chooses one column.
   #listen() {
     let drag = null;
     this.area.addEventListener("pointerdown", (event) => {
@@ -240,17 +250,17 @@ class Brush {
       const bin = this.#binAt(event.clientX);
       if (!drag || (bin === drag.bin && !drag.moved)) return;
       drag.moved = true;
-      this.#place(draggedRange(drag, bin, this.last));
+      this.#want(draggedRange(drag, bin, this.last));
     });
     this.area.addEventListener("pointerup", () => {
       if (drag && (drag.moved || drag.end < 0)) this.#choose(drag.moved ? this.range : [drag.bin, drag.bin]);
       drag = null;
     });
     this.area.addEventListener("pointercancel", () => {
-      drag = null;
+      drag = this.wanted = null;
       this.#place(rangeOf(this.bins, this.span));
     });
-    this.area.addEventListener("dblclick", () => this.#choose(null));
+    this.area.addEventListener("dblclick", () => this.#choose([0, this.last]));
   }
 
   #binAt(x) {
