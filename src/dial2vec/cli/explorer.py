@@ -33,8 +33,8 @@ PORT = click.option(
 def explore(folder: Path, port: int, static: Path | None, start: str | None, meaning: bool, from_scratch: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
-    The page can search, select, read and download (docs/explorer.md). New dialogues are placed on the existing map.
-    Only this machine can open the page.
+    The page begins with the topics, which are found if they are missing or old, and can search, filter, read and
+    download (docs/explorer.md). New dialogues are placed on the existing map. Only this machine can open the page.
     """
     if meaning and static is None:
         raise Dial2vecError("found --meaning without --static; a served page searches by meaning anyway. Leave it out.")
@@ -51,17 +51,21 @@ def show(
     meaning: bool = False,
     browser: bool = False,
 ) -> None:
-    """Serve the map of a collection, or write it to a file.
+    """Serve the topics and the map of a collection, or write them to a file.
 
     :param meaning: True to add the collection's student to the file.
     :param browser: True to open the page in the user's browser.
     """
     from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.explorer.curating import can_write
     from dial2vec.collection.explorer.maps import maps_of
+    from dial2vec.collection.look import clusters_of
 
     if static is not None and static.is_dir():
         raise Dial2vecError(f"{static} is a folder; expected a file to write. Name one, such as {static / 'map.html'}.")
     collection = CollectionFolder(folder)
+    if can_write(collection):
+        clusters_of(collection)
     maps = maps_of(collection, start=start, from_scratch=from_scratch)
     if 2 * len(maps.trained.fitted) < len(collection) and len(maps.trained.fitted) < 50_000:
         fitted = f"The map was made from {len(maps.trained.fitted)} of the {len(collection)} dialogues"

@@ -4,6 +4,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from dial2vec.cli import main
+from dial2vec.collection.clustering.clusters import read_clusters
 
 from .conftest import dialogues_of
 
@@ -19,6 +20,14 @@ def test_one_file_is_written_and_the_reader_warned(grow, tmp_path):
     assert "out.html: 40 dialogues" in done.output
     assert "give it only to people who may read them" in done.output
     assert (tmp_path / "out.html").read_text().startswith("<!doctype html>")
+
+
+def test_topics_are_found_if_they_are_missing_or_old(grow, tmp_path):
+    for count in (40, 60):
+        collection = grow(tmp_path / "c", dialogues_of(range(count)))
+        assert explore(tmp_path / "c", "--static", tmp_path / "out.html").exit_code == 0
+        clusters, _ = read_clusters(collection)
+        assert clusters.seen == count
 
 
 def test_map_of_few_of_the_dialogues_is_pointed_out(grow, tmp_path):

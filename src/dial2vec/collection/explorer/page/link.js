@@ -30,7 +30,8 @@ function linkOf(state, groups) {
 
 // The state of an address; what an address says wrongly is left out.
 function stateOf(link, groups) {
-  const parts = new URLSearchParams(link), state = { ...START, filters: {} };
+  // Without a prototype, because a key of the metadata may have any name, such as "constructor".
+  const parts = new URLSearchParams(link), state = { ...START, filters: Object.create(null) };
   const known = (name, values, otherwise) => (values.includes(parts.get(name)) ? parts.get(name) : otherwise);
   state.panel = known("panel", PANELS, START.panel);
   state.topic = topicOf(parts.get("topic") ?? "", groups);
