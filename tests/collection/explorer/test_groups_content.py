@@ -79,7 +79,8 @@ def test_typical_dialogues_are_the_closest_to_the_centre_and_quoted_by_the_turn_
     loans = collection.vectors[2:] @ stored.state.centres[1]
     assert topics[0]["typical"] == (2 + np.argsort(-loans, kind="stable")[:3]).tolist()
     quotes = {quote["row"]: quote for quote in topics[1]["quotes"]}
-    assert topics[1]["quote"] == topics[1]["quotes"][0]
+    # The best of the typical dialogues is quoted, not the most typical one.
+    assert topics[1]["quote"] == quotes[1]
     assert topics[1]["terms"] == ["stolen"]
     assert quotes[0] == {"row": 0, "turn": 0, "speaker": "ann", "text": "So?"}
     assert quotes[1] == {"row": 1, "turn": 0, "speaker": "ann", "text": long[:239] + "…"}
