@@ -1,17 +1,21 @@
-"""The explorer in headless Chromium: 100,000 synthetic dialogues, and pictures of the demo corpus.
+"""The explorer in headless Chromium: made-up dialogues with clusters, and pictures of the demo corpus.
 
-    .venv/bin/python benchmarks/explorer.py --pictures docs
+    .venv/bin/python benchmarks/explorer.py
+    .venv/bin/python benchmarks/explorer.py --dialogues 500000
+    .venv/bin/python benchmarks/explorer.py --map --demo --pictures docs
 
-Makes a collection whose vectors lie in 60 clouds, and its map, and keeps them in --work; then opens
-the page and measures the time to the first picture, frames while the map is dragged, a search, a lasso, and memory.
-Nothing is drawn by a graphics card. With --pictures it looks at 1,000 dialogues of the demo corpus, as on a screen and
-on a telephone.
+Makes a collection whose vectors lie in 60 clouds, with names of areas and topics, and keeps it in --work; then opens
+the page and measures the time to the first picture, frames while the map is dragged and zoomed, a search, a lasso, and
+memory; medians of --runs runs, as a table for docs/explorer.md. Nothing is drawn by a graphics card. The map is made up,
+too; with --map it is made from the vectors, which takes minutes. With --demo it measures where new dialogues land among
+those of the demo corpus, and with --pictures it looks at them, as on a screen and on a telephone.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import resource
 import shutil
 import sys
@@ -24,98 +28,68 @@ from pathlib import Path
 import numpy as np
 from browser import PHONE, Page, browser
 from scratch import ROOT, serving
+from synthetic import made_up_collection, write_map
 
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.projection import lay_out_many, place
 from dial2vec.data.corpora.demo import generate_demo
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
 
-CLOUDS, DIMENSION, MOVES = 60, 384, 60
-WORDS = (
-    *("card", "parcel", "flight", "room", "table", "doctor"),
-    *("refund", "order", "ticket", "train", "invoice", "password"),
-)
-# Notes when the first points were drawn, and every picture after that.
-WATCH = """window.pictures = [];
-const drawn = WebGL2RenderingContext.prototype.drawArrays;
-WebGL2RenderingContext.prototype.drawArrays = function (...what) {
-  drawn.apply(this, what);
-  requestAnimationFrame(() => window.pictures.push(performance.now()));
-};"""
+MOVES = 120
+# Notes when the map was first drawn with names, and from then on every frame in which the map stands elsewhere.
+WATCH = """window.frames_ = []; window.first_ = 0;
+let before = "";
+(function watch(now) {
+  const sheet = document.querySelector(".sheet"), place = sheet?.style.transform;
+  const named = [...document.querySelectorAll("#names span")].some((one) => one.style.visibility === "inherit");
+  if (!window.first_ && place && named) window.first_ = now;
+  if (place !== before) window.frames_.push(now);
+  before = place;
+  requestAnimationFrame(watch);
+})(0);"""
+READY = "document.querySelector('.opening')?.textContent"
 
 
 def main() -> None:
     """Measure, and take pictures if asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--dialogues", type=int, default=100_000)
+    parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--work", type=Path, default=Path("artifacts/explorer"), help="folder of the collections")
-    parser.add_argument("--pictures", type=Path, help="folder that gets the pictures")
+    parser.add_argument("--map", action="store_true", help="make the map from the vectors")
+    parser.add_argument("--demo", action="store_true", help="place one half of the demo corpus on a map of the other")
+    parser.add_argument("--pictures", type=Path, help="folder that gets the pictures of the demo corpus")
     given = parser.parse_args()
-    many = given.work / f"synthetic-{given.dialogues}"
-    made = synthetic(many, given.dialogues)
-    sys.stdout.write(f"{made}\n")
-    with served(many) as address, browser(fresh(given.work / "profile")) as page:
-        sys.stdout.write(measured(page, address) + "\n")
-    few = demo(given.work / "demo")
-    sys.stdout.write(placed(Collection(few)) + "\n")
-    if given.pictures:
+    given.work.mkdir(parents=True, exist_ok=True)
+    many = given.work / f"made-up-{given.dialogues}"
+    if not (many / "clusters" / "clusters.json").exists():
+        made_up_collection(many, given.dialogues)
+    if given.map:
+        sys.stdout.write(made_map(many))
+    elif not (many / "map" / "trained.npz").exists():
+        write_map(Collection(many))
+    sys.stdout.write(f"load of the machine: {os.getloadavg()[0]:.1f}\n")
+    with served(many) as address:
+        runs = [measured(address, given.work / "profile") for _ in range(given.runs)]
+    for what, (_, form) in runs[0].items():
+        sys.stdout.write(f"| {what} | {form.format(np.median([run[what][0] for run in runs]))} |\n")
+    few = demo(given.work / "demo") if given.demo or given.pictures else None
+    if few and given.demo:
+        sys.stdout.write(placed(Collection(few)) + "\n")
+    if few and given.pictures:
         with served(few) as address, browser(fresh(given.work / "profile")) as page:
             look(page, address, given.pictures)
 
 
-def synthetic(folder: Path, count: int) -> str:
-    """Make a collection of made-up dialogues with vectors in clouds, and return what its map cost."""
-    if not (folder / "map" / "trained.npz").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        source = folder.with_suffix(".jsonl")
-        random = np.random.default_rng(1)
-        clouds = random.integers(CLOUDS, size=count)
-        write_dialogues(source, (made_up(number, int(cloud), random) for number, cloud in enumerate(clouds)))
-        add(folder, source, encoder=narrow(folder.with_suffix(".encoder")), batch_size=256)
-        write_vectors(folder / "vectors.f32", clouds, random)
-    else:
-        return f"the map of {folder} was there"
+def made_map(folder: Path) -> str:
+    """Make the map from the vectors, and return what it cost."""
     began, busy = time.perf_counter(), time.process_time()
-    maps_of(Collection(folder))
+    maps_of(Collection(folder), from_scratch=True)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds, used = time.perf_counter() - began, time.process_time() - busy
-    return f"map: {seconds:.0f} s, of which {used:.0f} s of a processor; peak of the process {peak:.0f} MiB"
-
-
-def write_vectors(path: Path, clouds: np.ndarray, random: np.random.Generator) -> None:
-    """Write vectors of length 1: each lies near the centre of its cloud, some of the way to another one."""
-    centres = random.normal(size=(CLOUDS, DIMENSION))
-    with path.open("wb") as handle:
-        for first in range(0, len(clouds), 10_000):
-            own = clouds[first : first + 10_000]
-            towards = random.uniform(0, 0.5, size=(len(own), 1)) ** 2
-            near = (1 - towards) * centres[own] + towards * centres[random.integers(CLOUDS, size=len(own))]
-            vectors = near + random.normal(scale=1.5, size=near.shape)
-            handle.write((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32).tobytes())
-
-
-def made_up(number: int, cloud: int, random: np.random.Generator) -> Dialogue:
-    """Return a dialogue of some words about the topic of its cloud."""
-    words = [" ".join(random.choice(WORDS, size=12)) for _ in range(6)]
-    turns = tuple(Turn("agent" if place % 2 else "caller", text) for place, text in enumerate(words))
-    moment = str(date(2025, 1, 1) + timedelta(days=number * 600 // 100_000))
-    return Dialogue(f"call-{number:06d}", turns, (WORDS[cloud % len(WORDS)],), date=moment)
-
-
-def narrow(folder: Path) -> DialogueEncoder:
-    """Return an encoder of one layer with random weights, whose vectors are not used."""
-    from transformers import AutoTokenizer, BertConfig, BertModel
-
-    from dial2vec.encoder.names import resolve
-
-    tokenizer = AutoTokenizer.from_pretrained(resolve("all-MiniLM-L6-v2"))
-    sizes = {"num_hidden_layers": 1, "num_attention_heads": 6, "intermediate_size": 64}
-    config = BertConfig(vocab_size=len(tokenizer), hidden_size=DIMENSION, max_position_embeddings=512, **sizes)
-    BertModel(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return DialogueEncoder.from_pretrained(folder, max_length=32)
+    return f"map: {seconds:.0f} s, of which {used:.0f} s of a processor; peak of the process {peak:.0f} MiB\n"
 
 
 def demo(folder: Path) -> Path:
@@ -178,42 +152,60 @@ def served(folder: Path) -> contextlib.AbstractContextManager[str]:
     return serving(ROOT, "dial2vec", "explore", str(folder.resolve()), "--port", "0")
 
 
-def measured(page: Page, address: str) -> str:
-    """Open the page and use it; return the rows of a table."""
-    page.ask("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
-    page.open(address)
-    first = page.until("window.pictures[0]", seconds=120)
-    page.until("document.querySelector('.opening')?.textContent")
-    rows = [("first picture after the page was opened", f"{first / 1000:.1f} s")]
-    rows += [(f"a frame while {doing}", frames(page, doing)) for doing in ("dragging", "zooming")]
-    page.click("#words")
-    rows.append(("search by words, to the last change", seconds(page, lambda: page.write("refund"), "“refund”")))
-    page.key("Escape")
-    page.click("#lasso")
-    corners = [(250, 150), (700, 150), (700, 550), (250, 550)]
-    rows.append(("lasso, from its last corner", seconds(page, lambda: page.drag(corners), "selected")))
-    rows.append(("memory of the page's scripts", f"{page.heap_bytes() / 1e6:.0f} MB"))
-    rows.append(("memory of all of the browser's processes", f"{page.resident_bytes() / 1e6:.0f} MB"))
-    complaints = f"complaints of the console: {page.complaints or 'none'}"
-    return "\n".join(f"| {what} | {found} |" for what, found in rows) + f"\n{complaints}"
+def measured(address: str, profile: Path) -> dict[str, tuple[float, str]]:
+    """Open the page in a new browser and use it; return the figures and how to write them."""
+    with browser(fresh(profile)) as page:
+        page.ask("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        page.open(f"{address}#panel=dialogues")
+        first = page.until("window.first_", seconds=120)
+        answered = page.value(
+            "performance.getEntriesByType('resource').find(({name}) => name.includes('content')).responseEnd"
+        )
+        found = {
+            "first picture with names after the page was opened": (first / 1000, "{:.1f} s"),
+            "of this after the server's answer": ((first - answered) / 1000, "{:.1f} s"),
+        }
+        page.until(READY)
+        box = page.value("(b => [b.left, b.top, b.width, b.height])(byId('canvas').getBoundingClientRect())")
+        # The browser's own frames are 16.7 ms apart.
+        for doing in ("dragging", "zooming"):
+            for _ in range(2):
+                between = frames(page, doing, box)
+            found[f"a frame while {doing}, median"] = (float(np.median(between)), "{:.0f} ms")
+            found[f"a frame while {doing}, 95th percentile"] = (float(np.percentile(between, 95)), "{:.0f} ms")
+        page.value("explorer.map.points.showAll()")
+        page.click("#words")
+        said = seconds(page, lambda: (page.write("refund"), page.key("Enter")), "“refund”")
+        found["search for a word, until the page stops changing"] = (said, "{:.2f} s")
+        page.value("explorer.set({ query: null })")
+        page.click("#lasso")
+        places = [
+            (box[0] + x * box[2], box[1] + y * box[3]) for x, y in ((0.3, 0.2), (0.7, 0.2), (0.7, 0.8), (0.3, 0.8))
+        ]
+        found["lasso, from its last corner"] = (seconds(page, lambda: page.drag(places), "selected"), "{:.2f} s")
+        found["memory of the page's scripts"] = (page.heap_bytes() / 1e6, "{:.0f} MB")
+        found["memory of all of the browser's processes"] = (page.resident_bytes() / 1e6, "{:.0f} MB")
+        if page.complaints:
+            raise RuntimeError(f"complaints of the console: {page.complaints}")
+    return found
 
 
-def frames(page: Page, doing: str) -> str:
-    """Return median and 95th percentile of the time from picture to picture while the map moves."""
-    page.value("window.pictures.length = 0")
-    turn = np.arange(MOVES) / 10
-    places = np.stack([450 + 120 * np.sin(turn), 350 + 90 * np.sin(2 * turn)], axis=1).tolist()
+def frames(page: Page, doing: str, box: list[float]) -> np.ndarray:
+    """Return the milliseconds from frame to frame while the map moves."""
+    page.value("window.frames_.length = 0")
+    turn = np.arange(MOVES) / 12
+    middle, reach = np.array(box[:2]) + np.array(box[2:]) / 2, np.array(box[2:]) / 5
+    places = (middle + reach * np.stack([np.sin(turn), np.sin(2 * turn)], axis=1)).tolist()
     if doing == "dragging":
         page.drag([(x, y) for x, y in places])
     else:
         for place, (x, y) in enumerate(places):
-            page.wheel(x, y, by=-60 if place < MOVES // 2 else 60)
+            page.wheel(x, y, by=-30 if place < MOVES // 2 else 30)
     time.sleep(1)
-    between = np.diff(page.value("window.pictures"))
-    return f"median {np.median(between):.0f} ms, p95 {np.percentile(between, 95):.0f} ms"
+    return np.diff(page.value("window.frames_"))
 
 
-def seconds(page: Page, act: Callable[[], None], said: str) -> str:
+def seconds(page: Page, act: Callable[[], object], said: str) -> float:
     """Return the seconds from the last action of the user until the page shows a text."""
     page.value(
         f"""void (() => {{
@@ -228,7 +220,7 @@ def seconds(page: Page, act: Callable[[], None], said: str) -> str:
     )
     act()
     page.until("window.said")
-    return f"{page.value('window.said - window.acted') / 1000:.2f} s"
+    return float(page.value("window.said - window.acted")) / 1000
 
 
 def look(page: Page, address: str, folder: Path) -> None:
