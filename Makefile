@@ -74,7 +74,7 @@ bench: .venv/installed  ## run all benchmarks and fill docs/benchmarks.md; over 
 bench-quick: .venv/installed  ## compare speed of training and encoding with other libraries; 3 minutes (docs/benchmarks.json)
 	@$(BIN)/python benchmarks/speed.py --quick
 
-docs: .venv/installed  ## build the manual in artifacts/manual; `.venv/bin/mkdocs serve` shows it with search
+docs: .venv/installed  ## build the manual in artifacts/manual; it is read and searched from disk, without a network
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open artifacts/manual/index.html"
 

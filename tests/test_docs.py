@@ -15,6 +15,10 @@ import pytest
 
 from dial2vec.cli import main
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
+
+from browser import CHROMIUM, browser
+
 ROOT = Path(__file__).parents[1]
 ROOT_PAGES = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG")]
 PAGES = [*ROOT_PAGES, *sorted((ROOT / "docs").glob("*.md"))]
@@ -97,20 +101,46 @@ class Links(HTMLParser):
                 (self.outside if "//" in value and tag != "a" else self.links).append(value)
 
 
-def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_no_network(tmp_path):
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("manual") / "site"
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")],
+        [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(folder)],
         cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "site" / "curves.html").is_file()
-    for page in (tmp_path / "site").glob("*.html"):
+    return folder
+
+
+def test_the_manual_builds_as_a_site_whose_links_lead_somewhere_and_which_needs_no_network(site):
+    assert (site / "curves.html").is_file()
+    for page in site.glob("*.html"):
         found = Links(page)
         assert found.outside == [], page.name
         for link in found.links:
             path = link.partition("#")[0]
             if path and "//" not in path and not path.startswith(("mailto:", "/")):
                 assert (page.parent / path).exists(), f"{page.name}: {link}"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the manual in")
+def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_network(site, tmp_path):
+    with browser(tmp_path / "profile") as page:
+        for name in ("index", "look", "reference", "log", "curves"):
+            page.open((site / f"{name}.html").as_uri())
+            page.until("document.readyState === 'complete'")
+        page.open((site / "look.html").as_uri())
+        page.until("document.readyState === 'complete' && !!window.IFrameWorker")
+        page.click(".md-search__input")
+        page.write("drift")
+        first = "document.querySelector('.md-search-result__link')"
+        assert page.until(f"{first}?.href").startswith((site / "drift.html").as_uri())
+        page.click(".md-search-result__link")
+        assert page.until("document.readyState === 'complete' && document.querySelector('h1')?.textContent").startswith(
+            "Drift"
+        )
+        assert page.complaints == []
+        assert {address.partition(":")[0] for address in page.requests} <= {"file", "data", "blob", "about"}
 
 
 def test_every_page_of_the_manual_is_in_its_contents():
