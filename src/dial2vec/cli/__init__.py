@@ -21,6 +21,7 @@ from dial2vec.cli.look import look
 from dial2vec.cli.new import new
 from dial2vec.cli.pipeline import drift, embed, page, results, run
 from dial2vec.cli.registry import history, promote, rollback, versions
+from dial2vec.cli.report import report
 from dial2vec.cli.research import augment, evaluate, explain, tables
 from dial2vec.cli.schedule import schedule
 from dial2vec.cli.search import index, search
@@ -31,7 +32,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Bring conversations": (import_, add, fetch, stats),
     "Train": (new, run, results, page),
     "Look into them": (look, index, search, explore, explain),
-    "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet),
+    "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, drift, schedule),
     "Compare methods": (tables, evaluate, augment),

@@ -1,0 +1,6 @@
+"""A collection on one sheet, for a meeting: areas and topics, what changed, and typical dialogues."""
+
+from dial2vec.collection.summary.summary import Scope, Summary
+from dial2vec.collection.summary.summary_page import write_summary
+
+__all__ = ["Scope", "Summary", "write_summary"]

@@ -1,0 +1,194 @@
+"""What the sheet says, from the groups of a collection."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dial2vec.collection.clustering import Clusters
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.explorer.groups_content import groups_content
+from dial2vec.collection.look import clusters_of
+from dial2vec.collection.search.filters import Filters
+from dial2vec.collection.summary.certainty import Certainty, certainty_of, how_sure
+from dial2vec.collection.summary.changed import Changed, changed_since, second_period
+from dial2vec.collection.summary.excerpts import TypicalExcerpt, TypicalTopic, excerpts_of
+from dial2vec.collection.summary.rows import MOST_AREAS, TableRow, shown_name, table_rows
+from dial2vec.data.words import printable
+from dial2vec.errors import CorpusError
+
+# Areas in the sentence.
+NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AreaExcerpts:
+    """An area with excerpts of typical dialogues.
+
+    :param name: name of the area.
+    :param share: share of the dialogues, in [0, 1].
+    """
+
+    name: str
+    share: float
+    excerpts: tuple[TypicalExcerpt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the sheet says.
+
+    :param name: name of the collection.
+    :param dialogues: number of dialogues that are counted.
+    :param left_out: number of dialogues that the conditions leave out.
+    :param dates: days of the first and the last of these dialogues, ISO; None without dates.
+    :param conditions: conditions on the dialogues, in words.
+    :param largest: name and share of the three largest areas.
+    :param areas: number of areas.
+    :param topics: number of topics.
+    :param rows: rows of the table.
+    :param changed: changes between two periods; None if they cannot be compared.
+    :param news: sentences of the last clustering.
+    :param typical: areas with excerpts, the largest first.
+    :param certainty: stability of the groups.
+    """
+
+    name: str
+    dialogues: int
+    left_out: int
+    dates: tuple[str, str] | None
+    conditions: tuple[str, ...]
+    largest: tuple[tuple[str, float], ...]
+    areas: int
+    topics: int
+    rows: tuple[TableRow, ...]
+    changed: Changed | None
+    news: tuple[str, ...]
+    typical: tuple[AreaExcerpts, ...]
+    certainty: Certainty
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The dialogues that are counted, and the periods that are compared.
+
+    :param before: end of the first period, exclusive, and start of the second, an ISO date in UTC; None chooses one.
+    :param since: start of the first period; earlier dialogues are not counted.
+    :param until: end of the second period, exclusive; later dialogues are not counted.
+    :param where: conditions on the metadata, such as "channel == phone".
+    """
+
+    before: str | None = None
+    since: str | None = None
+    until: str | None = None
+    where: tuple[str, ...] = ()
+
+
+EVERYTHING = Scope()
+
+
+def summarize(
+    collection: CollectionFolder, scope: Scope = EVERYTHING, *, done: Callable[[int], object] = lambda _: None
+) -> Summary:
+    """Return what a sheet says about a collection; its groups are made first if they are missing or old.
+
+    :param done: called with a number of dialogues that were read.
+    :raises CorpusError: if fewer than 2 dialogues are left, a date or condition is invalid, or a period is empty.
+    :raises ArtifactError: if the clusters are damaged.
+    """
+    clusters = clusters_of(collection)
+    rows = _chosen(collection, scope)
+    if clusters is None or len(rows) < 2:
+        raise CorpusError(
+            f"{collection.folder} has {len(rows)} dialogue{'s' * (len(rows) != 1)} for a report; expected at least 2. "
+            "Add dialogues, or leave conditions out."
+        )
+    content = groups_content(collection, rows)
+    areas, topics, _ = content["groups"]
+    if not areas:
+        raise CorpusError(
+            f"all topics of {collection.folder} with these dialogues are hidden; expected one to show. "
+            f"`dial2vec curate {collection.folder} list` names them."
+        )
+    stable = {cluster.id: cluster.stability for cluster in clusters.clusters}
+    names = {topic["id"]: shown_name(topic) for topic in topics}
+    return Summary(
+        name=collection.folder.resolve().name.removesuffix(".look"),
+        dialogues=len(rows),
+        left_out=len(collection) - len(rows),
+        dates=_days(collection, rows),
+        conditions=_conditions(scope),
+        largest=tuple((shown_name(area), area["size"] / len(rows)) for area in areas[:NAMED]),
+        areas=len(areas),
+        topics=len(topics),
+        rows=table_rows(areas, topics, n=len(rows), sure={id: how_sure(value) for id, value in stable.items()}),
+        changed=_changed(collection, content, names, scope, done),
+        news=() if scope != EVERYTHING else clusters.news,
+        typical=_typical(collection, rows, areas, topics, clusters),
+        certainty=certainty_of(clusters, topics, n=len(rows)),
+    )
+
+
+def _chosen(collection: CollectionFolder, scope: Scope) -> NDArray[np.int64]:
+    """Return the rows of the dialogues that are counted."""
+    if (scope.since or scope.until) and collection.rows["date"].null_count == len(collection):
+        raise CorpusError(
+            f"no dialogue of {collection.folder} has a date; expected some for --since and --until. Leave them out."
+        )
+    rows = _filters(scope).rows(collection)
+    return np.arange(len(collection)) if rows is None else rows
+
+
+def _filters(scope: Scope) -> Filters:
+    return Filters(after=scope.since, before=scope.until, where=scope.where)
+
+
+def _conditions(scope: Scope) -> tuple[str, ...]:
+    dates = [f"{word} {date}" for word, date in (("from", scope.since), ("before", scope.until)) if date]
+    return (*dates, *(printable(condition, 80) for condition in scope.where))
+
+
+def _days(collection: CollectionFolder, rows: NDArray[np.int64]) -> tuple[str, str] | None:
+    ends = pc.min_max(collection.rows["date"].take(rows)).as_py()
+    return None if ends["min"] is None else (f"{ends['min']:%Y-%m-%d}", f"{ends['max']:%Y-%m-%d}")
+
+
+def _changed(
+    collection: CollectionFolder,
+    content: Mapping[str, Any],
+    names: Mapping[int, str],
+    scope: Scope,
+    done: Callable[[int], object],
+) -> Changed | None:
+    """Compare two periods if there are two."""
+    totals = np.array([area["trend"] for area in content["groups"][0]], dtype=np.int64).sum(axis=0)
+    boundary = scope.before or second_period(content["news"]["periods"], totals.tolist())
+    if boundary is None:
+        return None
+    filters = Filters(where=scope.where)
+    return changed_since(collection, boundary, names, since=scope.since, until=scope.until, filters=filters, done=done)
+
+
+def _typical(
+    collection: CollectionFolder,
+    rows: NDArray[np.int64],
+    areas: Sequence[Mapping[str, Any]],
+    topics: Sequence[Mapping[str, Any]],
+    clusters: Clusters,
+) -> tuple[AreaExcerpts, ...]:
+    terms = {cluster.id: cluster.terms for cluster in clusters.clusters}
+    return tuple(
+        AreaExcerpts(shown_name(area), area["size"] / len(rows), excerpts_of(collection, typical))
+        for area in areas[:MOST_AREAS]
+        for typical in (
+            [
+                TypicalTopic(shown_name(topic), terms[topic["id"]], rows[topic["typical"]].tolist())
+                for topic in (topics[at] for at in area["topics"])
+            ],
+        )
+    )

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from collection.changes.conftest import call
+from dial2vec.collection.clustering.clusters import read_stored, write_clusters
+from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.summary.summary import Scope, summarize
+from dial2vec.errors import CorpusError
+
+
+def hide(calls: CollectionFolder, *ids: int) -> None:
+    stored = read_stored(calls)
+    groups = tuple(replace(one, hidden=one.hidden or one.id in ids) for one in stored.clusters.clusters)
+    write_clusters(calls, replace(stored.clusters, clusters=groups), stored.state)
+
+
+def test_a_sheet_says_how_many_dialogues_of_when_are_about_what(calls):
+    summary = summarize(calls)
+    assert (summary.name, summary.dialogues, summary.left_out) == ("calls", 110, 0)
+    assert summary.dates == ("2026-04-10", "2026-05-10")
+    assert summary.largest == (("money", pytest.approx(80 / 110)), ("crime", pytest.approx(30 / 110)))
+    assert (summary.areas, summary.topics) == (2, 3)
+    assert [row.name for row in summary.rows] == ["money", "cards", "loans", "crime"]
+    assert summary.rows[1].stands_out == "csat 3.33 (others 4)"
+
+
+def test_the_periods_are_compared_from_the_last_quarter_on(calls):
+    changed = summarize(calls).changed
+    assert (changed.since, changed.n_before, changed.n_after) == ("2026-05-10", 50, 60)
+    assert changed.lines[0].text == "fraud is new, from 0% to 50%"
+    assert summarize(calls, Scope(before="2026-05-01")).changed.since == "2026-05-01"
+
+
+def test_each_area_has_three_excerpts(calls):
+    summary = summarize(calls)
+    assert [(area.name, len(area.excerpts)) for area in summary.typical] == [("money", 3), ("crime", 3)]
+    assert [one.topic for one in summary.typical[0].excerpts] == ["cards", "loans", "cards"]
+    assert summary.typical[1].excerpts[0].turns[0].text == "somebody stole money"
+
+
+def test_only_dialogues_that_meet_the_conditions_are_counted(calls):
+    summary = summarize(calls, Scope(since="2026-05-01", where=("csat == 4",)))
+    assert (summary.dialogues, summary.left_out) == (40, 70)
+    assert summary.largest == (("crime", 0.75), ("money", 0.25))
+    assert summary.conditions == ("from 2026-05-01", "csat == 4")
+    assert {one.topic for area in summary.typical for one in area.excerpts} == {"fraud", "loans"}
+
+
+def test_dialogues_without_dates_have_no_changes_but_the_news_of_the_clustering(make):
+    calls = make([*call(0, 30), *call(1, 30)])
+    stored = read_stored(calls)
+    write_clusters(calls, replace(stored.clusters, news=("Cluster 3 (tax) has appeared",)), stored.state)
+    summary = summarize(calls)
+    assert (summary.dates, summary.changed) == (None, None)
+    assert summary.news == ("Cluster 3 (tax) has appeared",)
+    assert {row.trend for row in summary.rows} == {()}
+
+
+def test_groups_are_made_if_there_are_none(make):
+    calls = make([*call(0, 30, text="my card"), *call(1, 30, text="a loan")], k=0)
+    summary = summarize(calls)
+    assert (calls.folder / "clusters" / "clusters.json").exists()
+    assert sum(row.size for row in summary.rows if row.kind == "area") == 60
+
+
+def test_hidden_topics_are_not_shown(calls):
+    hide(calls, 10)
+    assert [row.name for row in summarize(calls).rows] == ["crime", "money"]
+    hide(calls, 11, 12)
+    with pytest.raises(CorpusError, match="are hidden; expected one to show"):
+        summarize(calls)
+
+
+@pytest.mark.parametrize(
+    ("scope", "message"),
+    [
+        (Scope(since="2027-01-01"), "has 0 dialogues for a report; expected at least 2"),
+        (Scope(where=("cast == 4",)), "cast"),
+        (Scope(before="2020-01-01"), "has no dialogue before 2020-01-01"),
+        (Scope(before="May"), "'May' is no date"),
+    ],
+)
+def test_conditions_that_leave_nothing_are_refused(calls, scope, message):
+    with pytest.raises(CorpusError, match=message):
+        summarize(calls, scope)
+
+
+def test_since_and_until_need_dates(make):
+    with pytest.raises(CorpusError, match=r"no dialogue of .* has a date; expected some for --since and --until"):
+        summarize(make(call(0, 10), k=1), Scope(since="2026-01-01"))
+
+
+def test_one_dialogue_is_too_few(make):
+    with pytest.raises(CorpusError, match="has 1 dialogue for a report"):
+        summarize(make(call(0, 1), k=0))
