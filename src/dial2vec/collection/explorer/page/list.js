@@ -32,7 +32,7 @@ class List {
     this.rows = rows;
     const places = new Map(hits?.rows.map((row, place) => [row, place]) ?? []);
     this.found = (row) => [hits?.notes?.[places.get(row)], hits?.turns?.[places.get(row)]?.[0]];
-    this.words = toMark(query, hits?.way);
+    this.words = soughtIn(query, hits?.way);
     this.items = [];
     this.active = -1;
     this.box.replaceChildren();

@@ -158,7 +158,7 @@ class Reader {
     this.#place();
     this.parts.unlike.hidden = !view.state.query;
     this.#marks(found, read.segments);
-    this.#turns(read, found, toMark(view.state.query, view.hits?.way));
+    this.#turns(read, found, soughtIn(view.state.query, view.hits?.way));
     if (turn >= 0) this.#jump(turn);
     else if (found.length) this.#jump(found[0]);
   }
@@ -302,10 +302,10 @@ class Reader {
 
 const NOTHING = { parts: [], whole: false };
 // Scripts without blanks between words.
-const UNSPACED_SCRIPT = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
+const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
 // What to mark of a query: a phrase wherever it stands, or its words in the turns that were found.
-function toMark(query, way) {
+function soughtIn(query, way) {
   const text = query?.text?.trim() ?? "";
   if (!text) return NOTHING;
   if (way === "exact") return { parts: [text], whole: true };
@@ -319,7 +319,7 @@ function patternOf(parts, within) {
     const words = part.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
     if (within) return words.join("\\s+");
     const joined = words.join("[^\\p{L}\\p{N}]+");
-    return UNSPACED_SCRIPT.test(part) ? joined : `(?<![\\p{L}\\p{N}])${joined}(?![\\p{L}\\p{N}])`;
+    return WITHOUT_BLANKS.test(part) ? joined : `(?<![\\p{L}\\p{N}])${joined}(?![\\p{L}\\p{N}])`;
   });
   return patterns.join("|") || "(?!)";
 }
