@@ -324,14 +324,11 @@ function patternOf(parts, within) {
   return patterns.join("|") || "(?!)";
 }
 
-// A text as nodes; marked are the words of the search, and the terms of the group.
+// A text as nodes; marked are the words of the search, and between them the terms of the group.
 function marked(text, { parts, whole }, terms) {
-  const pattern = new RegExp(`(${patternOf(parts, whole)})|(${patternOf(terms, false)})`, "giu"), nodes = [];
-  let from = 0;
-  for (const match of text.matchAll(pattern)) {
-    nodes.push(document.createTextNode(text.slice(from, match.index)));
-    nodes.push(match[1] === undefined ? element("em", match[0], null, { className: "term" }) : element("mark", match[0]));
-    from = match.index + match[0].length;
-  }
-  return [...nodes, document.createTextNode(text.slice(from))];
+  const own = new RegExp(`(${patternOf(terms, false)})`, "iu"), sought = new RegExp(`(${patternOf(parts, whole)})`, "giu");
+  const split = (rest, pattern, mark, other) => rest.split(pattern).flatMap((part, i) => (i % 2 ? [mark(part)] : other(part)));
+  const plain = (rest) => (rest ? [document.createTextNode(rest)] : []);
+  const named = (rest) => split(rest, own, (part) => element("em", part, null, { className: "term" }), plain);
+  return split(text, sought, (part) => element("mark", part), named);
 }
