@@ -4,7 +4,7 @@ from math import comb
 
 import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu, rankdata, ttest_ind
+from scipy.stats import hypergeom, mannwhitneyu, rankdata, ttest_ind
 
 from dial2vec.collection.changes.evidence import adjusted, change_words, exact_p, newcombe, rank_p, welch, wilson
 
@@ -28,6 +28,18 @@ def test_the_exact_test_counts_the_ways_to_deal_out_dialogues():
     # All ways with 4 or 5 on the second side.
     assert float(exact_p(1, 5, 4, 5)) == pytest.approx(2 * (1 + 5 * 5) / comb(10, 5))
     assert float(exact_p(2, 5, 2, 5)) == 1
+
+
+@pytest.mark.parametrize("n", [12, 400, 20_000])
+def test_the_tails_are_those_of_the_hypergeometric_distribution(n):
+    rng = np.random.default_rng(n)
+    n_before = rng.integers(1, n, 300)
+    n_after = n - n_before
+    before, after = rng.binomial(n_before, 0.1), rng.binomial(n_after, rng.choice([0, 0.1, 0.12, 0.9, 1], 300))
+    table = n, before + after, n_after
+    above, below = hypergeom.sf(after - 1, *table), hypergeom.cdf(after, *table)
+    expected = np.minimum(1, 2 * np.minimum(above, below))
+    assert exact_p(before, n_before, after, n_after) == pytest.approx(expected, rel=1e-8, abs=1e-290)
 
 
 def sides(low: float):

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, stdtrit
-from scipy.stats import false_discovery_control, hypergeom
+from scipy.special import gammaln, ndtr, stdtrit
+from scipy.stats import false_discovery_control
 
 Numbers = NDArray[np.float64]
 
@@ -19,6 +19,8 @@ LEVEL = 0.05
 TABLES = 3
 # A group is new (or gone) with at most this part of the dialogues that its share in the other period would give.
 NEARLY_NONE = 0.05
+# Smallest part of a sum that changes it.
+EPSILON = 1e-17
 
 
 def wilson(count: ArrayLike, n: ArrayLike) -> tuple[Numbers, Numbers]:
@@ -59,11 +61,27 @@ def exact_p(before: ArrayLike, n_before: ArrayLike, after: ArrayLike, n_after: A
 
     The parameters are those of `newcombe`. The tails are those of the hypergeometric distribution.
     """
-    first, second = np.asarray(before), np.asarray(after)
-    total, marked = np.asarray(n_before) + np.asarray(n_after), first + second
-    above = hypergeom.sf(second - 1, total, marked, np.asarray(n_after))
-    below = hypergeom.cdf(second, total, marked, np.asarray(n_after))
-    return np.asarray(np.clip(2 * np.minimum(above, below), 0, 1))
+    first, n_first, second, n_second = (
+        np.asarray(count, dtype=np.float64) for count in np.broadcast_arrays(before, n_before, after, n_after)
+    )
+    total, marked = n_first + n_second, first + second
+    chance = np.exp(
+        _log_choices(marked, second) + _log_choices(total - marked, n_second - second) - _log_choices(total, n_second)
+    )
+    # The tail away from the mean, term by term; the other one is the rest, with the chance of these counts in both.
+    up = second * total >= marked * n_second
+    tail, term, at = chance.copy(), chance, second
+    while (term > EPSILON * tail).any():
+        rising = (marked - at) * (n_second - at) / ((at + 1) * (total - marked - n_second + at + 1))
+        falling = at * (total - marked - n_second + at) / ((marked - at + 1) * (n_second - at + 1))
+        term = term * np.where(up, rising, falling)
+        tail, at = tail + term, np.where(term > 0, at + np.where(up, 1, -1), at)
+    return np.asarray(np.clip(2 * np.minimum(tail, 1 - tail + chance), 0, 1))
+
+
+def _log_choices(n: Numbers, k: Numbers) -> Numbers:
+    """Return the logarithm of the number of ways to choose k of n."""
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
 
 
 def welch(

@@ -45,7 +45,7 @@ class Values:
         rows, codes = self.rows[kept], self.codes[kept]
         places = cells[rows] * len(self.names) + codes
         counts = np.bincount(places, minlength=n_cells * len(self.names)).reshape(n_cells, len(self.names))
-        return counts, np.bincount(cells[np.unique(rows)], minlength=n_cells)
+        return counts, np.bincount(cells[rows[np.diff(rows, prepend=-1) > 0]], minlength=n_cells)
 
 
 @dataclass(frozen=True, slots=True)
