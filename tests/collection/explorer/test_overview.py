@@ -186,7 +186,8 @@ def test_a_telephone_shows_the_table_without_scrolling_sideways(chromium, make, 
 
 
 def test_bars_have_the_colours_of_the_map_if_it_shows_groups(page):
-    bars = "[...document.querySelectorAll('#topics .bar span:first-child')].map((one) => one.style.backgroundColor)"
+    bars = """[...document.querySelectorAll('#topics .bar span:first-child')].map((one) =>
+      getComputedStyle(one).backgroundColor)"""
     page.value("void explorer.set({ colour: 'topic' })")
     _, *topics = page.value(bars)
     assert len({*topics}) == 3
@@ -194,4 +195,4 @@ def test_bars_have_the_colours_of_the_map_if_it_shows_groups(page):
     area, cards, loans, fraud = page.value(bars)
     assert area == cards == loans != fraud
     page.value("void explorer.set({ colour: 'channel' })")
-    assert page.value(bars) == [""] * 4
+    assert len({*page.value(bars)}) == 1

@@ -41,7 +41,8 @@ TYPICAL, TERMS, FINDINGS = 3, 10, 6
 MUCH, TWICE, LITTLE, OF_SPREAD = 0.1, 2, 0.03, 0.2
 # Longest text of a turn; the table shows about two lines of it.
 CHARACTERS = 240
-BLOCK = 65_536
+# Rows whose vectors are in memory at a time, few enough for the processor's cache.
+BLOCK = 2_048
 
 
 def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
@@ -141,7 +142,9 @@ class _Page:
         state, n = self.stored.state, len(self.rows)
         both = np.zeros((2, n), dtype=np.float32)
         for first in range(0, n, BLOCK):
-            units = self.collection.vectors[self.rows[first : first + BLOCK]]
+            rows = self.rows[first : first + BLOCK]
+            together = rows[-1] - rows[0] == len(rows) - 1
+            units = self.collection.vectors[slice(rows[0], rows[-1] + 1) if together else rows]
             for at, (level, centres) in enumerate(((self.topics, state.centres), (self.fine, state.fine_centres))):
                 places = np.append(level.order, -1).astype(np.int64)[level.members[first : first + BLOCK]]
                 cosines = np.einsum("ij,ij->i", units, centres[places])

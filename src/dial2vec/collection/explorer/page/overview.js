@@ -217,8 +217,10 @@ class GroupRow {
     this.item.classList.toggle("none", count === 0);
   }
 
+  // Its parts below take the colour over; "" for that of what holds it.
   paint(colour) {
-    this.filled.style.background = colour;
+    if (colour) this.item.style.setProperty("--own", colour);
+    else this.item.style.removeProperty("--own");
   }
 
   choose(chosen) {
