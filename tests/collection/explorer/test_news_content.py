@@ -61,8 +61,8 @@ def test_a_topic_that_grew_by_its_dates_is_news(make):
     calls += [*call(0, 20, date="2026-02-10"), *call(1, 20, date="2026-02-10")]
     content = all_of(make(calls))
     assert content["news"]["compared"] == "2026-02-10"
-    assert texts(content, "grew") == ["loans grew from 10% to 50%"]
-    assert texts(content, "shrank") == ["cards shrank from 90% to 50%"]
+    assert texts(content, "grew") == ["“loans” grew from 10% to 50%"]
+    assert texts(content, "shrank") == ["“cards” shrank from 90% to 50%"]
     cards, loans = content["groups"][1]
     assert loans["grew"] == {"before": 0.1, "after": 0.5, "factor": 5}
     assert (cards["grew"], loans["new"]) == (None, False)
@@ -72,7 +72,7 @@ def test_a_topic_that_grew_by_its_dates_is_news(make):
 def test_a_topic_without_dialogues_before_is_new(make):
     calls = [*call(0, 100, date="2026-01-10"), *call(0, 10, date="2026-02-10"), *call(1, 20, date="2026-02-10")]
     content = all_of(make(calls))
-    assert texts(content, "new") == ["loans is new since 2026-02-10: 20 dialogues"]
+    assert texts(content, "new") == ["“loans” is new since 2026-02-10: 20 dialogues"]
     assert [topic["new"] for topic in content["groups"][1]] == [False, True]
 
 
@@ -90,7 +90,7 @@ def test_without_dates_the_last_addition_is_compared_with_those_before(make):
         "added": 40,
         "compared": "2026-11-20",
     }
-    assert texts(content, "grew") == ["loans grew from 10% to 50%"]
+    assert texts(content, "grew") == ["“loans” grew from 10% to 50%"]
 
 
 def test_few_dialogues_are_not_compared(make):
@@ -113,6 +113,6 @@ def test_a_cluster_of_the_last_clustering_is_new_unless_people_split_it_off(make
     now = json.loads(path.read_text())
     path.write_text(json.dumps(now | {"previous": record | {"next_id": 11}}))
     content = all_of(collection)
-    assert texts(content, "new") == ["fraud is new: 3 dialogues", "Cluster 10 (cards) splits into two now."]
+    assert texts(content, "new") == ["“fraud” is new: 3 dialogues", "Cluster 10 (cards) splits into two now."]
     assert [line["topic"] for line in content["news"]["lines"]] == [2, 0]
     assert [topic["new"] for topic in content["groups"][1]] == [False, False, True]

@@ -126,7 +126,7 @@ def test_counts_follow_the_other_conditions_and_mark_the_usual_share(page):
 
 def test_news_lead_to_their_topic(page):
     lines = "[...document.querySelectorAll('.news li button')].map((one) => one.textContent)"
-    assert page.value(lines) == ["loans grew from 10% to 45%", f"cards {EVIL} shrank from 80% to 45%"]
+    assert page.value(lines) == ["“loans” grew from 10% to 45%", f"“cards {EVIL}” shrank from 80% to 45%"]
     page.click(".news .grew button")
     page.until(f"{STATE} === '[1,1]'")
     assert "Grew from 10% to 45% since 2026-02-10." in page.value(f"{topic(1)}.more.textContent")

@@ -156,11 +156,11 @@ def news_of(
     texts: list[tuple[str, int | None, str]] = []
     for place in [place for place in index if place in changes.new][:LINES]:
         when = "" if place in changes.added else f" since {changes.since}"
-        texts.append((f"{names[place]} is new{when}: {_many(sizes[place])}", index[place], "new"))
+        texts.append((f"“{names[place]}” is new{when}: {_many(sizes[place])}", index[place], "new"))
     texts += [(sentence, index.get(place), "new") for sentence, place in _sentences(stored)][:LINES]
     for kind, words in (("grew", ("grew",)), ("shrank", ("shrank", "gone"))):
         for place in [place for place in changes.largest(words) if place in index][:LINES]:
-            texts.append((f"{names[place]} {kind} from {_from_to(*changes.shares[place])}", index[place], kind))
+            texts.append((f"“{names[place]}” {kind} from {_from_to(*changes.shares[place])}", index[place], kind))
     if (late := len(collection) - stored.clusters.seen) > 0:
         command = command_of(collection)
         texts.append((f"{_many(late)} came after the topics. {command} sorts them in.", None, "late"))

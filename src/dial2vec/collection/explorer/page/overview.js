@@ -14,14 +14,13 @@ const percent = (share) => `${(100 * share).toFixed(share > 0 && share < 0.0095 
 class Overview {
   // content: groups and news; on: {set(change), preview(group)}
   constructor(box, content, on) {
-    Object.assign(this, { box, on, chosen: "" });
+    Object.assign(this, { box, on });
     this.take(content);
   }
 
   // Show other groups, after a decision about them.
   take(content) {
-    this.content = content;
-    this.rows = [[], [], []];
+    Object.assign(this, { content, rows: [[], [], []], chosen: "" });
     this.box.replaceChildren();
     const { groups, news } = content;
     if (!groups) return this.#offer(news);
@@ -81,6 +80,7 @@ class Overview {
     const first = this.content.groups[TOPIC].length > MANY_TOPICS ? FIRST_OF_MANY : FIRST_OF_FEW, few = topics.length <= first + 1;
     if (alone) return this.#topic(topics[0], list, "topic alone");
     const row = this.#row(AREA, at, list, "area"), inner = element("ul", "", row.item);
+    if (area.summary) element("p", area.summary, row.head, { className: "sentence" });
     topics.forEach((topic, place) => this.#topic(topic, inner, place < first || few ? "topic" : "topic later"));
     if (!few) this.#fold(inner, topics.length - first, nameOf(area));
     return undefined;
@@ -196,6 +196,7 @@ class GroupRow {
     element("span", nameOf(group), this.button);
     if (group.new) element("span", "new", this.button, { className: "badge" });
     this.share = element("span", "", this.button, { className: "share" });
+    this.otherwise = element("span", "", this.button, { className: "unseen" });
     if (group.trend?.length > 1) this.head.append(trendOf(group.trend, content.news.totals));
     this.bar = element("div", "", this.head, { className: "bar", ariaHidden: "true" });
     this.filled = element("span", "", this.bar);
@@ -213,6 +214,7 @@ class GroupRow {
     this.share.title = many(count);
     this.filled.style.width = part(share);
     this.usual.hidden = percent(share) === percent(this.all);
+    this.otherwise.textContent = this.usual.hidden ? "" : `, of all dialogues ${percent(this.all)}`;
     this.usual.style.left = part(this.all);
     this.item.classList.toggle("none", count === 0);
   }
