@@ -6,6 +6,7 @@
 const FEW_VALUES = 10, MOST_BINS = 120, DAY_MS = 86_400_000;
 // Time after the last key before the dates become a condition.
 const KEYS_MS = 300;
+const FIGURES = new Intl.NumberFormat("en");
 
 class Filters {
   // content: unpacked, with `colourings` and `dates`; on: {set(change)}
@@ -43,7 +44,7 @@ class Filters {
 // The values of one key as buttons: bars below each other, or columns for numbers, which have an order of their own.
 class Histogram {
   constructor(parent, way, on) {
-    Object.assign(this, { way, on, whole: false, filters: {} });
+    Object.assign(this, { way, on, values: new Map(), whole: false, filters: {}, coloured: false });
     const box = element("section", "", parent, { className: "key" }), head = element("div", "", box, { className: "key-head" });
     const title = element("h3", `${way.title} `, head);
     this.told = element("small", "", title);
@@ -58,42 +59,64 @@ class Histogram {
     this.list.style.setProperty("--columns", String(this.scaled));
     this.list.addEventListener("keydown", (event) => this.#key(event));
     this.list.addEventListener("pointerleave", () => { this.told.textContent = ""; });
-    this.values = way.names.map((name, code) => this.#value(name, code));
-    this.more = button("", box, () => { this.whole = !this.whole; this.#order(); });
+    this.more = button("", box, () => { this.whole = !this.whole; this.#draw(); });
     this.more.hidden = way.kind === "number" || way.names.length <= FEW_VALUES;
-    this.#reach();
   }
 
   // mask: what meets all other conditions; coloured: true if the map has the colours of this key.
   show(mask, filters, coloured) {
-    const { way } = this, chosen = chosenOf(filters, way.title);
-    this.filters = filters;
+    const { way, scaled } = this;
+    Object.assign(this, { filters, coloured, chosen: chosenOf(filters, way.title) });
     this.counts = countsOf(way.codes, mask, way.names.length);
-    const { scaled, counts } = this, lengths = lengthsOf(way.counts.slice(0, scaled), counts.subarray(0, scaled));
-    this.values.forEach(({ item, bars, number }, code) => {
-      item.setAttribute("aria-pressed", String(chosen.includes(way.names[code])));
+    this.lengths = lengthsOf(way.counts.slice(0, scaled), this.counts.subarray(0, scaled));
+    this.list.classList.toggle("chosen", this.chosen.length > 0);
+    this.any.hidden = !this.chosen.length;
+    this.colour.setAttribute("aria-pressed", String(coloured));
+    this.#draw();
+  }
+
+  // Of hundreds of values only those in sight have buttons.
+  #draw() {
+    const { way, counts, lengths } = this, codes = this.#codes();
+    for (const code of codes) if (!this.values.has(code)) this.values.set(code, this.#value(way.names[code], code));
+    const focused = document.activeElement, items = codes.map((code) => this.values.get(code).item);
+    if (items.length !== this.list.children.length || items.some((item, place) => item !== this.list.children[place])) {
+      this.list.replaceChildren(...items);
+      if (items.includes(focused)) focused.focus();
+    }
+    for (const code of codes) {
+      const { item, bars, number } = this.values.get(code);
       // Beside columns, those without a number have a bar of their own kind.
       const shares = lengths[code] ?? [way.counts[code] / sum(way.counts), counts[code] / (sum(counts) || 1)];
-      bars.forEach((bar, i) => bar.style.setProperty("--share", String(shares[i])));
-      item.style.setProperty("--own", coloured ? way.colours[code] : "var(--heat)");
+      bars.forEach((bar, i) => bar.style.setProperty("--share", shares[i].toFixed(4)));
+      item.style.setProperty("--own", this.coloured ? way.colours[code] : "var(--heat)");
+      item.setAttribute("aria-pressed", String(this.chosen.includes(way.names[code])));
+      item.classList.toggle("empty", !counts[code]);
       number.textContent = this.#said(code);
-      item.classList.toggle("empty", !this.counts[code]);
-    });
-    this.list.classList.toggle("chosen", chosen.length > 0);
-    this.any.hidden = !chosen.length;
-    this.colour.setAttribute("aria-pressed", String(coloured));
-    this.#order();
+    }
+    this.more.textContent = this.whole ? `Show the ${FEW_VALUES} largest` : `Show all ${way.names.length}`;
+    this.more.setAttribute("aria-expanded", String(this.whole));
+    this.#reach();
+  }
+
+  // The values in sight: few stay in their places; of many, the ten with most dialogues, and the chosen ones.
+  #codes() {
+    const { counts, chosen, whole } = this, { names } = this.way, codes = [...names.keys()];
+    if (this.more.hidden) return codes;
+    const order = codes.sort((a, b) => counts[b] - counts[a] || a - b);
+    return whole ? order : order.filter((code, place) => place < FEW_VALUES || chosen.includes(names[code]));
   }
 
   #said(code) {
-    const [count, of] = [this.counts[code], this.way.counts[code]].map((number) => number.toLocaleString("en"));
+    const [count, of] = [this.counts[code], this.way.counts[code]].map((number) => FIGURES.format(number));
     return count === of ? of : `${count} of ${of}`;
   }
 
   #value(name, code) {
-    const item = button("", this.list, () => this.on.set({ filters: toggled(this.filters, this.way.title, name) }));
+    const item = button("", null, () => this.on.set({ filters: toggled(this.filters, this.way.title, name) }));
     const isColumn = this.way.kind === "number" && code < this.scaled;
     item.className = isColumn ? "column" : "choice";
+    item.tabIndex = -1;
     element("span", name, item, { className: isColumn ? "unseen" : "value", title: name });
     const bar = element("span", "", item, { className: "measure" }), bars = ["all", "shown"].map((kind) => element("i", "", bar, { className: kind }));
     item.append(" ");
@@ -109,36 +132,18 @@ class Histogram {
     this.told.textContent = `${this.way.names[code]}: ${this.#said(code)}`;
   }
 
-  // Few values stay in their places; of many, the ten with most dialogues are shown, and the chosen values.
-  #order() {
-    if (this.more.hidden) return;
-    const { counts, values } = this, pressed = ({ item }) => item.getAttribute("aria-pressed") === "true";
-    const order = [...values.keys()].sort((a, b) => counts[b] - counts[a] || a - b);
-    const placed = order.map((code) => values[code].item);
-    if (placed.some((item, place) => item !== this.list.children[place])) {
-      const focused = document.activeElement;
-      this.list.append(...placed);
-      if (placed.includes(focused)) focused.focus();
-    }
-    order.forEach((code, place) => { values[code].item.hidden = !this.whole && place >= FEW_VALUES && !pressed(values[code]); });
-    this.more.textContent = this.whole ? `Show the ${FEW_VALUES} largest` : `Show all ${values.length}`;
-    this.more.setAttribute("aria-expanded", String(this.whole));
-    this.#reach();
-  }
-
   // One value is reached by Tab, the others from it by arrow keys.
   #reach(item = null) {
-    const shown = [...this.list.children].filter((one) => !one.hidden);
-    const one = item ?? shown.find(({ tabIndex }) => tabIndex === 0) ?? shown[0];
-    for (const other of this.list.children) other.tabIndex = other === one ? 0 : -1;
+    const items = [...this.list.children], one = item ?? items.find(({ tabIndex }) => tabIndex === 0) ?? items[0];
+    for (const other of items) other.tabIndex = other === one ? 0 : -1;
   }
 
   #key(event) {
-    const shown = [...this.list.children].filter((one) => !one.hidden), place = shown.indexOf(event.target);
-    const next = { ArrowDown: place + 1, ArrowRight: place + 1, ArrowUp: place - 1, ArrowLeft: place - 1, Home: 0, End: shown.length - 1 }[event.key];
+    const items = [...this.list.children], place = items.indexOf(event.target), last = items.length - 1;
+    const next = { ArrowDown: place + 1, ArrowRight: place + 1, ArrowUp: place - 1, ArrowLeft: place - 1, Home: 0, End: last }[event.key];
     if (next === undefined || place < 0) return;
     event.preventDefault();
-    const item = shown[Math.min(Math.max(next, 0), shown.length - 1)];
+    const item = items[Math.min(Math.max(next, 0), last)];
     this.#reach(item);
     item.focus();
   }
@@ -172,9 +177,9 @@ class Brush {
     const counts = countsOf(this.codes, mask, this.bins.length + 1).subarray(0, this.bins.length);
     const all = this.all.subarray(0, this.bins.length), lengths = lengthsOf(all, counts);
     this.columns.forEach(([column, ...bars], bin) => {
-      bars.forEach((bar, i) => bar.style.setProperty("--share", String(lengths[bin][i])));
+      bars.forEach((bar, i) => bar.style.setProperty("--share", lengths[bin][i].toFixed(4)));
       const { from, to } = this.bins[bin];
-      column.title = `${textOf([from, to])}: ${counts[bin].toLocaleString("en")} of ${all[bin].toLocaleString("en")}`;
+      column.title = `${textOf([from, to])}: ${FIGURES.format(counts[bin])} of ${FIGURES.format(all[bin])}`;
     });
     this.#place(this.wanted ?? rangeOf(this.bins, span));
   }

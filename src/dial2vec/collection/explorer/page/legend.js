@@ -30,7 +30,7 @@ class Legend {
     const counts = countsOf(way.codes, passes(chosen.length ? `key ${way.title}` : ""), way.names.length);
     for (const { item, number, code } of this.entries) {
       item.setAttribute("aria-pressed", String(chosen.includes(way.names[code])));
-      number.textContent = counts[code].toLocaleString("en");
+      number.textContent = FIGURES.format(counts[code]);
     }
     this.box.classList.toggle("chosen", chosen.length > 0);
   }
@@ -57,7 +57,7 @@ class Legend {
   #mention(small) {
     const grey = small.filter((code) => this.way.marks[code] === "disc").length, share = small.length - grey;
     const parts = [[share, "share the rings"], [grey, "are grey"]].filter(([count]) => count);
-    const text = parts.map(([count, what], part) => `${count.toLocaleString("en")}${part ? "" : " smaller ones"} ${what}`).join(", ");
+    const text = parts.map(([count, what], part) => `${FIGURES.format(count)}${part ? "" : " smaller ones"} ${what}`).join(", ");
     button(`${text}: all in Filters`, this.box, () => this.on.set({ panel: "filters" })).className = "all";
   }
 
