@@ -175,14 +175,15 @@ def measured(address: str, profile: Path) -> dict[str, tuple[float, str]]:
             found[f"a frame while {doing}, 95th percentile"] = (float(np.percentile(between, 95)), "{:.0f} ms")
         page.value("explorer.map.points.showAll()")
         page.click("#words")
-        said = seconds(page, lambda: (page.write("refund"), page.key("Enter")), "“refund”")
+        said = seconds(page, lambda: (page.write("refund"), page.key("Enter")), "dialogues of")
         found["search for a word, until the page stops changing"] = (said, "{:.2f} s")
         page.value("explorer.set({ query: null })")
+        page.until("!document.getElementById('says').textContent.includes(' of ')")
         page.click("#lasso")
         places = [
             (box[0] + x * box[2], box[1] + y * box[3]) for x, y in ((0.3, 0.2), (0.7, 0.2), (0.7, 0.8), (0.3, 0.8))
         ]
-        found["lasso, from its last corner"] = (seconds(page, lambda: page.drag(places), "selected"), "{:.2f} s")
+        found["lasso, from its last corner"] = (seconds(page, lambda: page.drag(places), "dialogues of"), "{:.2f} s")
         found["memory of the page's scripts"] = (page.heap_bytes() / 1e6, "{:.0f} MB")
         found["memory of all of the browser's processes"] = (page.resident_bytes() / 1e6, "{:.0f} MB")
         if page.complaints:
