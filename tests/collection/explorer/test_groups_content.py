@@ -10,6 +10,7 @@ import pytest
 from collection.changes.conftest import call
 from collection.changes.conftest import make as make
 from dial2vec.collection.clustering.clusters import Stored, read_stored, write_clusters
+from dial2vec.collection.clustering.decisions import Decisions, Edit, write_decisions
 from dial2vec.collection.clustering.levels import FineTopic
 from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
@@ -166,6 +167,10 @@ def test_words_of_a_language_model_are_used(make):
     (collection.folder / "descriptions" / "descriptions.json").write_text(json.dumps(record))
     topics = all_of(collection)["groups"][1]
     assert [(one["described"], one["summary"]) for one in topics] == [("Lost cards", "Cards get blocked."), (None, "")]
+    # What people called a cluster goes before the model's name.
+    write_decisions(collection.folder, Decisions("", (Edit("rename", 10, to="cards"), Edit("pin", 11))))
+    topic = all_of(collection)["groups"][1][0]
+    assert (topic["name"], topic["described"], topic["summary"]) == ("cards", None, "Cards get blocked.")
 
 
 def test_without_clusters_the_command_is_named(make):

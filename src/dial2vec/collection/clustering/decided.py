@@ -29,6 +29,15 @@ def pinned_rows(stored: Stored, decisions: Decisions) -> dict[int, NDArray[np.in
     return {id: own for id, own in rows.items() if len(own)}
 
 
+def renamed_ids(stored: Stored, decisions: Decisions) -> set[int]:
+    """Return the ids of the clusters that have a name of people, which goes before that of a language model."""
+    if decisions.lineage != stored.base.lineage:
+        return set()
+    given = {edit.to for edit in decisions.made if edit.action == "rename"}
+    names = applied(stored.base, stored.base_state, decisions).names
+    return {id for id, name in names.items() if name in given}
+
+
 def decided_clusters(
     collection: CollectionFolder,
     base: Clusters,

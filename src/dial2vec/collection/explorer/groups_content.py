@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.changes.overview import in_words, standing_out
 from dial2vec.collection.clustering.clusters import Stored, read_stored
+from dial2vec.collection.clustering.decided import renamed_ids
+from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.levels import Area
 from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.speaking import speaking_scores
@@ -135,6 +137,7 @@ class _Page:
         on_page = periods.of_rows[rows]
         self.totals: list[int] = np.bincount(on_page[on_page >= 0], minlength=len(periods.names)).tolist()
         self.described = read_descriptions(collection) or {"clusters": {}, "areas": {}}
+        self.renamed = renamed_ids(stored, read_decisions(collection.folder))
 
     @cached_property
     def cosines(self) -> tuple[Vectors, Vectors]:
@@ -168,9 +171,14 @@ class _Page:
         return [self.words("clusters", cluster.id)[0] or cluster.name for cluster in self.clusters]
 
     def words(self, level: str, id: int) -> tuple[str | None, str]:
-        """Return the language model's name and summary of a group; None and "" without its answer."""
+        """Return the language model's name and summary of a group; None and "" without its answer.
+
+        A name that people gave goes before that of the model.
+        """
         record: Mapping[str, Any] = self.described[level].get(str(id), {})
-        return (record["name"], record["summary"]) if record.get("by") == "model" else (None, "")
+        if record.get("by") != "model":
+            return None, ""
+        return None if level == "clusters" and id in self.renamed else record["name"], record["summary"]
 
     def trends(self, level: _Level) -> list[list[int]]:
         """Return the number of dialogues of each group in each period."""

@@ -8,7 +8,7 @@ const HUES = 6;
 class Reader {
   // curation: a Curation; about(row) is [id, [detail, ...]]; on: {set(change), pick(row), mark(row), say(sentence)}
   constructor(box, source, content, curation, about, on) {
-    Object.assign(this, { box, source, content, curation, about, on, row: -1, read: null, view: null });
+    Object.assign(this, { box, source, content, curation, about, on, row: -1, shown: -1, read: null, view: null });
     this.#build();
     box.addEventListener("keydown", (event) => this.#key(event));
   }
@@ -39,12 +39,28 @@ class Reader {
       const read = await this.source.dialogue(row);
       if (this.row === row) this.#show(read);
     } catch (error) {
-      this.on.say(error.message);
+      if (this.row === row) this.#fail(error.message);
     }
+  }
+
+  // Nothing to read, and why.
+  #fail(sentence) {
+    const { title, about, group, own, below, facts, marks } = this.parts;
+    for (const box of [group, own, below, marks, byId("turns"), byId("similar")]) box.replaceChildren();
+    facts.hidden = byId("similar-title").hidden = true;
+    title.textContent = this.content.ids[this.row];
+    about.textContent = sentence;
+    this.shown = -1;
+    this.box.hidden = false;
+    this.box.focus({ preventScroll: true });
+    this.on.say(sentence);
   }
 
   #show(read) {
     const { row } = this, [id, details] = this.about(row), { turns, metadata } = read.record, was = this.box.hidden;
+    // After a decision the same dialogue is read again, and stays where it is.
+    const again = row === this.shown && !was, { scrollTop } = this.box;
+    this.shown = row;
     this.read = read;
     this.parts.title.textContent = id;
     this.parts.about.textContent = [...details, `${turns.length} turns`].join(" · ");
@@ -55,8 +71,9 @@ class Reader {
     this.parts.below.replaceChildren();
     this.curation.dialogue(this.parts.own, this.parts.below, id, read);
     this.box.hidden = false;
-    this.box.scrollTop = 0;
-    this.#mark();
+    if (!again) this.box.scrollTop = 0;
+    this.#mark(!again);
+    if (again) this.box.scrollTop = scrollTop;
     if (was) this.box.focus({ preventScroll: true });
     // The reader covers a part of the map.
     this.on.pick(row);
@@ -66,7 +83,7 @@ class Reader {
   #follow(before) {
     const [, turn] = this.view.state.open, [, turnBefore] = before?.state.open ?? [null, null];
     if (this.view.hits !== before?.hits) this.#mark();
-    else if (turn !== turnBefore && turn >= 0) this.#jump(turn);
+    else if (turn !== turnBefore && turn >= 0) this.#current(turn);
     this.#place();
   }
 
@@ -151,16 +168,16 @@ class Reader {
     this.parts.summary.textContent = `Metadata (${entries.length})`;
   }
 
-  // Turns, with what the search found in them, and go to the turn of the link, or to the best one.
-  #mark() {
+  // Turns, with what the search found in them. go: true to go to the turn of the link, or to the best one.
+  #mark(go = true) {
     const { read, view } = this, [, turn] = view.state.open, at = view.hits?.rows.indexOf(this.row) ?? -1;
     const found = (at >= 0 && view.hits.turns?.[at]) || [];
     this.#place();
     this.parts.unlike.hidden = !view.state.query;
     this.#marks(found, read.segments);
     this.#turns(read, found, soughtIn(view.state.query, view.hits?.way));
-    if (turn >= 0) this.#jump(turn);
-    else if (found.length) this.#jump(found[0]);
+    const first = turn >= 0 ? turn : found[0];
+    if (first !== undefined) this.#current(first, go);
   }
 
   // Buttons that go to the turns that answer the search, and to the segments.
@@ -261,15 +278,16 @@ class Reader {
   // Go to a turn, and let the link hold it.
   #go(turn) {
     this.on.set({ open: [this.content.ids[this.row], turn] });
-    this.#jump(turn);
+    this.#current(turn);
     byId(`turn-${turn}`)?.focus({ preventScroll: true });
   }
 
-  #jump(turn) {
+  // Mark a turn as the one that is read. go: true to bring it into sight.
+  #current(turn, go = true) {
     this.box.querySelector("[aria-current]")?.removeAttribute("aria-current");
     const target = byId(`turn-${turn}`);
     target?.setAttribute("aria-current", "true");
-    target?.scrollIntoView({ block: "center" });
+    if (go) target?.scrollIntoView({ block: "center" });
   }
 
   #topic(topic) {
