@@ -20,7 +20,7 @@ from groups import dialogues_of
 
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.speaking import TURNS, speaking_turns
-from dial2vec.collection.clustering.terms import characteristic_terms
+from dial2vec.data.terms import characteristic_terms
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.nearest import unit_rows

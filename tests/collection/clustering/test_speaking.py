@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dial2vec.collection.clustering.speaking import speaking_turns
-from dial2vec.collection.clustering.terms import Term
+from dial2vec.data.terms import Term
 
 
 def terms(**weights: float) -> list[Term]:

@@ -14,9 +14,9 @@ import pytest
 
 from dial2vec.collection.clustering.clusters import Cluster, Clusters
 from dial2vec.collection.clustering.levels import Area
-from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.describing import chat, describing
 from dial2vec.config import LanguageModel
+from dial2vec.data.terms import Term
 
 GOOD = '{"name": "Lost cards", "summary": "Customers lost their card."}'
 

@@ -220,7 +220,9 @@ def test_a_link_holds_the_view_and_back_returns_to_it(page):
     page.until("document.getElementById('reader').hidden")
     assert len(shown(page)) == 40
     page.value("void history.go(-2)")
-    page.until("document.getElementById('reader-title').textContent === 'd5' && !document.getElementById('reader').hidden")
+    page.until(
+        "document.getElementById('reader-title').textContent === 'd5' && !document.getElementById('reader').hidden"
+    )
     assert page.value("location.hash") == link
     address = page.value("location.href")
     page.open("about:blank")
@@ -253,7 +255,9 @@ def test_tabs_are_one_stop_and_arrows_go_through_them(page):
     page.value("document.getElementById('tab-dialogues').focus()")
     page.key("ArrowRight")
     assert page.value("document.activeElement.id") == "tab-filters"
-    assert page.value("[...document.querySelectorAll('[role=tab][tabindex=\"0\"]')].map((one) => one.id)") == ["tab-filters"]
+    assert page.value("[...document.querySelectorAll('[role=tab][tabindex=\"0\"]')].map((one) => one.id)") == [
+        "tab-filters"
+    ]
     page.key("ArrowRight")
     assert page.value("document.activeElement.id") == "tab-topics"
     assert page.value("location.hash") in ("", "#")
@@ -395,7 +399,9 @@ def test_start_can_be_compared_with_trained(grow, collection, chromium, tmp_path
     titles = chromium.value("[...document.querySelectorAll('#encoders label')].map((one) => one.textContent.trim())")
     assert titles == ["trained", "start"]
     chromium.click("#encoders label:nth-of-type(2) input")
-    chromium.until("explorer.map.points.progress === 1 && explorer.map.points.places === explorer.content.maps[1].places")
+    chromium.until(
+        "explorer.map.points.progress === 1 && explorer.map.points.places === explorer.content.maps[1].places"
+    )
     assert place_of(chromium, 5) != pytest.approx(before, abs=0.5)
     assert chromium.complaints == []
 

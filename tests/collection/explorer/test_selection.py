@@ -49,7 +49,9 @@ def test_rows_meet_all_conditions_and_have_an_order(script, call, rows):
 
 def test_all_conditions_but_one_can_be_asked_for(script):
     script.run("rows({ topic: [0, 0], filters: { channel: ['chat'] } }, [1, 2, 3])")
-    asked = {name: script.value("[...selection.passes(name)]", name=name) for name in ("", "topic", "key channel", "query")}
+    asked = {
+        name: script.value("[...selection.passes(name)]", name=name) for name in ("", "topic", "key channel", "query")
+    }
     assert asked == {
         "": [0, 1, 0, 1, 0],
         "topic": [0, 1, 0, 1, 0],
@@ -86,7 +88,5 @@ def test_rows_are_those_that_one_would_pick_by_hand(codes, chosen, group, data):
         names=names,
     )
     assert rows == [
-        row
-        for row, code in enumerate(codes)
-        if (not chosen or code in chosen) and (group < 0 or groups[row] == group)
+        row for row, code in enumerate(codes) if (not chosen or code in chosen) and (group < 0 or groups[row] == group)
     ]

@@ -42,7 +42,11 @@ def test_dialogue_comes_with_its_nearest(ask, collection):
 
 def test_openings_and_downloads_are_of_the_rows_that_are_named(ask):
     assert ask("POST", "/openings", json=[2, 1]).json()[1][0] == ["Ann", "w21 w22 w23 w1"]
-    assert ask("POST", "/turns", json=[[2, 2], [1, 0], [1, 9]]).json() == [["Ann", "Thanks w2"], ["Ann", "w21 w22 w23 w1"], []]
+    assert ask("POST", "/turns", json=[[2, 2], [1, 0], [1, 9]]).json() == [
+        ["Ann", "Thanks w2"],
+        ["Ann", "w21 w22 w23 w1"],
+        [],
+    ]
     assert len(ask("POST", "/export/jsonl", json=[2, 1]).text.splitlines()) == 2
     answer = ask("POST", "/export/csv", json=[1])
     assert answer.headers["content-type"].startswith("text/csv")

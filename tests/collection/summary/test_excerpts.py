@@ -3,9 +3,9 @@ from __future__ import annotations
 import json
 
 from collection.changes.conftest import call
-from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.summary.excerpts import CHARACTERS, TypicalTopic, excerpts_of
+from dial2vec.data.terms import Term
 
 CARD = [Term("card", 2.0, 0.5)]
 

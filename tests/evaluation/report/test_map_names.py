@@ -63,5 +63,7 @@ def test_a_long_name_is_shortened_and_wide_characters_are_wider():
     [name] = names_of_labels(np.array([[0, 0]]), np.array([0]), ["a very long name of a label indeed"], SIDE)
     assert len(name.text) <= 24
     assert name.text.endswith("…")
+    [name] = names_of_labels(np.array([[0, 0]]), np.array([0]), ["warriors, basketball, court"], SIDE)
+    assert name.text == "warriors, basketball"
     assert text_width("請求書") > text_width("abc")
     assert text_width("ABC") > text_width("abc")

@@ -143,6 +143,17 @@ def test_without_labels_the_page_says_so_and_shows_nothing_that_needs_them(repor
     assert "The loss goes from 2.310 at step 5 to 1.020 at step 15." in page
 
 
+def test_dialogues_without_labels_have_maps_by_group_and_examples_of_what_changed(report):
+    page = render_report(dataclasses.replace(report, labels=[], start=None, trained=None))
+    assert section_order(page) == ["map", "examples", "figures", "choice", "notes", "settings", "training"]
+    assert page.count('<svg class="map"') == 2
+    assert "coloured by group" in page
+    assert "No labels say which neighbours are right" in page
+    assert page.count("<article") > 0
+    assert "same label" not in page
+    Outline(page)
+
+
 def test_page_needs_no_network_and_is_well_formed(report):
     page = render_report(report)
     outline = Outline(page)

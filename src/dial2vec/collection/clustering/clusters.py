@@ -20,9 +20,9 @@ from pyarrow.compute import replace_substring_regex
 
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
-from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.metadata import METADATA_PREFIX, typed_columns
+from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 

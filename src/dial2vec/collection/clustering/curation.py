@@ -16,9 +16,9 @@ from dial2vec.collection.clustering.clusters import (
 )
 from dial2vec.collection.clustering.decided import applied, decided_clusters, moved_rows, write_decided
 from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, read_decisions, write_decisions
-from dial2vec.collection.clustering.terms import NAMED_BY
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
+from dial2vec.data.terms import NAMED_BY
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock
 

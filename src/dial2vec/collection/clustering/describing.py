@@ -14,7 +14,8 @@ from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Assignment, Groups, Vectors, assign, centres_of
 from dial2vec.collection.clustering.speaking import speaking_turns
 from dial2vec.collection.clustering.stability import LEAST, CentreFinder, KeptCentres, Stability, measure_stability
-from dial2vec.collection.clustering.terms import (
+from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.data.terms import (
     NAMED_BY,
     READ,
     READ_WORDS,
@@ -23,7 +24,6 @@ from dial2vec.collection.clustering.terms import (
     names_of,
     says_the_same,
 )
-from dial2vec.collection.collection_folder import CollectionFolder, sampled
 
 SHOWN = 3
 # Share of dialogues below which a term counts as equally rare.

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.communities import centres_of_groups, communities
 from dial2vec.collection.clustering.partition import Groups, Vectors
-from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import sampled
+from dial2vec.data.terms import Term
 
 # From this many topics on there are areas; below it, each topic is an area.
 FEW_TOPICS, MOST_AREAS = 5, 8

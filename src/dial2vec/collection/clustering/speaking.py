@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dial2vec.collection.clustering.function_words import TOKEN
-from dial2vec.collection.clustering.terms import Term
+from dial2vec.data.function_words import TOKEN
+from dial2vec.data.terms import Term
 from dial2vec.dialogue import Dialogue
 
 # Turns that are shown. Of several turns with the same terms the shorter one says more; 8 keeps "a hotel?" from winning.

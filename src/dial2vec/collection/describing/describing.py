@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.clusters import Cluster, Clusters, read_assignment, read_clusters
 from dial2vec.collection.clustering.partition import Vectors
-from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.describing.chat import Answer, AnswerError, RefusedError, ask
 from dial2vec.collection.describing.naming import ANSWER_TOKENS, Naming, Question, question_text, read_naming
 from dial2vec.config import LanguageModel
 from dial2vec.data.importing.redaction import Redactor
+from dial2vec.data.terms import Term
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.files import folder_lock, read_json, write_json

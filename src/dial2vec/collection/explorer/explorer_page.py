@@ -22,7 +22,19 @@ PAGE = "dial2vec.collection.explorer.page"
 SCRIPTS = [
     f"{name}.js"
     for name in (
-        *("meaning", "words", "finding", "sources", "list", "search", "link", "selection", "picture", "points", "names"),
+        *(
+            "meaning",
+            "words",
+            "finding",
+            "sources",
+            "list",
+            "search",
+            "link",
+            "selection",
+            "picture",
+            "points",
+            "names",
+        ),
         *("gestures", "curation", "reader", "tip", "map", "conditions", "tabs", "overview", "filters", "legend"),
         "explorer",
     )

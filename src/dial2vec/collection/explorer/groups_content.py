@@ -22,7 +22,6 @@ from dial2vec.collection.clustering.decisions import read_decisions
 from dial2vec.collection.clustering.levels import Area
 from dial2vec.collection.clustering.partition import Groups, Vectors
 from dial2vec.collection.clustering.speaking import speaking_scores
-from dial2vec.collection.clustering.terms import Term
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.describing.describing import read_descriptions
 from dial2vec.collection.explorer.news_content import (
@@ -34,6 +33,7 @@ from dial2vec.collection.explorer.news_content import (
     news_of,
     periods_of,
 )
+from dial2vec.data.terms import Term
 from dial2vec.dialogue import Dialogue
 
 # Typical dialogues of a group, terms that are listed, and findings on what stands out.

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from dial2vec.collection.clustering.communities import centres_of_groups, communities, steps
 from dial2vec.collection.clustering.partition import Groups
-from dial2vec.collection.clustering.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
 from dial2vec.collection.search.turns import TurnVectors, complete_turns
 from dial2vec.collection.segments.cuts import Cuts, join_courtesies
 from dial2vec.collection.segments.cutting import Cutter, fit_cutter
 from dial2vec.collection.segments.turn_vectors import TurnBlock, turn_blocks
+from dial2vec.data.terms import READ, READ_WORDS, Term, characteristic_terms, names_of
 from dial2vec.data.words import words
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import ArtifactError, CorpusError

@@ -56,7 +56,7 @@ def names_of_labels(
     """
     waiting = []
     for code, name in enumerate(names):
-        text = name if len(name) <= LONGEST else name[: LONGEST - 1].rstrip() + "…"
+        text = _short(name)
         width = text_width(text)
         x, y = _densest(points[codes == code], side)
         half = width // 2 + GAP
@@ -73,6 +73,14 @@ def names_of_labels(
                 placed.append(candidate)
         waiting = left
     return placed
+
+
+def _short(name: str) -> str:
+    """Return a name of at most 24 characters: of a list of words those that fit, and else its beginning."""
+    if len(name) <= LONGEST:
+        return name
+    words, comma, _ = name[: LONGEST + 1].rpartition(", ")
+    return words if comma else name[: LONGEST - 1].rstrip() + "…"
 
 
 def text_width(text: str) -> int:

@@ -17,6 +17,7 @@ from dial2vec.evaluation.report.confusion import Confusion, confusion
 from dial2vec.evaluation.report.dialogue_map import DialogueMaps, dialogue_maps
 from dial2vec.evaluation.report.example_cards import ExampleCard, changed_cards, example_cards
 from dial2vec.evaluation.report.figure_table import METRICS, FigureRow, figure_rows, number
+from dial2vec.evaluation.report.groups import named_groups
 from dial2vec.evaluation.report.neighbours import Neighbours, kept_neighbours, neighbours_of
 from dial2vec.evaluation.report.outcome import labelled_outcome, unlabelled_outcome
 from dial2vec.evaluation.report.ranked import NearestDialogues, rank_nearest
@@ -85,6 +86,7 @@ def render_report(report: Report) -> str:
     :param report: content of the page; without `start` and `trained` the page says why it has no figures.
     """
     ranked = _ranked(report)
+    groups = [] if report.labels else named_groups(report.dialogues, report.trained_vectors, seed=report.seed)
     neighbours = neighbours_of(ranked["Start"], ranked["Trained"], report.labels) if report.labels else None
     rows = _rows(report)
     choice = candidate_table(report.selection)
@@ -104,10 +106,10 @@ def render_report(report: Report) -> str:
             path=_path(choice),
             curves=pictures.curves(report.loss, report.learning_rate),
             curves_in_words=_curves_in_words(report.loss),
-            maps=_maps(report),
+            maps=_maps(report, groups),
             similarity=_similarity(report),
             confusions=_confusions(report),
-            examples=_examples(report, ranked, neighbours, shared),
+            examples=_examples(report, ranked, neighbours, shared, groups),
         )
     )
     return page
@@ -140,19 +142,24 @@ def _rows(report: Report) -> list[FigureRow]:
     return figure_rows(report.start, report.trained, report.student, report.gains)
 
 
-def _maps(report: Report) -> DialogueMaps | None:
-    """Return the maps by label; only that of the start if it was kept."""
+def _maps(report: Report, groups: list[str]) -> DialogueMaps | None:
+    """Return the maps, coloured by label or else by group; only that of the start if it was kept."""
     vectors = {"Start": report.start_vectors} if report.kept else _vectors(report)
-    return dialogue_maps(report.dialogues, report.labels, vectors, seed=report.seed) if report.labels else None
+    kind = "label" if report.labels else "group"
+    return dialogue_maps(report.dialogues, report.labels or groups, vectors, seed=report.seed, kind=kind)
 
 
 def _examples(
-    report: Report, ranked: dict[str, NearestDialogues], neighbours: Neighbours | None, shared: NDArray[np.int64]
+    report: Report,
+    ranked: dict[str, NearestDialogues],
+    neighbours: Neighbours | None,
+    shared: NDArray[np.int64],
+    groups: list[str],
 ) -> list[ExampleCard]:
     if report.kept:
         return []
     if neighbours is None:
-        return changed_cards(report.dialogues, ranked, shared, [""] * len(shared))
+        return changed_cards(report.dialogues, ranked, shared, groups)
     return example_cards(report.dialogues, report.labels, ranked, neighbours)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from dial2vec.collection.clustering.function_words import Words, function_words
+from dial2vec.data.function_words import Words, function_words
 from dial2vec.data.words import UNSPACED
 from dial2vec.dialogue import Dialogue
 
@@ -93,7 +93,6 @@ class Terms:
         counts, sizes = (members @ self.inside).toarray(), np.bincount(own, minlength=k)
         everywhere = counts.sum(axis=0)
         return [_best(self.texts, counts[at], everywhere, int(sizes[at]), len(own)) for at in range(k)]
-
 
     def shares(self, texts: Sequence[str], groups: Sequence[int] | NDArray[np.int32], k: int) -> NDArray[np.float64]:
         """Return the share of each group's dialogues that have each term, in [0, 1], [k, terms]; 0 for unknown terms.

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dial2vec.collection.clustering.terms import Term, Terms, characteristic_terms, log_odds, names_of
+from dial2vec.data.terms import Term, Terms, characteristic_terms, log_odds, names_of
 from dial2vec.dialogue import Dialogue, Turn
 
 
