@@ -5,7 +5,7 @@ BIN := .venv/bin
 # A test uses BERTopic with our encoder and scikit-learn's clustering; its own clustering needs numba and is not used.
 LIGHT := bertopic==0.17.4
 
-.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint audit clean
+.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -87,6 +87,11 @@ lint: .venv/installed  ## run ruff and mypy, and look up known vulnerabilities o
 	@$(BIN)/ruff format --check src flows tests benchmarks
 	@$(BIN)/mypy
 	@$(MAKE) --no-print-directory audit
+
+# TypeScript only reads the scripts: no page is built with it.
+types:  ## check the types of the explorer's scripts with TypeScript, if npx is installed
+	@if command -v npx > /dev/null; then npx --yes --package typescript@7.0.2 tsc; \
+		else echo "Types of scripts not checked: npx is not installed"; fi
 
 # pip-audit has an environment of its own, so that the project does not depend on it. Packages for which the package
 # index does not answer are counted as skipped.

@@ -164,9 +164,12 @@ class Page:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
 
-    def picture(self, path: Path, *, of: str = "") -> None:
-        """Save a PNG of the visible page, or of the element of this selector."""
+    def picture(self, path: Path, *, of: str = "", area: tuple[int, int, int, int] | None = None) -> None:
+        """Save a PNG of the visible page, of the element of this selector, or of an area: left, top, width, height."""
         clip = {"clip": self.value(PLACE % of)} if of else {}
+        if area:
+            place = dict(zip(("x", "y", "width", "height"), area, strict=True), scale=1)
+            clip = {"clip": place, "captureBeyondViewport": True}
         path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png", **clip)["data"]))
 
     def downloads_to(self, folder: Path) -> None:

@@ -26,6 +26,7 @@ from typing import Any
 
 from browser import browser
 from explorer import fresh
+from explorer_page import open_explorer
 
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.data.corpora.transcripts import Transcripts
@@ -33,9 +34,6 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.files import find_root
 
 ROOT = find_root(Path(__file__).parent)
-READY = "document.querySelector('.opening')?.textContent"
-BY_CLUSTER = """{ const by = document.getElementById('colour-by');
-by.value = [...by.options].find((one) => one.text === 'cluster').value; by.dispatchEvent(new Event('change')); }"""
 TERMINAL = """<meta charset="utf-8"><body style="margin:0;background:#1e1e24">
 <pre style="margin:0;padding:20px 24px;color:#e8e8ea;font:14px/1.42 monospace;white-space:pre-wrap">%s</pre>"""
 
@@ -136,7 +134,7 @@ def run(*command: str) -> str:
 
 
 def take(work: Path, pictures: Path, terminal: str, address: str) -> None:
-    """Take a picture of the terminal, and of the map coloured by cluster.
+    """Take a picture of the terminal, and of the first screen of the explorer.
 
     :param pictures: Path of the pictures without the ends of their names.
     """
@@ -148,10 +146,7 @@ def take(work: Path, pictures: Path, terminal: str, address: str) -> None:
         page.look((1000, page.until("document.querySelector('pre')?.scrollHeight")))
         page.picture(pictures.with_name(f"{pictures.name}-terminal.png"))
         page.look()
-        page.open(address)
-        page.until(READY, seconds=300)
-        page.value(BY_CLUSTER)
-        time.sleep(2)
+        open_explorer(page, address)
         page.picture(pictures.with_name(f"{pictures.name}-map.png"))
 
 

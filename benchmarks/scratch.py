@@ -80,10 +80,13 @@ def serving(folder: Path, *command: str) -> Iterator[str]:
     run = [f".venv/bin/{command[0]}", *command[1:]]
     with subprocess.Popen(run, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        words = process.stdout.readline().split()
-        address = next((word for word in words if word.startswith("http://")), None)
-        if address is None:
-            sys.exit(f"{' '.join(command)} said no address, but {' '.join(words)!r}")
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if address := next((word for word in line.split() if word.startswith("http://")), None):
+                break
+        else:
+            sys.exit(f"{' '.join(command)} said no address, but {''.join(said)!r}")
         try:
             yield address
         finally:

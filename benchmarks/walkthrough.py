@@ -23,6 +23,7 @@ from pathlib import Path
 
 from browser import PHONE, Page, browser
 from explorer import fresh
+from explorer_page import open_explorer, read, rest, search, set_state
 from scratch import ROOT, make_project, say, serving
 
 from dial2vec.config import Read
@@ -32,7 +33,6 @@ from dial2vec.dialogue import read_dialogues
 CORPUS = "calls"
 CHAMPION = f"models:/dial2vec-{CORPUS}@champion"
 QUESTION = "which quarterback is the best of all time"
-READY = "document.querySelector('.opening')?.textContent"
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -78,7 +78,7 @@ def quick_start(folder: Path) -> None:
         if command in done:
             continue
         began = time.monotonic()
-        if command[:2] == ["dial2vec", "explore"] and "--static" not in command:
+        if command[1] == "look" or (command[1] == "explore" and "--static" not in command):
             with serving(folder, *command, "--port", "0") as address:
                 sys.stdout.write(f"\n$ {shlex.join(command)}\nOpen {address}\n")
         else:
@@ -109,26 +109,17 @@ def take(folder: Path, pictures: Path) -> None:
         shot(page, (folder / "artifacts" / CORPUS / "report.html").as_uri(), pictures / "walkthrough-report.png")
         shot(page, (folder / "explained.html").as_uri(), pictures / "walkthrough-explained.png")
         with serving(folder, "dial2vec", "explore", CORPUS, "--port", "0") as address:
-            page.open(address)
-            page.until(READY, seconds=300)
-            by = "const by = document.getElementById('colour-by'); by.value = [...by.options].find((one) =>"
-            page.value(f"{{ {by} one.text === 'cluster').value; by.dispatchEvent(new Event('change')); }}")
+            open_explorer(page, address)
             kept(page, pictures / "walkthrough-clusters.png")
-            kept(page, pictures / "walkthrough-after.png", of="#stage")
-            page.click("#encoders label:nth-of-type(2) input")
-            kept(page, pictures / "walkthrough-before.png", of="#stage")
-            page.click("#encoders label:nth-of-type(1) input")
-            page.click("input[value=meaning]")
-            page.click("#words")
-            page.write(QUESTION)
-            page.key("Enter")
-            page.until("document.getElementById('says').textContent.includes('closest in meaning')", seconds=120)
-            page.click("#list li:nth-child(1)")
-            page.until("!document.getElementById('reader').hidden")
+            for place, name in ((1, "before"), (0, "after")):
+                set_state(page, f"{{ map: {place} }}")
+                kept(page, pictures / f"walkthrough-{name}.png", of="#stage")
+            search(page, QUESTION)
+            read(page)
             kept(page, pictures / "walkthrough-read.png")
-            page.key("Escape")
-            page.key("Escape")
+            set_state(page, "{ ...START }")
             page.look(PHONE, phone=True, dark=True)
+            rest(page)
             kept(page, pictures / "walkthrough-phone.png")
 
 
