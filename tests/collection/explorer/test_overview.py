@@ -53,7 +53,7 @@ def opened(chromium: Page, collection: CollectionFolder, **look) -> Page:
     chromium.look(**look)
     chromium.complaints.clear()
     chromium.open(path.as_uri())
-    chromium.until("Boolean(explorer?.view)", seconds=10)
+    chromium.until("Boolean(explorer?.view)")
     return chromium
 
 
