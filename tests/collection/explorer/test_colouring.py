@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -241,3 +242,18 @@ def test_periods_are_few_and_in_order(moments):
     known = sorted((moment, code) for moment, code in zip(moments, found.codes.tolist(), strict=True) if moment)
     codes = [code for _, code in known]
     assert codes == sorted(codes)
+
+
+@pytest.mark.parametrize(
+    ("last", "names"),
+    [
+        ("2026-01-03", ["2026-01-01", "2026-01-03"]),
+        ("2026-01-13", ["2025-12-29 to 2026-01-04", "2026-01-12 to 2026-01-18"]),
+        *(("2026-06-30", ["2026-01", "2026-06"]), ("2027-08-01", ["2026 Q1", "2027 Q3"])),
+        *(("2035-01-01", ["2026", "2035"]), ("2226-01-01", ["2026 to 2046", "2215 to 2226"])),
+    ],
+)
+def test_periods_are_as_fine_as_ten_of_them_allow(last, names):
+    found = _by_time(pd.Series(pd.date_range("2026-01-01", last, tz="UTC", freq="D" if last < "2100" else "YS")))
+    assert [found.names[0], found.names[-1]] == names
+    assert found.kind == "time"

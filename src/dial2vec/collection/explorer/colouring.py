@@ -173,9 +173,14 @@ def _by_time(dates: pd.Series) -> Colouring:
     joined = -(-len(names) // len(TIMES))
     groups = [names[first : first + joined] for first in range(0, len(names), joined)]
     places = {period: place for place, group in enumerate(groups) for period in group}
-    titles = [str(group[0]) if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups]
+    titles = [_said(group[0]) if len(group) == 1 else f"{group[0]} to {group[-1]}" for group in groups]
     codes = [places[period] if period is not pd.NaT else -1 for period in periods]
     return _coloured("time", "time", codes, titles, _along(len(titles)))
+
+
+def _said(period: pd.Period) -> str:
+    """Return a day, week, month, quarter or year, such as "2026-01-05 to 2026-01-11" and "2026 Q1"."""
+    return str(period).replace("/", " to ").replace("Q", " Q")
 
 
 def _along(count: int) -> list[tuple[str, str]]:

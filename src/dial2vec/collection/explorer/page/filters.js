@@ -17,27 +17,27 @@ class Filters {
 
   // Take over other content.
   take({ colourings, dates }) {
-    const bins = binsOf(dates), first = colourings[0].title;
+    const bins = binsOf(dates), time = colourings.find(({ kind }) => kind === "time");
     this.box.replaceChildren();
     element("p", "Pale: share of all dialogues. Strong: share of those shown.", this.box, { className: "soft key-note" });
-    this.brush = bins && new Brush(this.box, bins, this.on);
+    this.brush = bins && time && new Brush(this.box, bins, time, this.on);
     // Areas and topics have a view of their own, so they are the last here; the brush is better than the periods.
     const late = ({ title }) => Number(title === "area" || title === "topic");
-    const keys = colourings.filter(({ kind, names }) => names.length > 1 && !(kind === "time" && bins));
+    const keys = colourings.filter(({ kind, names }) => names.length > 1 && !(kind === "time" && this.brush));
     this.histograms = keys.sort((a, b) => late(a) - late(b)).map((way) => new Histogram(this.box, way, this.on));
-    this.first = first;
-    if (!bins && !keys.length) element("p", "These dialogues have no labels, dates or metadata to filter by.", this.box);
+    this.first = colourings[0].title;
+    if (!this.brush && !keys.length) element("p", "These dialogues have no labels, dates or metadata to filter by.", this.box);
   }
 
   // view: {state, passes(name): the mask of what meets all conditions but that of a name}
   update({ state, passes }) {
     if (state.panel !== "filters") return;
-    const all = passes("");
+    const all = passes(""), colour = state.colour ?? this.first;
     for (const histogram of this.histograms) {
       const { title } = histogram.way, chosen = chosenOf(state.filters, title);
-      histogram.show(chosen.length ? passes(`key ${title}`) : all, state.filters, (state.colour ?? this.first) === title);
+      histogram.show(chosen.length ? passes(`key ${title}`) : all, state.filters, colour === title);
     }
-    this.brush?.show(state.span ? passes("span") : all, state.span);
+    this.brush?.show(state.span ? passes("span") : all, state, colour);
   }
 }
 
@@ -46,7 +46,7 @@ class Histogram {
   constructor(parent, way, on) {
     Object.assign(this, { way, on, values: new Map(), whole: false, filters: {}, coloured: false });
     const box = element("section", "", parent, { className: "key" }), head = element("div", "", box, { className: "key-head" });
-    const title = element("h3", `${way.title} `, head);
+    const title = element("h2", `${way.title} `, head);
     this.told = element("small", "", title);
     this.any = button("Any", head, () => on.set({ filters: without(this.filters, way.title) }));
     this.colour = button("Colour", head, () => on.set({ colour: way.title }));
@@ -151,13 +151,17 @@ class Histogram {
 
 // Columns over time, of which a part is chosen by dragging, or by two sliders.
 class Brush {
-  constructor(parent, { bins, unit, codes }, on) {
-    Object.assign(this, { bins, codes, on, last: bins.length - 1, span: null, wanted: null });
+  // way: the colouring by time, which has fewer and longer periods
+  constructor(parent, { bins, unit, codes }, way, on) {
+    Object.assign(this, { bins, codes, way, on, filters: {}, last: bins.length - 1, span: null, wanted: null });
     this.all = countsOf(codes, new Uint8Array(codes.length).fill(1), bins.length + 1);
     const box = element("section", "", parent, { className: "key" }), head = element("div", "", box, { className: "key-head" });
-    const title = element("h3", "Time ", head);
+    const title = element("h2", "Time ", head);
     element("small", `by ${unit}`, title);
-    this.any = button("All time", head, () => this.#choose([0, this.last]));
+    this.any = button("All time", head, () => this.#clear());
+    this.colour = button("Colour", head, () => on.set({ colour: way.title }));
+    this.colour.setAttribute("aria-label", `Colour the map by ${way.title}`);
+    this.own = bins.map((_, bin) => way.colours[way.codes[codes.indexOf(bin)]] ?? "");
     this.area = element("div", "", box, { className: "brush" });
     const columns = element("div", "", this.area, { className: "brush-columns", ariaHidden: "true" });
     this.columns = bins.map(() => {
@@ -172,12 +176,14 @@ class Brush {
     this.#listen();
   }
 
-  show(mask, span) {
-    this.span = span;
+  show(mask, { span, filters }, colour) {
+    Object.assign(this, { span, filters });
+    this.colour.setAttribute("aria-pressed", String(colour === this.way.title));
     const counts = countsOf(this.codes, mask, this.bins.length + 1).subarray(0, this.bins.length);
     const all = this.all.subarray(0, this.bins.length), lengths = lengthsOf(all, counts);
     this.columns.forEach(([column, ...bars], bin) => {
       bars.forEach((bar, i) => bar.style.setProperty("--share", lengths[bin][i].toFixed(4)));
+      column.style.setProperty("--own", (colour === this.way.title && this.own[bin]) || "var(--heat)");
       const { from, to } = this.bins[bin];
       column.title = `${textOf([from, to])}: ${FIGURES.format(counts[bin])} of ${FIGURES.format(all[bin])}`;
     });
@@ -197,7 +203,7 @@ class Brush {
     this.area.style.setProperty("--to", String((to + 1) / width));
     this.area.classList.toggle("chosen", span !== null);
     this.columns.forEach(([column], bin) => column.classList.toggle("out", bin < from || bin > to));
-    this.any.hidden = span === null;
+    this.any.hidden = span === null && !chosenOf(this.filters, this.way.title).length;
     this.told.textContent = span ? textOf(span) : "";
     this.handles.forEach((handle, end) => {
       const { from: day, to: until } = this.bins[range[end]];
@@ -220,6 +226,12 @@ class Brush {
     const span = this.#spanOf(range);
     if (String(span) !== String(this.span)) this.on.set({ span });
     else this.#place(range);
+  }
+
+  // All time, also without the periods that were chosen in the legend.
+  #clear() {
+    this.wanted = null;
+    this.on.set({ span: null, filters: without(this.filters, this.way.title) });
   }
 
   #handle(name, end) {
@@ -265,7 +277,7 @@ class Brush {
       drag = this.wanted = null;
       this.#place(rangeOf(this.bins, this.span));
     });
-    this.area.addEventListener("dblclick", () => this.#choose([0, this.last]));
+    this.area.addEventListener("dblclick", () => this.#clear());
   }
 
   #binAt(x) {
