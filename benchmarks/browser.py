@@ -186,6 +186,11 @@ class Page:
         family = [self._process, *self._process.children(recursive=True)]
         return sum(one.memory_info().rss for one in family if one.is_running())
 
+    def busy_seconds(self) -> float:
+        """Return the seconds that all browser processes have kept processors busy."""
+        family = [self._process, *self._process.children(recursive=True)]
+        return sum(sum(one.cpu_times()[:2]) for one in family if one.is_running())
+
 
 @contextlib.contextmanager
 def browser(profile: Path) -> Iterator[Page]:

@@ -6,7 +6,7 @@
 
 Makes a collection whose vectors lie in 60 clouds, with names of areas and topics, and keeps it in --work; then opens
 the page and measures the time to the first picture, frames while the map is dragged and zoomed, a search, a lasso, and
-memory; medians of --runs runs, as a table for docs/explorer.md. Nothing is drawn by a graphics card. The map is made up,
+memory; medians of --runs runs, as a table for docs/explorer.md. No graphics card draws. The map is made up,
 too; with --map it is made from the vectors, which takes minutes. With --demo it measures where new dialogues land among
 those of the demo corpus, and with --pictures it looks at them, as on a screen and on a telephone.
 """
