@@ -14,7 +14,7 @@ from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.clusters import read_assignment
 from dial2vec.collection.clustering.curation import curate
 from dial2vec.collection.clustering.notes import notes_file, write_note
-from dial2vec.collection.explorer.reading import Reading
+from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.segments.segments import Segments, segments_folder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import write_json
@@ -28,7 +28,7 @@ def make(tmp_path, dialogue) -> Maker:
 
 def beside(make: Maker, row: int) -> dict:
     collection = Collection(make.folder)
-    [found] = Reading(collection).of([row], collection.dialogues([row]))
+    [found] = ReaderContent(collection).of([row], collection.dialogues([row]))
     return found
 
 
@@ -109,7 +109,7 @@ def test_a_moved_dialogue_says_when_people_moved_it(make):
 
 def test_a_note_shows_while_the_page_is_open(make):
     collection = make.add(0, 1)
-    reading = Reading(collection)
+    reading = ReaderContent(collection)
     note = write_note(collection, "d1", "call back")
     [found] = reading.of([1], collection.dialogues([1]))
     assert found["note"] == {"text": "call back", "date": note.date}

@@ -60,7 +60,7 @@ class KeptCentres:
         """Write the centres that were asked for, atomically."""
         if self.used.keys() != self.before.keys():
             with atomic_path(self.path) as temporary, temporary.open("wb") as handle:
-                np.savez(handle, **self.used)
+                np.savez(handle, **self.used)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.naming import assignment_of, names_on_map
-from dial2vec.collection.explorer.reading import Reading
+from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.nearest import nearest_others
 from dial2vec.evaluation.report.excerpts import excerpt
@@ -75,7 +75,7 @@ def whole_content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int
         cosines[:, place] = (units * units[similar[:, place]]).sum(axis=1)
     return content(collection, maps, rows) | {
         "records": [dialogue.to_record() for dialogue in collection.dialogues(rows.tolist())],
-        "reading": list(Reading(collection).of(rows.tolist(), collection.dialogues(rows.tolist()))),
+        "reading": list(ReaderContent(collection).of(rows.tolist(), collection.dialogues(rows.tolist()))),
         "similar": {
             "count": count,
             "rows": base64_of(similar.astype("<i4")),

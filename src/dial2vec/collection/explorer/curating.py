@@ -73,8 +73,8 @@ def decide(collection: CollectionFolder, body: bytes) -> dict[str, Any]:
         taken = undo_decision(now).decision
         message = f"Taken back: {_called(taken.action, taken.name, taken.dialogue)}."
     else:
-        more = {key: wish.get(key) for key in ("to", "other", "dialogue")}
-        message = _said(curate(now, wish["action"], wish["topic"], **more))
+        to, other, dialogue = (wish.get(key) for key in ("to", "other", "dialogue"))
+        message = _said(curate(now, wish["action"], wish["topic"], to=to, other=other, dialogue=dialogue))
     made = read_decisions(collection.folder).made
     last = made[-1] if made else None
     return {

@@ -26,7 +26,7 @@ from dial2vec.errors import ArtifactError
 REASONS, NAMED = 3, 5
 
 
-class Reading:
+class ReaderContent:
     """What a collection knows about its dialogues beside their texts.
 
     Groups and segments are read once. Notes are read each time, because people write them while the page is open.

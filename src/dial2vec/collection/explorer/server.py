@@ -28,7 +28,7 @@ from dial2vec.collection.explorer.curating import can_write, decide, from_this_p
 from dial2vec.collection.explorer.explorer_page import render_explorer
 from dial2vec.collection.explorer.export import FORMS
 from dial2vec.collection.explorer.maps import Maps
-from dial2vec.collection.explorer.reading import Reading
+from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.collection.explorer.searching import Searching
 from dial2vec.collection.explorer.texts import Texts
 from dial2vec.collection.explorer.wrong_request import WrongRequestError
@@ -61,7 +61,7 @@ class Explorer:
         """Read the groups again."""
         data = content(self.collection, self.maps, np.arange(len(self.collection)))
         self._content = to_json(data | {"writable": can_write(self.collection)})
-        self._reading = Reading(self.collection)
+        self._reading = ReaderContent(self.collection)
 
     def page(self, _: Request) -> Response:
         """Return the page."""

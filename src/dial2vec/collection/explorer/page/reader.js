@@ -58,7 +58,7 @@ class Reader {
 
   #show(read) {
     const { row } = this, [id, details] = this.about(row), { turns, metadata } = read.record, was = this.box.hidden;
-    // After a decision the same dialogue is read again, and stays where it is.
+    // After a decision the same dialogue is read again, and its place in the reader is kept.
     const again = row === this.shown && !was, { scrollTop } = this.box;
     this.shown = row;
     this.read = read;

@@ -31,7 +31,7 @@ class ServerSource {
     return (await this.#ask("content")).json();
   }
 
-  // {record, similar: [[row, cosine], ...]}, and what `Reading.of` in reading.py says
+  // {record, similar: [[row, cosine], ...]}, and what `ReaderContent.of` in reading.py says
   async dialogue(row) {
     return (await this.#ask(`dialogue/${row}`)).json();
   }
