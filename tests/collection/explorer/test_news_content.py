@@ -76,6 +76,17 @@ def test_a_topic_without_dialogues_before_is_new(make):
     assert [topic["new"] for topic in content["groups"][1]] == [False, True]
 
 
+def test_a_topic_that_is_gone_shrank_to_nothing(make):
+    calls = [*call(0, 99, date="2026-01-10"), *call(1, 33, date="2026-01-10"), *call(0, 32, date="2026-02-10")]
+    assert texts(all_of(make(calls)), "shrank") == ["“loans” shrank from 25% to 0%"]
+
+
+def test_small_shares_have_a_decimal(make):
+    calls = [*call(0, 990, date="2026-01-10"), *call(1, 10, date="2026-01-10")]
+    content = all_of(make([*calls, *call(0, 108, date="2026-02-10"), *call(1, 12, date="2026-02-10")]))
+    assert texts(content, "grew") == ["“loans” grew from 1.0% to 10.0%"]
+
+
 def test_equal_shares_are_no_news(make):
     calls = [*call(0, 50, date="2026-01-10"), *call(1, 50, date="2026-01-10")]
     content = all_of(make([*calls, *call(0, 25, date="2026-02-10"), *call(1, 25, date="2026-02-10")]))

@@ -215,7 +215,7 @@ def _sentences(stored: Stored) -> list[tuple[str, int]]:
 
 
 def _from_to(before: float, after: float) -> str:
-    digits = 0 if min(before, after) >= 0.02 else 1
+    digits = 1 if 0 < before < 0.02 or 0 < after < 0.02 else 0
     return f"{before:.{digits}%} to {after:.{digits}%}"
 
 
