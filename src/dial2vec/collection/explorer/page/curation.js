@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // Decisions about topics and notes on dialogues, each with a way back; only a served page of a collection that can be
 // written offers them.

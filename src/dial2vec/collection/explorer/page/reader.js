@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // One dialogue: its speakers side by side, its segments at the margin, what matches the search, and why it is in its
 // group.
