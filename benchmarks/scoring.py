@@ -40,7 +40,7 @@ def main() -> None:
     sys.stdout.write("| dialogues | figure | seconds | plain | ratio | peak, MiB |\n")
     sys.stdout.write("|---|---|---|---|---|---|\n")
     for size in sorted(arguments.sizes):
-        for name in ("purity", "map and spearman", "uniformity"):
+        for name in ("purity", "MAP and Spearman", "uniformity"):
             both = size < arguments.plain
             found = [
                 measure(name, size, plain=plain)
@@ -163,8 +163,8 @@ def plain_cosines(vectors: Floats) -> NDArray[np.float64]:
     return product
 
 
-FAST = {"purity": fast_purity, "map and spearman": fast_ranking, "uniformity": fast_uniformity}
-PLAIN = {"purity": plain_purity, "map and spearman": plain_ranking, "uniformity": plain_uniformity}
+FAST = {"purity": fast_purity, "MAP and Spearman": fast_ranking, "uniformity": fast_uniformity}
+PLAIN = {"purity": plain_purity, "MAP and Spearman": plain_ranking, "uniformity": plain_uniformity}
 
 if __name__ == "__main__":
     main()

@@ -106,8 +106,9 @@ def longest(folder: Path) -> str:
 def take(folder: Path, pictures: Path) -> None:
     """Take the pictures: the report, an explanation, and the explorer, on a screen and on a telephone."""
     with browser(fresh(folder / "chromium")) as page:
-        shot(page, (folder / "artifacts" / CORPUS / "report.html").as_uri(), pictures / "walkthrough-report.png")
+        shot(page, (folder / "artifacts" / CORPUS / "report.html").as_uri(), pictures / "report.png")
         shot(page, (folder / "explained.html").as_uri(), pictures / "walkthrough-explained.png")
+        kept(page, pictures / "walkthrough-matching.png", of="figure")
         with serving(folder, "dial2vec", "explore", CORPUS, "--port", "0") as address:
             open_explorer(page, address)
             kept(page, pictures / "walkthrough-clusters.png")

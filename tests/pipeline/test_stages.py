@@ -110,7 +110,9 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert metrics["student"] is None
     assert set(read_json(artifacts.dev_metrics)) == {"dev_hash", "start", "trained", "student"}
     assert len(Samples.load(artifacts.samples).dialogues) == sizes["train"]
-    assert "<html" in artifacts.report.read_text()
+    page = artifacts.report.read_text()
+    assert page.count('<svg class="map"') in (1, 2)
+    assert "coloured by group" in page
     assert artifacts.loss_curve.read_text().splitlines()[0] == "step,loss,learning_rate,grad_norm"
     assert not artifacts.checkpoints.exists()
     assert said[3] == "3 candidates; 5 steps over 10 dialogues"
@@ -125,9 +127,9 @@ def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(large
     assert (selection["rule"], selection["sentence"]) == ("label_free", said[4])
     names = [entry["name"] for entry in selection["candidates"]]
     assert names == [
-        *("start", "cautious map", "map"),
+        *("start", "cautious head", "head"),
         *(f"checkpoint of step {step}" for step in (3, 6, 9, 10)),
-        *("cautious map of step 10", "map of step 10"),
+        *("cautious head of step 10", "head of step 10"),
     ]
     assert selection["chosen"] in names
     for entry in selection["candidates"]:
@@ -136,7 +138,9 @@ def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(large
         assert entry["uniformity"] <= 0 <= entry["alignment"]
     assert [entry["verdict"] for entry in selection["candidates"]].count("chosen") == 1
     assert read_json(artifacts.training)["note"] == ""
-    assert "<html" in artifacts.report.read_text()
+    page = artifacts.report.read_text()
+    assert page.count('<svg class="map"') in (1, 2)
+    assert "coloured by group" in page
 
 
 @pytest.mark.parametrize("selection", ["label_free", "dev_purity", "last"])
@@ -150,7 +154,7 @@ def test_the_model_is_the_candidate_that_was_chosen(larger, selection):
     dev = list(read_dialogues(artifacts.split("dev")))
     found = DialogueEncoder.from_pretrained(artifacts.model)
     np.testing.assert_allclose(found.encode(dev), expected.encode(dev), atol=1e-6)
-    assert (selection == "last") <= (chosen == "map of step 10")
+    assert (selection == "last") <= (chosen == "head of step 10")
 
 
 def test_the_best_purity_on_dev_is_chosen_where_the_settings_say_so(larger):
@@ -185,7 +189,9 @@ def test_too_few_training_dialogues_leave_the_start_with_the_reason_everywhere(p
     metrics = read_json(artifacts.metrics)
     assert metrics["start"] == metrics["trained"]
     assert artifacts.loss_curve.read_text() == "step,loss,learning_rate,grad_norm\n"
-    assert "<html" in artifacts.report.read_text()
+    page = artifacts.report.read_text()
+    assert page.count('<svg class="map"') in (1, 2)
+    assert "coloured by group" in page
 
 
 def test_too_few_dev_dialogues_leave_the_start_unless_labels_may_choose(project):
@@ -230,7 +236,7 @@ def test_without_epochs_the_maps_are_the_only_candidates_beside_the_start(larger
     change(larger, "train", epochs=0)
     artifacts, said = run(larger, validate, prepare, sample, train_encoder, select)
     assert said[3] == "3 candidates; 0 steps over 0 dialogues"
-    assert [one.name for one in read_candidates(artifacts.candidates)] == ["start", "cautious map", "map"]
+    assert [one.name for one in read_candidates(artifacts.candidates)] == ["start", "cautious head", "head"]
 
 
 def test_metadata_goes_through_validation_and_splits(project):
@@ -286,7 +292,9 @@ def test_corpus_without_labels_trains_and_says_that_nothing_can_be_scored(projec
     assert said[-1] == f"no figures on test: {NOTHING_TO_SCORE}"
     metrics = read_json(artifacts.metrics)
     assert metrics["start"] is metrics["trained"] is None
-    assert "<html" in artifacts.report.read_text()
+    page = artifacts.report.read_text()
+    assert page.count('<svg class="map"') in (1, 2)
+    assert "coloured by group" in page
 
 
 def test_empty_dev_split_leaves_the_test_figures(project):

@@ -25,7 +25,7 @@ TRAINED_HEAD, BASE = "head.safetensors", "base.safetensors"
 class Candidate:
     """One encoder that may be chosen: the start with these changes.
 
-    :param name: Name for people: "start", "map", "checkpoint of step 30".
+    :param name: Name for people: "start", "head", "checkpoint of step 30".
     :param step: Optimiser steps so far; 0 for the start and for heads fitted on it.
     :param weights: File of the weights that training changed; None if it changed none.
     :param head: File of the head; None for no head.

@@ -26,7 +26,7 @@ def test_candidates_stand_in_order_of_their_step_with_the_chosen_one_marked():
 def test_what_a_candidate_lacks_is_a_dash_and_minus_is_a_minus():
     found = candidate_table(selection(candidate("late", 9, score=-0.25, dev={"map": 5}), candidate("start", 0)))
     assert [row.criteria for row in found.rows] == [["0.390", "–", "–"], ["0.390", "–", "−0.250"]]
-    assert (found.criteria, found.dev) == (["stability", "cross side"], ["map"])
+    assert (found.criteria, found.dev) == (["stability", "cross side"], ["average precision"])
     assert [row.dev for row in found.rows] == [["–"], ["5.00"]]
 
 

@@ -19,7 +19,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.training.methods import METHODS
 from dial2vec.training.methods.neighbours import (
     CAUTIOUS,
-    MAP,
+    HEAD,
     NeighbourSet,
     centred,
     fit_map,
@@ -293,15 +293,15 @@ def test_heads_are_fitted_on_the_start_the_more_cautious_first(tiny_folder, tmp_
     dialogues = corpus(120)
     start = DialogueEncoder.from_pretrained(tiny_folder).encode(dialogues)
     encoder, found = planned(tiny_folder, dialogues, tmp_path / "v")
-    assert list(found.maps) == [CAUTIOUS, MAP]
+    assert list(found.maps) == [CAUTIOUS, HEAD]
     assert encoder.head is None
     assert torch.equal(found.head.weight, torch.eye(16))
     assert all(torch.equal(found.head.mean, one.mean) for one in found.maps.values())
     # 0.8 d / n = 0.8 x 16 / 120 = 0.107 is less than the least, 0.3.
-    for name, ridge in ((CAUTIOUS, 3.0), (MAP, 0.3)):
+    for name, ridge in ((CAUTIOUS, 3.0), (HEAD, 0.3)):
         expected = neighbour_head(start, k=5, ridge=ridge, identity=1.0)
         torch.testing.assert_close(found.maps[name].weight, expected.weight, atol=2e-3, rtol=0)
-    away = [(found.maps[name].weight - torch.eye(16)).norm() for name in (CAUTIOUS, MAP)]
+    away = [(found.maps[name].weight - torch.eye(16)).norm() for name in (CAUTIOUS, HEAD)]
     assert away[0] < away[1] / 2
 
 
@@ -334,7 +334,7 @@ def test_the_smaller_the_corpus_the_more_a_map_is_held_back(tiny_folder, tmp_pat
     found = fit_maps(start, dialogues, settings=ALL, vectors=tmp_path / "v")
     # 0.8 d / n = 0.8 x 16 / 20.
     expected = neighbour_head(start.encode(dialogues), k=5, ridge=0.64, identity=1.0)
-    torch.testing.assert_close(found.maps[MAP].weight, expected.weight, atol=2e-3, rtol=0)
+    torch.testing.assert_close(found.maps[HEAD].weight, expected.weight, atol=2e-3, rtol=0)
 
 
 def test_maps_are_fitted_on_the_pooled_vectors_whatever_head_the_encoder_has(tiny_folder, tmp_path):
@@ -343,7 +343,7 @@ def test_maps_are_fitted_on_the_pooled_vectors_whatever_head_the_encoder_has(tin
     prepare(encoder, found)
     again = fit_maps(encoder, dialogues, settings=ALL, vectors=tmp_path / "w")
     assert encoder.head is found.head
-    assert torch.equal(again.maps[MAP].weight, found.maps[MAP].weight)
+    assert torch.equal(again.maps[HEAD].weight, found.maps[HEAD].weight)
     assert np.array_equal(again.targets, found.data.targets)
 
 
@@ -361,7 +361,7 @@ def test_the_same_seed_gives_the_same_plan_and_another_another(tiny_folder, tmp_
     ]
     assert np.array_equal(one.data.order, same.data.order)
     assert np.array_equal(one.data.targets, same.data.targets)
-    assert torch.equal(one.maps[MAP].weight, same.maps[MAP].weight)
+    assert torch.equal(one.maps[HEAD].weight, same.maps[HEAD].weight)
     assert not np.array_equal(one.data.order, other.data.order)
     assert not np.array_equal(one.data.targets, other.data.targets)
 

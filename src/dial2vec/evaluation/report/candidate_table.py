@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+# Titles of dev figures; the others have their own name.
+DEV_TITLES = {"map": "average precision", "spearman": "Spearman"}
 # Only this rule uses labels of the dev split.
 LABELLED_RULE = "dev_purity"
 
@@ -14,7 +16,7 @@ LABELLED_RULE = "dev_purity"
 class CandidateRow:
     """One candidate, as printed.
 
-    :param name: name such as "start" or "map k=30".
+    :param name: name such as "start" or "head of step 60".
     :param criteria: criteria in the order of the columns, then the score; "–" if missing.
     :param verdict: verdict such as "clearly below the start on silhouette".
     :param dev: dev figures in the order of the columns; "–" if missing.
@@ -71,7 +73,7 @@ def candidate_table(selection: dict[str, Any] | None) -> CandidateTable | None:
     return CandidateTable(
         sentence=selection["sentence"],
         criteria=[criterion.replace("_", " ") for criterion in criteria],
-        dev=dev,
+        dev=[DEV_TITLES.get(title, title) for title in dev],
         rows=[_row(candidate, criteria, dev, chosen=selection["chosen"]) for candidate in candidates],
         points=[(float(candidate["uniformity"]), float(candidate["alignment"])) for candidate in drawn],
         point_names=names,

@@ -44,7 +44,7 @@ Matrix = NDArray[np.float64]
 class EncodedCandidate:
     """A candidate of a training and its vectors of the dev dialogues.
 
-    :param name: name that reads well after "the", such as "start", "map" or "checkpoint after 960 dialogues".
+    :param name: name that reads well after "the", such as "start", "head" or "checkpoint after 960 dialogues".
     :param step: optimiser steps so far; 0 for the start.
     :param views: vectors of the dev dialogues, the same dialogues in the same order for all candidates.
     """

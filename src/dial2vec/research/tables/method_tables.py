@@ -128,7 +128,7 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
     head = ["method", "seeds", "purity", "Spearman", "MAP", *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
-        "Tokens trained on: without tokens that were only encoded, to fit maps or to make variants. Chosen without "
+        "Tokens trained on: without tokens that were only encoded, to fit heads or to make variants. Chosen without "
         "labels: the checkpoint that this choice takes, or would take with the first seed, and the number of steps."
     )
     return _table(f"## {corpus}\n\n{words}", head, rows)

@@ -31,7 +31,7 @@ LEAST_DIALOGUES = 100
 # d = 384: 1.5; n = 1,000 and more: 0.3, below which dialogues of unseen topics pay for the known ones). The cautious
 # map has ten times the ridge.
 LEAST_RIDGE, RIDGE_PER_DIMENSION, CAUTION = 0.3, 0.8, 10.0
-CAUTIOUS, MAP = "cautious map", "map"
+CAUTIOUS, HEAD = "cautious head", "head"
 # Share of a dialogue's own vector in its target, and the number of times that the neighbours' targets are averaged.
 OWN_SHARE = 0.2
 ROUNDS = 2
@@ -127,7 +127,7 @@ def fit_maps(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, setting
 
     maps = {
         name: head(fit_map(units, targets, ridge=strength, identity=1.0))
-        for name, strength in ((CAUTIOUS, CAUTION * ridge), (MAP, ridge))
+        for name, strength in ((CAUTIOUS, CAUTION * ridge), (HEAD, ridge))
     }
     return Fitted(head(np.eye(d, dtype=np.float32)), maps, targets)
 
