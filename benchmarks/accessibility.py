@@ -45,12 +45,16 @@ PREPARE = """window.walk = (() => {
     },
     missed() {
       const groups = new Set([...reached].map(group).filter(Boolean));
-      return own.filter((e) => !reached.has(e) && !(group(e) && groups.has(group(e)))).map(told);
+      const nearby = (e) => e.tabIndex < 0 && e.closest("ul, ol, fieldset, [role=group]");
+      const byArrows = (e) => (group(e) && groups.has(group(e))) ||
+        (nearby(e) && [...reached].some((one) => nearby(e).contains(one)));
+      return own.filter((e) => e.isConnected && !reached.has(e) && !byArrows(e)).map(told);
     },
   };
 })()"""
 # The next Tab goes on from the place of the element that was focused last, even of one that is gone.
-TOP = """{ const first = document.createElement("button"); document.body.prepend(first); first.focus(); first.remove(); }"""
+TOP = """{ const first = document.createElement("button");
+  document.body.prepend(first); first.focus(); first.remove(); }"""
 AXE = """axe.run(document, {resultTypes: ["violations"]}).then(({violations}) => violations.flatMap(
   ({id, help, nodes}) => nodes.map(({target, failureSummary}) => [id, help, target.join(" "), failureSummary])))"""
 
@@ -91,6 +95,12 @@ def sideways(page: Page) -> list[str]:
     """Return a finding if the page scrolls sideways."""
     width, screen = page.value("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
     return [f"the page is {width} pixels wide on a screen of {screen}"] if width > screen else []
+
+
+def overhang(page: Page) -> list[str]:
+    """Return a finding if a page that fills the screen can be scrolled, such as by what lies unseen below a list."""
+    high, screen = page.value("[document.documentElement.scrollHeight, document.documentElement.clientHeight]")
+    return [f"the page is {high} pixels high on a screen of {screen}"] if high > screen else []
 
 
 def see_as(page: Page, deficiency: str = "none") -> None:

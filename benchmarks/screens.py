@@ -24,7 +24,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from random import Random
 
-from accessibility import DEFICIENCIES, axe_findings, keyboard_findings, see_as, sideways
+from accessibility import DEFICIENCIES, axe_findings, keyboard_findings, overhang, see_as, sideways
 from browser import Page, browser
 from explorer import fresh
 from explorer_page import PHONE_STATES, STATES, open_explorer, show
@@ -57,12 +57,14 @@ class Screen:
     :param act: opens it, or brings the opened page into this state.
     :param narrow: True if only phones have this state.
     :param colours: True to simulate colour blindness.
+    :param fills: True if the page fills the screen and is not scrolled.
     """
 
     name: str
     act: Callable[[Page], None]
     narrow: bool = False
     colours: bool = True
+    fills: bool = False
     pictures: list[Path] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
 
@@ -74,7 +76,9 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path("artifacts/screens-work"), help="folder of the project")
     parser.add_argument("--collections", type=Path, nargs="*", default=[], help="folders of other collections")
     parser.add_argument("--files", type=Path, nargs="*", default=[], help="other pages")
-    parser.add_argument("--only", default="", help="part of the names of the pages to look at; default: all")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], help="parts of the names of the pages to look at; default: all"
+    )
     parser.add_argument("--widths", type=int, nargs="*", default=list(SIZES), choices=list(SIZES))
     parser.add_argument("--axe", type=Path, help="a newer axe.min.js than that of axe-core-python")
     options = parser.parse_args()
@@ -86,7 +90,7 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         page = stack.enter_context(browser(fresh(options.work.resolve() / "chromium")))
         groups = stack.enter_context(pages(made, options.collections, options.files))
-        for screen in (one for screens in groups for one in screens if options.only in one.name):
+        for screen in (one for screens in groups for one in screens if any(part in one.name for part in options.only)):
             look_at(page, screen, options.pictures, options.widths, options.axe)
             sys.stdout.writelines(f"{screen.name}: {line}\n" for line in screen.findings or ["nothing"])
             sys.stdout.flush()
@@ -165,8 +169,8 @@ def states(name: str, address: str) -> list[Screen]:
 
     wanted = STATES if name != "static" else ("hits", "filtered", "reader")
     return [
-        Screen(f"{name}-first", opened),
-        *(Screen(f"{name}-{one}", shows(one), one in PHONE_STATES, one in COLOURFUL) for one in wanted),
+        Screen(f"{name}-first", opened, fills=True),
+        *(Screen(f"{name}-{one}", shows(one), one in PHONE_STATES, one in COLOURFUL, fills=True) for one in wanted),
     ]
 
 
@@ -195,8 +199,10 @@ def look_at(page: Page, screen: Screen, folder: Path, widths: Sequence[int], axe
     for width, dark in itertools.product(shown, (False, True)):
         page.look(SIZES[width], phone=width < PHONE_WIDTH, dark=dark)
         taken(page, screen, folder, f"{width}{'-dark' if dark else ''}")
-        found = axe_findings(page, axe) if width in (max(shown), min(shown)) else []
-        screen.findings += [f"{width}{' dark' if dark else ''}: {line}" for line in [*found, *sideways(page)]]
+        found = [*sideways(page), *(overhang(page) if screen.fills else [])]
+        if width in (max(shown), min(shown)):
+            found += axe_findings(page, axe)
+        screen.findings += [f"{width}{' dark' if dark else ''}: {line}" for line in found]
     for deficiency in DEFICIENCIES if screen.colours else ():
         page.look(SIZES[max(shown)])
         see_as(page, deficiency)

@@ -27,7 +27,7 @@ from evaluation.report.test_report import make_report
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from accessibility import axe_findings, keyboard_findings, sideways
+from accessibility import axe_findings, keyboard_findings, overhang, sideways
 from browser import CHROMIUM, DESKTOP, PHONE, Page, browser
 from explorer_page import PHONE_STATES, STATES, open_explorer, show
 
@@ -40,7 +40,7 @@ QUESTION = "w21 w22"
 def collection(grow, tmp_path_factory):
     """Sixty dialogues in groups."""
     grown = grow(tmp_path_factory.mktemp("accessibility") / "calls", dialogues_of(range(60)))
-    cluster(CollectionFolder(grown.folder), progress=False)
+    cluster(CollectionFolder(grown.folder), k=2)
     return CollectionFolder(grown.folder)
 
 
@@ -108,5 +108,5 @@ def test_everyone_can_use_the_explorer_in_every_state(chromium, addresses, place
     for state in STATES:
         if phone or state not in PHONE_STATES:
             show(chromium, state, question=QUESTION)
-            found[state] = findings(chromium, size, phone=phone)
+            found[state] = [*overhang(chromium), *findings(chromium, size, phone=phone)]
     assert {state: lines for state, lines in found.items() if lines} == {}

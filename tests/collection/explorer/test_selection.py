@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from .page import Script
 
 DATES = ["2026-01-03", "", "2026-02-01", "2026-01-31", "2026-03-01"]
-CONTENT = """const selection = new Selection({ count: 5, dates: %s, similarity: [9, 7, 8, 9, 1],
+CONTENT = """const selection = new RowSelection({ count: 5, dates: %s, similarity: [9, 7, 8, 9, 1],
   members: [Int16Array.of(0, 0, 1, 0, -1), Int16Array.of(0, 1, 2, 1, -1)],
   colourings: [{ title: "channel", names: ["phone", "chat"], codes: [0, 1, 0, 1, 1] }] });
 const START_STATE = { topic: null, filters: {}, span: null };
@@ -78,7 +78,7 @@ def test_rows_are_those_that_one_would_pick_by_hand(codes, chosen, group, data):
     script = Script("selection")
     names = [str(code) for code in chosen]
     rows = script.value(
-        """(() => { const one = new Selection({ count: codes.length, dates: [], similarity: null,
+        """(() => { const one = new RowSelection({ count: codes.length, dates: [], similarity: null,
           members: [Int16Array.from(groups)], colourings: [{ title: "k", names: ["0", "1", "2"], codes }] });
         const state = { topic: group < 0 ? null : [0, group], filters: { k: names }, span: null };
         one.take(state, null, null); return [...one.rows(state, null)]; })()""",

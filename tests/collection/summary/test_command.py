@@ -29,7 +29,7 @@ def test_report_writes_a_page_and_says_what_is_next(report, tmp_path):
 def test_options_choose_file_periods_and_dialogues(report, tmp_path):
     done = report("--output", "may.html", "--before", "2026-05-01", "--until", "2026-06-01", "--where", "csat == 4")
     assert done.output.startswith("may.html: 90 dialogues in 2 areas")
-    assert "What changed from 2026-05-01 on" in (tmp_path / "here" / "may.html").read_text(encoding="utf-8")
+    assert "What changed since 2026-05-01" in (tmp_path / "here" / "may.html").read_text(encoding="utf-8")
 
 
 def test_without_a_browser_the_page_is_written_and_the_sentence_names_it(report, tmp_path, monkeypatch):

@@ -57,7 +57,7 @@ def test_the_page_says_it_all():
         "1,234 dialogues, 2026-04-10 to 2026-05-10, in 2 areas and 3 topics. Counted: cards; 10 others are left" in text
     )
     assert "The dialogues are about “cards” (50%) and “cards” (30%)." in text
-    assert "What changed from 2026-05-01 on 60, before 50" in text
+    assert "What changed since 2026-05-01 60 dialogues, before 50" in text
     assert "and 2 more: dial2vec compare --before 2026-05-01" in text
     assert "1 of 3 topics are stable, with 40% of the dialogues" in text
     assert "Unsure, read with care: cards; cards; cards; and 2 more." in text

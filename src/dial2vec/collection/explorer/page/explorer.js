@@ -79,7 +79,7 @@ class Explorer {
       similarity: similarity ? bytesOf(similarity) : null,
     };
     this.rowOf = new Map(ids.map((id, row) => [id, row]));
-    this.selection = new Selection({ ...this.content, count: ids.length, dates });
+    this.selection = new RowSelection({ ...this.content, count: ids.length, dates });
   }
 
   #makeParts() {

@@ -299,7 +299,7 @@ class Reader {
   #like() {
     const { query } = this.view.state, id = this.content.ids[this.row];
     const unlike = (query?.unlike ?? []).filter((other) => other !== id);
-    this.on.set({ query: { text: "", way: "auto", ...query, like: id, unlike }, panel: "dialogues" });
+    this.on.set({ query: { text: "", way: "auto", like: id, unlike }, panel: "dialogues" });
   }
 
   #unlike() {

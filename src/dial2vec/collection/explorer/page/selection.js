@@ -2,7 +2,7 @@
 "use strict";
 // Which dialogues meet the conditions of the state, and in which order they are listed.
 
-class Selection {
+class RowSelection {
   // content: what the server or the page gives; its arrays unpacked
   constructor({ count, dates, members, similarity, colourings }) {
     Object.assign(this, { count, dates, members, similarity, colourings });

@@ -62,10 +62,15 @@ interface HTMLElement {
 }
 
 // Fields that classes take over; a part may also take over content that was loaded again.
-interface Brush { bins: any; codes: any; on: any; last: number; span: State["span"]; wanted: State["span"] }
+interface Brush {
+  bins: any; codes: any; on: any; last: number; span: State["span"]; wanted: State["span"]; way: any; filters: State["filters"];
+}
 interface Conditions { box: HTMLElement; content: any; on: any; take?(content: any): void }
 interface Curation { content: any; on: any; undoing: any[]; busy: boolean; take?(content: any): void }
 interface Explorer { source: any; hits: Hits | null; selected: number[] | null; request: number }
+interface RowSelection {
+  count: number; dates: string[]; members: any[]; similarity: Uint8Array | null; colourings: any[];
+}
 interface Filters { box: HTMLElement; on: any; take?(content: any): void }
 interface Gestures {
   canvas: HTMLCanvasElement;
@@ -77,7 +82,15 @@ interface Gestures {
   lassoing: boolean;
 }
 interface GroupRow { level: number; all: number }
-interface Histogram { way: any; on: any; whole: boolean; filters: State["filters"] }
+interface Histogram {
+  way: any;
+  on: any;
+  values: Map<number, any>;
+  whole: boolean;
+  filters: State["filters"];
+  coloured: boolean;
+  chosen: string[];
+}
 interface Legend { box: HTMLElement; select: HTMLSelectElement; on: any; take?(content: any): void }
 interface List { box: HTMLElement; source: any; about: any; on: any; rows: any; items: HTMLElement[] }
 interface MapNames {
@@ -91,7 +104,7 @@ interface MapNames {
   selected: State["topic"];
 }
 interface MapView { source: any; content: any; about: any; on: any; picked: number; group: State["topic"]; map: number }
-interface Overview { box: HTMLElement; on: any; chosen: string }
+interface Overview { box: HTMLElement; on: any; content: any; rows: any[][]; chosen: string }
 interface Picture {
   sheet: HTMLCanvasElement;
   count: number;

@@ -1,0 +1,89 @@
+"""Which names stand on the map, and where: by V8, without a browser, at any zoom and for any names."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from .page import Script
+
+PAGE = [800, 600]
+PLACED = "placedNames(names, page, zoom, blocked).map(({ name, box }) => ({ place: names.indexOf(name), box }))"
+GAP = 4
+
+
+@pytest.fixture(scope="module")
+def script() -> Script:
+    return Script("names")
+
+
+def name(x, y, *, level=0, width=100, height=20, first=False):
+    return {"level": level, "x": x, "y": y, "width": width, "height": height, "first": first}
+
+
+def placed(script, names, *, zoom=1, blocked=()):
+    found = script.value(PLACED, names=names, page=PAGE, zoom=zoom, blocked=list(blocked))
+    return {one["place"]: one["box"] for one in found}
+
+
+def too_close(one, other) -> bool:
+    return one[0] < other[2] + GAP and other[0] < one[2] + GAP and one[1] < other[3] + GAP and other[1] < one[3] + GAP
+
+
+def test_a_name_stands_on_its_place_and_a_quote_beside_it(script):
+    assert placed(script, [name(400, 300)]) == {0: [350, 290, 450, 310]}
+    [box] = placed(script, [name(400, 300, level=3)]).values()
+    assert not box[0] <= 400 <= box[2]
+
+
+def test_of_two_names_at_one_place_the_more_important_one_keeps_it(script):
+    boxes = placed(script, [name(400, 300), name(400, 300)])
+    assert boxes[0] == [350, 290, 450, 310]
+
+
+def test_areas_give_way_to_topics_and_topics_to_fine_topics(script):
+    names = [name(100, 100 * n + 100, level=n) for n in range(3)]
+    assert [set(placed(script, names, zoom=zoom)) for zoom in (1, 10, 50)] == [{0, 1}, {1, 2}, {2}]
+    names[0]["first"] = True
+    assert 0 in placed(script, names, zoom=50)
+
+
+numbers = st.integers(-50, 850)
+names = st.lists(
+    st.builds(
+        name,
+        numbers,
+        numbers,
+        level=st.integers(0, 3),
+        width=st.integers(10, 300),
+        height=st.integers(8, 40),
+        first=st.booleans(),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(names=names, zoom=st.floats(1, 400), blocked=st.lists(st.just([700, 0, 800, 120]), max_size=1))
+def test_names_never_lie_over_each_other_or_over_a_button(script, names, zoom, blocked):
+    boxes = placed(script, names, zoom=zoom, blocked=blocked)
+    assert not any(too_close(one, other) for one, other in combinations([*boxes.values(), *blocked], 2))
+    assert all(left >= 0 and top >= 0 and right <= 800 and bottom <= 600 for left, top, right, bottom in boxes.values())
+
+
+words = st.lists(st.text("abcdefgh,", min_size=1, max_size=12), min_size=1, max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(words=words, letters=st.integers(8, 40))
+def test_a_text_is_wrapped_into_two_lines_at_most_and_loses_only_its_end(script, words, letters):
+    text = " ".join(words)
+    lines = script.value("wrapped(text, letters)", text=text, letters=letters)
+    assert len(lines) <= 2
+    assert max(map(len, lines)) <= letters
+    # A word that is longer than a line is cut in two.
+    told, whole = "".join(lines).replace(" ", ""), text.replace(" ", "")
+    assert told == whole or (told.endswith("…") and whole.startswith(told[:-1]))
