@@ -147,7 +147,7 @@ def with_members(
     :param assignment: similarity and margin of each dialogue of the collection.
     """
     typical, borderline = _first(rows, -assignment.similarity), _first(rows, assignment.margin)
-    speaking = tuple(speaking_turns(one, cluster.terms) for one in collection.dialogues(typical.tolist()))
+    speaking = tuple(speaking_turns(dialogue, cluster.terms) for dialogue in collection.dialogues(typical.tolist()))
     ids = collection.rows["dialogue_id"]
     names, edge = (tuple(ids.take(some).to_pylist()) for some in (typical, borderline))
     return replace(cluster, size=len(rows), typical=names, borderline=edge, speaking=speaking)

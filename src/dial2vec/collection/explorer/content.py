@@ -44,7 +44,7 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
                 "title": title,
                 "encoder": name,
                 "points": base64_of(drawn.points[rows].astype("<f4")),
-                "names": [] if groups is None else [asdict(one) for one in names_on_map(groups, drawn.points[rows])],
+                "names": [] if groups is None else [asdict(name) for name in names_on_map(groups, drawn.points[rows])],
             }
             for title, name, drawn in shown
         ],

@@ -13,7 +13,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError
 
 # Cells along each side of the grid in which the middle of a group is found, and how many of them are seen as one place:
-# an area is named where much of it is near, a fine topic where it is densest.
+# the name of an area stands amid many of its dialogues, that of a fine topic at the densest place.
 CELLS = 48
 WIDTHS = (4.0, 2.0, 1.0)
 LEVELS = ("area", "name", "fine")
@@ -65,7 +65,7 @@ def names_on_map(assignment: pa.Table, points: NDArray[np.float32]) -> list[MapN
     :param assignment: columns `area`, `name` and `fine` with a row per point; null for a hidden group.
     :param points: places on the map, float32 [n, 2].
     """
-    found: list[MapName] = []
+    names: list[MapName] = []
     known: set[str] = set()
     cells = _cells(points)
     for level, (texts, groups) in enumerate(ranked_groups(assignment)):
@@ -73,9 +73,9 @@ def names_on_map(assignment: pa.Table, points: NDArray[np.float32]) -> list[MapN
             rows = np.flatnonzero(groups == id)
             if text not in known:
                 x, y = _middle(points[rows], cells[rows], WIDTHS[level])
-                found.append(MapName(text, level, id, x, y, len(rows)))
+                names.append(MapName(text, level, id, x, y, len(rows)))
         known.update(texts)
-    return found
+    return names
 
 
 def ranked_groups(assignment: pa.Table) -> list[tuple[list[str], NDArray[np.int16]]]:

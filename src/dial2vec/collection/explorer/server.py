@@ -78,8 +78,8 @@ class Explorer:
         # One more than needed, because the dialogue itself is among the nearest, though not always first.
         rows, cosines = nearest_rows(self.collection.vectors, self.collection.vectors[row], SIMILAR + 1)
         others = [[r, round(c, 4)] for r, c in zip(rows.tolist(), cosines.tolist(), strict=True) if r != row]
-        [beside] = self._reading.of([row], [dialogue])
-        return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]} | beside)
+        [reading] = self._reading.of([row], [dialogue])
+        return JSONResponse({"record": dialogue.to_record(), "similar": others[:SIMILAR]} | reading)
 
     def curate(self, body: bytes) -> Response:
         """Carry out a decision of the page, and return what was done."""
@@ -101,7 +101,7 @@ class Explorer:
         if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             raise WrongRequestError("expected a list of pairs in the body: a row, and the number of a turn.")
         dialogues = self.collection.dialogues(self._few([row for row, _ in pairs]))
-        return JSONResponse([quoted(one, turn) for one, (_, turn) in zip(dialogues, pairs, strict=True)])
+        return JSONResponse([quoted(dialogue, turn) for dialogue, (_, turn) in zip(dialogues, pairs, strict=True)])
 
     def export(self, form: str, rows: list[int]) -> Response:
         """Return these dialogues as a file."""

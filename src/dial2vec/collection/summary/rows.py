@@ -25,7 +25,7 @@ class TableRow:
     :param size: number of dialogues.
     :param share: share of all dialogues, in [0, 1].
     :param trend: share in each period that has dialogues, in [0, 1]; () without dates.
-    :param stands_out: what is over-represented, in words, or "".
+    :param stands_out: values that are over-represented, in words, or "" without any.
     :param sure: "stable", "fair", "unsure", or "" for several topics together.
     """
 
@@ -48,7 +48,7 @@ def table_rows(
     :param areas: areas of `dial2vec.collection.explorer.groups_content`, the largest first.
     :param topics: topics of the same function.
     :param n: number of dialogues.
-    :param sure: how sure each topic is, by its id.
+    :param sure: certainty of each topic, by its id.
     """
     shown, smaller = areas[:MOST_AREAS], areas[MOST_AREAS:]
     totals = np.array([area["trend"] for area in areas], dtype=np.int64).sum(axis=0)

@@ -25,9 +25,9 @@ def named_groups(dialogues: Sequence[Dialogue], vectors: NDArray[np.float32], *,
     """
     if len(dialogues) < 2:
         return [names_of([[]], [1])[0] for _ in dialogues]
-    found = kmeans(normalised(vectors).astype(np.float32), n_clusters(len(dialogues)), seed)
+    clusters = kmeans(normalised(vectors).astype(np.float32), n_clusters(len(dialogues)), seed)
     # With few distinct vectors some groups stay empty.
-    numbers, groups = np.unique(found, return_inverse=True)
+    numbers, groups = np.unique(clusters, return_inverse=True)
     terms = characteristic_terms(dialogues, groups.tolist(), len(numbers))
     names = names_of(terms, range(1, len(numbers) + 1))
     return [names[group] for group in groups.tolist()]

@@ -204,7 +204,7 @@ class Brush {
     this.area.classList.toggle("chosen", span !== null);
     this.columns.forEach(([column], bin) => column.classList.toggle("out", bin < from || bin > to));
     this.any.hidden = span === null && !chosenOf(this.filters, this.way.title).length;
-    this.told.textContent = span ? textOf(span) : "";
+    this.told.textContent = span ? textOf(/** @type {[string, string]} */ (span)) : "";
     this.handles.forEach((handle, end) => {
       const { from: day, to: until } = this.bins[range[end]];
       const [least, most] = end ? [from, this.last] : [0, to];
