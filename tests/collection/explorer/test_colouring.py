@@ -60,10 +60,10 @@ def least_distance(colours, vision):
     return pdist(seen(colours, vision)).min()
 
 
-def contrasts(colours, page):
-    light = linear(colours) @ (0.2126, 0.7152, 0.0722)
-    ground = (linear([page]) @ (0.2126, 0.7152, 0.0722))[0]
-    return (np.maximum(light, ground) + 0.05) / (np.minimum(light, ground) + 0.05)
+def contrasts(colours, page, vision="normal"):
+    """Contrasts with a page, by the definition of WCAG 2."""
+    bright = np.clip(linear([*colours, page]) @ np.transpose(VISIONS[vision]), 0, 1) @ (0.2126, 0.7152, 0.0722) + 0.05
+    return np.maximum(bright[:-1], bright[-1]) / np.minimum(bright[:-1], bright[-1])
 
 
 def rings(ink):
@@ -90,22 +90,22 @@ def write_clusters(folder, topics, areas):
 def test_colours_are_readable_on_both_pages(page, ink):
     assert contrasts([*COLOURS, *TIMES], page).min() >= 3
     assert contrasts(rings(ink), page).min() >= 4.5
+    assert all(contrasts([*COLOURS, *TIMES], page, vision).min() >= 2.3 for vision in VISIONS)
 
 
 @pytest.mark.parametrize("vision", VISIONS)
 def test_ten_colours_differ_for_every_kind_of_eye(vision):
     # 0.02 is a difference that is just visible side by side.
-    least = {"normal": (0.15, 0.12)}.get(vision, (0.08, 0.07))
-    assert least_distance(COLOURS[:5], vision) >= least[0]
-    assert least_distance([*COLOURS, GREY], vision) >= least[1]
+    assert least_distance(COLOURS[:4], vision) >= 0.125
+    assert least_distance([*COLOURS, GREY], vision) >= (0.11 if vision == "normal" else 0.065)
 
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("ink", [ink for _, ink in PAGES.values()], ids=PAGES)
 def test_rings_differ_from_each_other_and_by_their_shade_from_discs(vision, ink):
     # On a map with many points rings are too small to be seen as such.
-    assert least_distance(rings(ink), vision) >= 0.035
-    assert least_distance([*COLOURS, *rings(ink)], vision) >= 0.025
+    assert least_distance(rings(ink), vision) >= 0.04
+    assert least_distance([*COLOURS, *rings(ink)], vision) >= 0.02
 
 
 @pytest.mark.parametrize("vision", VISIONS)
