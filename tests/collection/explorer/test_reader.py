@@ -253,6 +253,22 @@ def test_the_link_is_copied(page):
 
 
 @needs_chromium
+def test_a_dialogue_that_cannot_be_read_says_why(served, folder):
+    read(served, "d4")
+    notes = folder / "notes.jsonl"
+    before = notes.read_text()
+    notes.write_text("{")
+    served.value("explorer.set({ open: ['d5', -1] })")
+    served.until("byId('reader-about').textContent.includes('notes.jsonl cannot be read')")
+    assert served.value("byId('reader-title').textContent") == "d5"
+    assert served.value("byId('turns').childElementCount") == 0
+    notes.write_text(before)
+    read(served, "d4")
+    assert texts(served, "#turns .number-of") == ["1", "2"]
+    served.complaints[:] = [one for one in served.complaints if "400" not in one]
+
+
+@needs_chromium
 def test_a_page_without_a_server_offers_no_decision(chromium, addresses):
     for page in opened(chromium, addresses["static"]):
         read(page, "d4")
