@@ -13,7 +13,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.errors import ArtifactError
 
 # Cells along each side of the grid in which the middle of a group is found, and how many of them are seen as one place:
-# the name of an area stands amid many of its dialogues, that of a fine topic at the densest place.
+# the name of an area is in the middle of much of it, that of a fine topic at its densest spot.
 CELLS = 48
 WIDTHS = (4.0, 2.0, 1.0)
 LEVELS = ("area", "name", "fine")
