@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.evaluation.report.ranked import rank_nearest
@@ -23,6 +23,7 @@ def test_a_query_that_cannot_hit_has_no_precision():
     assert np.isnan(rank_nearest(angles(0, 10, 30), ["a", "a", "b"]).precisions).tolist() == [False, False, True]
 
 
+@settings(deadline=None)
 @given(st.integers(0, 1000), st.integers(1, 9), st.booleans())
 def test_mean_of_the_precisions_is_the_map_of_the_figures(seed, block, ties):
     rng = np.random.default_rng(seed)
