@@ -30,6 +30,9 @@ from dial2vec.config import Read
 from dial2vec.data.corpora import get_corpus
 from dial2vec.dialogue import read_dialogues
 
+# High enough for the whole matrix of an explanation: a picture shows only what is visible.
+TALL = (1280, 2400)
+
 CORPUS = "calls"
 CHAMPION = f"models:/dial2vec-{CORPUS}@champion"
 QUESTION = "which quarterback is the best of all time"
@@ -108,7 +111,9 @@ def take(folder: Path, pictures: Path) -> None:
     with browser(fresh(folder / "chromium")) as page:
         shot(page, (folder / "artifacts" / CORPUS / "report.html").as_uri(), pictures / "report.png")
         shot(page, (folder / "explained.html").as_uri(), pictures / "walkthrough-explained.png")
+        page.look(TALL)
         kept(page, pictures / "walkthrough-matching.png", of="figure")
+        page.look()
         with serving(folder, "dial2vec", "explore", CORPUS, "--port", "0") as address:
             open_explorer(page, address)
             kept(page, pictures / "walkthrough-clusters.png")
