@@ -28,17 +28,14 @@ PORT = click.option(
 @click.option(
     "--start", metavar="NAME", callback=or_small, help="Encoder to compare with, such as the start, or small."
 )
-@click.option("--meaning", is_flag=True, help="Add the student to the page of --static, to search by meaning: 16 MB.")
 @click.option("--anew", "from_scratch", is_flag=True, help="Make a new map; dialogues may then change place.")
-def explore(folder: Path, port: int, static: Path | None, start: str | None, meaning: bool, from_scratch: bool) -> None:
+def explore(folder: Path, port: int, static: Path | None, start: str | None, from_scratch: bool) -> None:
     """Look at a collection on a map, in a browser; Ctrl-C ends it.
 
     The page begins with the topics, which are found if they are missing or old, and can search, filter, read and
     download (docs/explorer.md). New dialogues are placed on the existing map. Only this machine can open the page.
     """
-    if meaning and static is None:
-        raise Dial2vecError("found --meaning without --static; a served page searches by meaning anyway. Leave it out.")
-    show(folder, port=port, static=static, start=start, from_scratch=from_scratch, meaning=meaning)
+    show(folder, port=port, static=static, start=start, from_scratch=from_scratch)
 
 
 def show(
@@ -48,12 +45,10 @@ def show(
     static: Path | None,
     start: str | None = None,
     from_scratch: bool = False,
-    meaning: bool = False,
     browser: bool = False,
 ) -> None:
     """Serve the topics and the map of a collection, or write them to a file.
 
-    :param meaning: True to add the collection's student to the file.
     :param browser: True to open the page in the user's browser.
     """
     from dial2vec.collection.collection_folder import CollectionFolder
@@ -77,7 +72,7 @@ def show(
         return
     from dial2vec.collection.explorer.explorer_page import write_page
 
-    done = write_page(static, collection, maps, meaning=meaning)
+    done = write_page(static, collection, maps)
     click.echo(f"{static}: {done.dialogues} dialogues, {done.bytes / 1e6:.1f} MB")
     if done.left_out:
         click.echo(f"{done.left_out} others, drawn at random, were left out: the file would be too large", err=True)

@@ -1,4 +1,4 @@
-"""Search by meaning on a page without a server: the student that the page carries."""
+"""Search by meaning in a page without a server: what meaning.py packs, and meaning.js and finding.js make of it."""
 
 from __future__ import annotations
 
@@ -6,31 +6,24 @@ import base64
 import importlib.util
 import json
 import random
-import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from tokenizers import Tokenizer
 
-from dial2vec.cli import main
 from dial2vec.collection import Collection, add
-from dial2vec.collection.explorer.explorer_page import write_page
-from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.meaning import packed_student
-from dial2vec.collection.search.exact import nearest_rows
-from dial2vec.dialogue import Dialogue, Turn, write_dialogues
+from dial2vec.collection.explorer.meaning import packed_meaning
+from dial2vec.collection.explorer.searching import Searching
+from dial2vec.collection.explorer.texts import Texts
+from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.student import StudentEncoder, TokenTable
-from dial2vec.errors import ArtifactError
 from students import tiny_student
 
 from .conftest import dialogues_of
 from .page import Script
-
-sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-
-from browser import CHROMIUM, browser
+from .test_packing import raw
 
 STRANGE = (
     "Hello, WORLD! don't-stop _under_score_ 3.14% £5 €7 ½ naïve café cafe\u0301 \u00c5ngstr\u00f6m STRASSE straße "
@@ -60,52 +53,101 @@ def calls(student, tmp_path_factory) -> Collection:
     return Collection(folder)
 
 
-def test_the_packed_student_and_vectors_are_the_collections(calls, student):
-    rows = np.arange(0, 150, 2)
-    packed = packed_student(calls, rows)
-
-    def unpacked(name: str, factors: str) -> np.ndarray:
-        whole = np.frombuffer(base64.b64decode(packed[name]), np.int8).reshape(-1, 8).astype(np.float32)
-        return whole * np.frombuffer(base64.b64decode(packed[factors]), "<f4")[:, None]
-
-    np.testing.assert_allclose(unpacked("vectors", "scales"), calls.vectors[rows], atol=0.005)
-    np.testing.assert_allclose(
-        unpacked("rows", "factors"), student.table.weighted(np.arange(len(student.table))), atol=0.05
+def opened(collection: Collection) -> Script:
+    """The page's search, in `search`."""
+    script = Script("unpacking", "meaning", "words", "finding")
+    script.run("inflated = async (bytes) => bytes; let search = null;")
+    turns = [[turn.text for turn in dialogue.turns] for dialogue in collection.dialogues()]
+    expression = (
+        "(async () => { search = new PageSearch(turns, await vectorsOf(packing), await studentOf(packing)); })()"
     )
-    assert packed["tokens"][student.tokenizer.token_to_id("hello")] == "hello"
-
-
-@pytest.mark.parametrize("arguments", [["--static", "map.html", "--meaning"], ["--meaning"]])
-def test_what_a_page_cannot_do_is_one_sentence(collection, tmp_path, monkeypatch, arguments):
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, ["explore", str(collection.folder), *arguments])
-    assert done.exit_code == 1
-    assert done.output.count("\n") == 1
-    assert ("which a page cannot run; expected a student" if "--static" in arguments else "Leave") in done.output
-
-
-def test_another_tokenizer_is_named(tmp_path):
-    write_dialogues(tmp_path / "a.jsonl", dialogues_of(range(3)))
-    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=tiny_student(), progress=False)
-    with pytest.raises(ArtifactError, match=r"'model': 'WordLevel'.*Leave --meaning out"):
-        packed_student(Collection(tmp_path / "c"), np.arange(3))
+    script.value(expression, turns=turns, packing=raw(packed_meaning(collection, np.arange(len(collection)))))
+    return script
 
 
 @pytest.fixture(scope="module")
-def page(calls, tmp_path_factory):
-    if CHROMIUM is None:
-        pytest.skip("no chromium here to open the page in")
-    file = tmp_path_factory.mktemp("page") / "map.html"
-    write_page(file, calls, maps_of(calls), meaning=True)
-    with browser(tmp_path_factory.mktemp("chromium") / "profile") as opened:
-        opened.look()
-        opened.open(file.as_uri())
-        opened.until("document.querySelector('.opening')?.textContent")
-        yield opened
-        assert opened.complaints == []
+def script(calls) -> Script:
+    return opened(calls)
 
 
-def test_the_page_reads_any_text_as_the_library_tokenizers_does(calls, student):
+MESSAGE = "(() => { try { search.answer(asked, null); } catch (error) { return error.message; } })()"
+
+
+def question(
+    text: str = "", way: str = "auto", like: int | None = None, unlike: tuple[int, ...] = ()
+) -> dict[str, Any]:
+    return {"text": text, "way": way, "like": like, "unlike": list(unlike)}
+
+
+QUESTIONS = [
+    question("my Card was stolen, w23"),
+    question("thanks w3"),
+    question("w21 talk"),
+    question("what people say about it when a dialogue deals with w22"),
+    question("w1 w2", way="moments"),
+    question("w1 w2", way="themes"),
+    question("thanks W3", way="exact"),
+    question('card w1 "thanks w3"'),
+    question(like=3),
+    question(like=3, unlike=(8, 14)),
+    question("w1 w2 w3", unlike=(8,)),
+    question('"w1"', like=3),
+]
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=lambda asked: asked["text"] or f"like {asked['like']}")
+@pytest.mark.parametrize("within", [None, [row % 3 > 0 for row in range(150)]], ids=["all", "some"])
+def test_the_page_answers_as_the_server_does(calls, script, asked, within):
+    bits = None if within is None else base64.b64encode(np.packbits(within)).decode()
+    body = json.dumps(asked | {"within": bits}).encode()
+    expected = json.loads(bytes(Searching(calls, Texts(calls)).answer(body).body))
+    ours = script.value("search.answer(asked, within)", asked=asked, within=within)
+    assert (ours["way"], ours["close"]) == (expected["way"], expected["close"])
+    assert len(ours["rows"]) == len(expected["rows"])
+    # Rounded numbers may swap two neighbours, or the last hit with the first that was left out.
+    assert len(set(ours["rows"]) & set(expected["rows"])) >= 0.95 * len(expected["rows"])
+    assert len(set(ours["rows"][:10]) & set(expected["rows"][:10])) >= min(9, len(expected["rows"]))
+    ours_of, theirs_of = (dict(zip(one["rows"], map(float, one["notes"]), strict=False)) for one in (ours, expected))
+    assert all(ours_of[row] == pytest.approx(theirs_of[row], abs=0.03) for row in ours_of.keys() & theirs_of.keys())
+    if asked["way"] == "exact":
+        assert ours == expected
+
+
+def test_hits_of_a_dialogue_are_the_most_similar_others(calls, script):
+    cosines = calls.vectors @ calls.vectors[5]
+    similar = script.value("search.vectors.similar(5)")
+    assert len(similar) == 10
+    assert 5 not in [row for row, _ in similar]
+    np.testing.assert_allclose([cosine for _, cosine in similar], np.sort(np.delete(cosines, 5))[::-1][:10], atol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (question("w1", like=3), "Found a text and a dialogue to be like"),
+        (question(unlike=(3,)), "Found nothing to search for"),
+        (question(like=3, unlike=(3,)), "Found the same meaning"),
+    ],
+)
+def test_what_cannot_be_searched_is_one_sentence(script, asked, said):
+    message = script.value(
+        "(() => { try { search.answer(asked, null); } catch (e) { return e.message; } })()", asked=asked
+    )
+    assert message.startswith(said)
+
+
+def test_vectors_and_table_are_close_to_the_collections(calls, student, script):
+    vectors = np.array(script.value("Array.from(search.vectors.numbers)")).reshape(150, 8)
+    np.testing.assert_allclose(vectors @ vectors.T, calls.vectors @ calls.vectors.T, atol=0.005)
+    tokens = ["hello", "##ing", "card", "[UNK]"]
+    ids = [student.tokenizer.token_to_id(token) for token in tokens]
+    sum_of = "Array.from(search.student.sum([search.student.ids.get(token)]))"
+    sums = np.array(script.value(f"tokens.map((token) => {sum_of})", tokens=tokens))
+    ours, theirs = sums @ vectors.T, student.table.weighted(np.array(ids)) @ np.asarray(calls.vectors).T
+    np.testing.assert_allclose(ours, theirs, atol=0.03)
+
+
+def test_the_page_reads_any_text_as_the_library_tokenizers_does(script, student):
     draw = random.Random(1)
     words = [*student.tokenizer.get_vocab()]
     texts = [STRANGE, *STRANGE.split(" "), "", "a" * 101, "b" * 100, "  ", "unbelievable" * 9]
@@ -114,25 +156,30 @@ def test_the_page_reads_any_text_as_the_library_tokenizers_does(calls, student):
         texts.append(" ".join([draw.choice(words).removeprefix("##"), letters, draw.choice(words).upper()]))
     # Special tokens are no words; the page reads them as letters.
     texts = [text for text in texts if not any(name in text for name in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"))]
-    script = Script("meaning", "sources")
-    script.run(f"const student = new Student({json.dumps(packed_student(calls, np.arange(3)))})")
-    found = script.value("texts.map((text) => student.tokenized(text))", texts=texts)
-    for text, ids in zip(texts, found, strict=True):
-        assert ids == student.tokenizer.encode(text, add_special_tokens=False).ids, text
+    names = "((names) => texts.map((text) => search.student.tokenized(text).map((id) => names[id])))"
+    found = script.value(f"{names}([...search.student.ids.keys()])", texts=texts)
+    for text, tokens in zip(texts, found, strict=True):
+        assert tokens == student.tokenizer.encode(text, add_special_tokens=False).tokens, text
 
 
-def test_the_page_finds_by_meaning_what_the_collection_does(page, calls, student):
-    query = "my Card was stolen, w23"
-    vector = student.encode(Dialogue("q", (Turn("anyone", query),)))
-    cosines = nearest_rows(calls.vectors, vector, 100)[1]
-    found = page.value(f"(({{rows, cosines}}) => [rows, cosines])(source.student.nearest({json.dumps(query)}))")
-    assert len(found[0]) == 100
-    np.testing.assert_allclose(found[1], cosines, atol=0.02)
-    np.testing.assert_allclose([calls.vectors[row] @ vector for row in found[0]], cosines, atol=0.02)
-    assert page.value("!document.getElementById('by').hidden")
-    page.click("input[value=meaning]")
-    page.click("#words")
-    page.write(query)
-    page.key("Enter")
-    page.until(f"document.getElementById('says').textContent.includes('closest in meaning to “{query}”')")
-    assert page.value("document.querySelector('#list strong').textContent") == f"d{found[0][0]}"
+def test_a_page_of_a_transformer_has_vectors_and_ranks_words(collection):
+    packing = packed_meaning(collection, np.arange(40))
+    assert "student" not in packing
+    script = opened(collection)
+    cosines = collection.vectors @ collection.vectors[3]
+    assert script.value("search.answer(asked, null)", asked=question(like=3))["rows"][0] == np.argsort(-cosines)[1]
+    found = script.value("search.answer(asked, null)", asked=question("w21 w23"))
+    assert (found["way"], len(found["rows"])) == ("moments", 20)
+    assert "at once" in script.value(MESSAGE, asked=question("w21", unlike=(3,)))
+
+
+def test_a_student_with_another_tokenizer_is_left_out(tmp_path):
+    write_dialogues(tmp_path / "a.jsonl", dialogues_of(range(3)))
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=tiny_student(), progress=False)
+    assert "student" not in packed_meaning(Collection(tmp_path / "c"), np.arange(3))
+
+
+def test_a_collection_of_one_dialogue_has_a_page(tmp_path):
+    write_dialogues(tmp_path / "a.jsonl", dialogues_of(range(1)))
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=tiny_student(), progress=False)
+    assert opened(Collection(tmp_path / "c")).value("search.vectors.similar(0)") == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -16,10 +15,11 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.explorer.maps import Maps
+from dial2vec.collection.explorer.meaning import packed_meaning
 from dial2vec.collection.explorer.naming import assignment_of, names_on_map
+from dial2vec.collection.explorer.packing import packed_column, packed_dialogues
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder.nearest import nearest_others
 from dial2vec.evaluation.report.excerpts import excerpt
 
 SIMILAR = 10
@@ -65,28 +65,13 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
 
 
 def whole_content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the data of a page without a server: `content`, the dialogues, and the ten most similar of each."""
-    units = np.asarray(collection.vectors[rows])
-    count = min(SIMILAR, len(rows) - 1)
-    similar = nearest_others(units, k=count) if count else np.zeros((len(rows), 0), dtype=np.int32)
-    # One column of neighbours at a time: all at once would take ten times the memory of the vectors.
-    cosines = np.zeros((len(rows), count), dtype="<f4")
-    for place in range(count):
-        cosines[:, place] = (units * units[similar[:, place]]).sum(axis=1)
+    """Return the data of a page without a server: `content`, the dialogues, what the reader shows, and the vectors."""
+    dialogues = list(collection.dialogues(rows.tolist()))
     return content(collection, maps, rows) | {
-        "records": [dialogue.to_record() for dialogue in collection.dialogues(rows.tolist())],
-        "reading": list(ReaderContent(collection).of(rows.tolist(), collection.dialogues(rows.tolist()))),
-        "similar": {
-            "count": count,
-            "rows": base64_of(similar.astype("<i4")),
-            "cosines": base64_of(cosines),
-        },
+        "records": packed_dialogues(dialogues),
+        "reading": packed_column(list(ReaderContent(collection).of(rows.tolist(), dialogues))),
+        "meaning": packed_meaning(collection, rows),
     }
-
-
-def packed(data: dict[str, Any]) -> str:
-    """Return data as base64 of gzipped JSON: it has no "<", so it is safe in any element of a page."""
-    return base64.b64encode(gzip.compress(to_json(data), mtime=0)).decode()
 
 
 def to_json(data: dict[str, Any]) -> bytes:

@@ -11,9 +11,9 @@ from pathlib import Path
 from markupsafe import Markup
 
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.explorer.content import packed, whole_content
+from dial2vec.collection.explorer.content import whole_content
 from dial2vec.collection.explorer.maps import SEED, Maps
-from dial2vec.collection.explorer.meaning import packed_student
+from dial2vec.collection.explorer.packing import packed
 from dial2vec.files import atomic_path
 from dial2vec.html import templates
 
@@ -22,21 +22,9 @@ PAGE = "dial2vec.collection.explorer.page"
 SCRIPTS = [
     f"{name}.js"
     for name in (
-        *(
-            "meaning",
-            "words",
-            "finding",
-            "sources",
-            "list",
-            "search",
-            "link",
-            "selection",
-            "picture",
-            "points",
-            "names",
-        ),
-        *("gestures", "curation", "reader", "tip", "map", "conditions", "tabs", "overview", "filters", "legend"),
-        "explorer",
+        *("unpacking", "meaning", "words", "finding", "sources", "list", "search", "link", "selection"),
+        *("picture", "points", "names", "gestures", "curation", "reader", "tip", "map", "conditions", "tabs"),
+        *("overview", "filters", "legend", "explorer"),
     )
 ]
 STYLES = [f"{name}.css" for name in ("layout", "map", "panel", "overview", "filters", "reader")]
@@ -63,21 +51,16 @@ def write_page(
     collection: CollectionFolder,
     maps: Maps,
     *,
-    meaning: bool = False,
     most: int = MOST_DIALOGUES,
     seed: int = SEED,
 ) -> StaticPage:
     """Write the explorer as one file that needs neither server nor network, atomically.
 
-    :param meaning: True to add the collection's student, so that the page can search by meaning.
     :param most: largest number of dialogues on the page; if there are more, a random sample is used.
-    :raises ArtifactError: if `meaning` is True and the page cannot run the collection's encoder.
     """
     rows = sampled(len(collection), most, seed)
-    content = whole_content(collection, maps, rows)
-    if meaning:
-        content["student"] = packed_student(collection, rows)
-    text = render_explorer(collection.folder.resolve().name, content=packed(content))
+    content = packed(whole_content(collection, maps, rows))
+    text = render_explorer(collection.folder.resolve().name, content=content)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
     return StaticPage(len(rows), len(collection) - len(rows), len(text.encode()))
@@ -87,7 +70,7 @@ def render_explorer(title: str, *, content: str = "") -> str:
     """Return the page as HTML.
 
     :param title: name of the collection.
-    :param content: result of `content.packed` for a page without a server; "" for a page with a server.
+    :param content: result of `packing.packed` for a page without a server; "" for a page with a server.
     """
     environment = templates(PAGE)
     style = "\n".join(environment.get_template(name).render() for name in STYLES)

@@ -1,61 +1,112 @@
-"""Search by meaning on a page without a server: the collection's student, small enough for a page."""
+"""Search by meaning on a page without a server: vectors, and the collection's student, small enough for a page.
+
+Dialogues of one collection differ in few directions, so vectors and tokens are projected on the directions in which the
+dialogues vary most. Each number is rounded to a multiple of a step, which is the smaller the more the dialogues vary in
+its direction (docs/explorer.md, "One file", has what this costs).
+"""
 
 from __future__ import annotations
 
 import json
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.explorer.content import base64_of
+from dial2vec.collection.explorer.packing import packed_numbers
+from dial2vec.collection.search import moments, routing
+from dial2vec.collection.search.calibration import read_calibration
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.encoder.student import StudentEncoder, TokenTable
-from dial2vec.errors import ArtifactError
+from dial2vec.encoder.student import StudentEncoder
 
 # What `meaning.js` can do.
 TOKENIZER = {"normalizer": "BertNormalizer", "pre_tokenizer": "BertPreTokenizer", "model": "WordPiece"}
+# Constants of the choice between moments and themes, which `finding.js` makes.
+CONSTANTS: tuple[tuple[ModuleType, tuple[str, ...]], ...] = (
+    (routing, ("GAP", "DIFFERENCE", "LENGTH", "ABOUT", "AGREEMENT", "SHARED", "QUOTED", "LEVEL", "MOST", "LEAST")),
+    (moments, ("TURN_WORDS", "DIALOGUE_WORDS", "THEME_WORDS", "RIVAL", "FEW")),
+)
+# Directions that are kept, and steps of the numbers of dialogues and of tokens.
+DIRECTIONS, STEP, TOKEN_STEP = 128, 1 / 2048, 0.003
+# Numbers that fit into two bytes (`packed_numbers`), and the spread of a direction in which dialogues do not vary.
+LARGEST, LEAST_SPREAD = 16_383, 1e-3
 
 
-def packed_student(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the student of a collection and the vectors of these dialogues for JSON, as int8.
+def packed_meaning(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the vectors of these dialogues for JSON, and the student if one that a page can run made them.
 
     :param rows: rows of the collection in the order of the page, int64 [n].
-    :raises ArtifactError: if no student made the vectors, or one with another tokenizer than BERT's.
+    :return: `dimension`, `steps` of each direction and the numbers `vectors`; with a student also `student`, which has
+        `tokens` and how to read them, `factors` of the tokens, their numbers `rows`, `far` (`calibration.json`, or
+        None) and `routing`, the constants that choose between moments and themes.
     """
+    vectors = np.asarray(collection.vectors[rows], dtype=np.float32)
+    directions, spreads = _directions(vectors)
+    steps = 1 / np.sqrt(np.maximum(spreads, LEAST_SPREAD))
+    packing = {
+        "dimension": len(spreads),
+        "steps": [float(f"{step:.6g}") for step in STEP * steps],
+        "vectors": packed_numbers(_rounded(vectors @ directions, STEP * steps)),
+    }
     encoder = load_encoder(collection.model)
     if not isinstance(encoder, StudentEncoder):
-        raise ArtifactError(
-            f"{collection.folder} was made with {encoder.name}, a transformer, which a page cannot run; expected a "
-            "student. Leave --meaning out, or index with --model small once a student is champion."
-        )
+        return packing
     parts = json.loads(encoder.tokenizer.to_str())
-    kinds = {name: (parts[name] or {}).get("type") for name in TOKENIZER}
-    if kinds != TOKENIZER:
-        raise ArtifactError(
-            f"the tokenizer of {collection.model} is {kinds}; a page can only run {TOKENIZER}. Leave --meaning out."
-        )
-    pieces, table = parts["model"], encoder.table.as_rows("int8")
-    # Of length 1, so that the weight of a vector is 1.
-    vectors = TokenTable(np.asarray(collection.vectors[rows]), np.ones(len(rows), np.float32)).as_rows("int8")
+    if {name: (parts[name] or {}).get("type") for name in TOKENIZER} != TOKENIZER:
+        return packing
+    return packing | {"student": _packed_student(encoder, parts, directions, steps) | _choice(collection)}
+
+
+def _packed_student(
+    encoder: StudentEncoder, parts: dict[str, Any], directions: NDArray[np.float32], steps: NDArray[np.float32]
+) -> dict[str, Any]:
+    pieces = parts["model"]
+    known = [(token, id) for token, id in sorted(pieces["vocab"].items(), key=lambda item: item[1])]
+    tokens = [(token, id) for token, id in known if token == pieces["unk_token"] or _can_be_read(token, pieces)]
+    table = encoder.table.weighted(np.array([id for _, id in tokens]))
+    lengths = np.linalg.norm(table, axis=1)
+    # A number per token by which its row is multiplied, as the power of 2 that is nearest in steps of a 256th.
+    factors = np.rint(256 * np.log2(np.maximum(lengths, 1e-6))).astype(np.int64)
+    rounded = _rounded(table @ directions / 2 ** (factors[:, None] / 256), TOKEN_STEP * steps)
     return {
-        "tokens": [token for token, _ in sorted(pieces["vocab"].items(), key=lambda item: item[1])],
+        "tokens": [token for token, _ in tokens],
         "normalizer": parts["normalizer"],
         "pieces": {
             "prefix": pieces["continuing_subword_prefix"],
             "longest": pieces["max_input_chars_per_word"],
             "unknown": pieces["unk_token"],
         },
-        "dimension": encoder.dimension,
-        "rows": base64_of(table.rows),
-        "factors": base64_of(_factors(table)),
-        "vectors": base64_of(vectors.rows),
-        "scales": base64_of(_factors(vectors)),
+        "step": TOKEN_STEP / STEP,
+        "factors": packed_numbers(factors[:, None]),
+        "rows": packed_numbers(rounded),
     }
 
 
-def _factors(table: TokenTable) -> NDArray[np.float32]:
-    """Return the number that turns an int8 row into a weighted row, "<f4" [V]."""
-    assert table.scales is not None
-    return (table.weights * table.scales).astype("<f4")
+def _can_be_read(token: str, pieces: dict[str, Any]) -> bool:
+    """Return False for [CLS], [unused1] and the like: a text is cut at punctuation before tokens are looked up."""
+    bare = token.removeprefix(pieces["continuing_subword_prefix"])
+    return len(bare) < 2 or not (bare.startswith("[") and bare.endswith("]"))
+
+
+def _choice(collection: CollectionFolder) -> dict[str, Any]:
+    calibration = read_calibration(collection)
+    constants = {name.lower(): getattr(module, name) for module, names in CONSTANTS for name in names}
+    return {
+        "far": None if calibration is None else {"turn": calibration.turn, "theme": calibration.theme},
+        "routing": constants | {"subjects": list(routing.SUBJECTS)},
+    }
+
+
+def _directions(vectors: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the directions in which vectors vary most from 0, [d, k], and their spread in each, [k]."""
+    products = vectors.T.astype(np.float64) @ vectors / max(1, len(vectors))
+    variances, directions = np.linalg.eigh(products)
+    best = np.argsort(-variances, kind="stable")[:DIRECTIONS]
+    spreads = np.sqrt(np.maximum(variances[best], 0))
+    return directions[:, best].astype(np.float32), spreads.astype(np.float32)
+
+
+def _rounded(values: NDArray[np.float32], steps: NDArray[np.float32]) -> NDArray[np.int64]:
+    return np.clip(np.rint(values / steps), -LARGEST, LARGEST).astype(np.int64)

@@ -1,14 +1,6 @@
 "use strict";
 // Sources of dialogues: a server on this machine, or the page itself. Both have the same methods.
 
-const bytesOf = (text) => {
-  const letters = atob(text), bytes = new Uint8Array(letters.length);
-  for (let i = 0; i < letters.length; i++) bytes[i] = letters.charCodeAt(i);
-  return bytes;
-};
-const floatsOf = (text) => new Float32Array(bytesOf(text).buffer);
-const integersOf = (text) => new Int32Array(bytesOf(text).buffer);
-
 // Bits of a mask, the first in the highest bit of the first byte, as base64.
 const packedBits = (mask) => {
   const bytes = new Uint8Array(Math.ceil(mask.length / 8));
@@ -73,14 +65,15 @@ class ServerSource {
 }
 
 class PageSource {
-  student;
   #records;
-  #similar;
-  #search;
   #reading;
+  #meaning;
+  #vectors;
+  #search;
 
+  // Without a student the page can read only words.
   get ways() {
-    return this.student ? ["moments", "themes", "exact"] : ["moments", "exact"];
+    return this.#meaning.student ? ["moments", "themes", "exact"] : ["moments", "exact"];
   }
 
   // What to say during a search.
@@ -89,27 +82,22 @@ class PageSource {
   }
 
   async content() {
-    const packed = bytesOf(document.getElementById("content").textContent.trim());
-    const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    const content = await new Response(unpacked).json();
-    this.#records = content.records;
-    this.#reading = content.reading;
-    if (content.student) this.student = new Student(content.student);
-    const { count, rows, cosines } = content.similar;
-    this.#similar = { count, rows: integersOf(rows), cosines: floatsOf(cosines) };
+    const bytes = denseBytes(document.getElementById("content").textContent.trim());
+    const { records, reading, meaning, ...content } = JSON.parse(new TextDecoder().decode(await inflated(bytes, "gzip")));
+    this.#records = recordsOf(records);
+    this.#reading = valuesOf(reading);
+    this.#meaning = meaning;
     return content;
   }
 
   async dialogue(row) {
-    const { count, rows, cosines } = this.#similar, similar = [];
-    for (let i = row * count; i < (row + 1) * count; i++) similar.push([rows[i], cosines[i]]);
-    return { record: this.#records[row], similar, ...this.#reading[row] };
+    return { record: this.#records[row], similar: (await this.#unpacked()).similar(row), ...this.#reading[row] };
   }
 
   // The same as ServerSource.search.
   async search(query, within) {
-    this.#search ??= new PageSearch(this.#records.map(({ turns }) => turns.map(({ text }) => text)));
-    return this.#search.answer(query, within);
+    this.#search ??= this.#opened();
+    return (await this.#search).answer(query, within);
   }
 
   async turns(pairs) {
@@ -128,6 +116,19 @@ class PageSource {
     const records = rows.map((row) => this.#records[row]);
     const lines = form === "csv" ? this.#table(records) : records.map((record) => JSON.stringify(record) + "\n");
     return new Blob(lines);
+  }
+
+  // Made at first use, so that the page opens soon.
+  #unpacked() {
+    this.#vectors ??= vectorsOf(this.#meaning);
+    return this.#vectors;
+  }
+
+  async #opened() {
+    // The page says that it searches before it is busy.
+    await new Promise((done) => setTimeout(done, 30));
+    const turns = this.#records.map(({ turns }) => turns.map(({ text }) => text));
+    return new PageSearch(turns, await this.#unpacked(), await studentOf(this.#meaning));
   }
 
   // The same rows as `comma_separated` in export.py.
