@@ -122,7 +122,8 @@ class _Rendering:
             for topic, id in zip(base.fine, now.owners, strict=True)
         )
         shown = self._with_moves(state)
-        touched = {self.ids[place] for arrays in (state, shown) for place in arrays.groups[state.groups != shown.groups]}
+        moved = state.groups != shown.groups
+        touched = {self.ids[place] for arrays in (state, shown) for place in arrays.groups[moved]}
         # What was known may have been measured with other moves.
         if stale := touched | (self.changed & known.keys()):
             assignment = assign(self.collection.vectors[: base.seen], shown.centres, known=shown.groups)

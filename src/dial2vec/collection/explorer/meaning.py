@@ -44,7 +44,7 @@ def packed_meaning(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
     """
     vectors = np.asarray(collection.vectors[rows], dtype=np.float32)
     directions, spreads = _directions(vectors)
-    steps = 1 / np.sqrt(np.maximum(spreads, LEAST_SPREAD))
+    steps = (1 / np.sqrt(np.maximum(spreads, LEAST_SPREAD))).astype(np.float32)
     packing = {
         "dimension": len(spreads),
         "steps": [float(f"{step:.6g}") for step in STEP * steps],

@@ -109,14 +109,14 @@ class _Groups:
     def reasons(self, row: int, dialogue: Dialogue) -> dict[str, Any]:
         if row >= len(self.state.groups) or (cluster := self.clusters.clusters[self.state.groups[row]]).hidden:
             return {"reasons": [], "terms": []}
-        said = {
+        terms_of = {
             place: terms_said(dialogue.turns[place].text, cluster.terms)
             for place in speaking_turns(dialogue, cluster.terms, n=REASONS)
         }
-        found = {term for terms in said.values() for term in terms}
+        all_terms = {term for terms in terms_of.values() for term in terms}
         return {
-            "reasons": [place for place, terms in said.items() if terms],
-            "terms": [term.text for term in cluster.terms if term.text in found][:NAMED],
+            "reasons": [place for place, terms in terms_of.items() if terms],
+            "terms": [term.text for term in cluster.terms if term.text in all_terms][:NAMED],
         }
 
 

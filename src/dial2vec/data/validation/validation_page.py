@@ -76,7 +76,7 @@ def render_validation(
             corpus=corpus,
             headline=_headline(profile, results, quarantine),
             failures=_failures(results, quarantine),
-            holding=[one for one in results if not one.failed and not one.expectation.startswith(GUARD)],
+            holding=[result for result in results if not result.failed and not result.expectation.startswith(GUARD)],
             quarantined=len(quarantine),
             charts=[chart for chart in charts if chart[2]],
             drift=earlier is not None,

@@ -133,7 +133,8 @@ interface Points {
   width: number;
   height: number;
 }
-interface PageSearch { clean: any }
+interface PageSearch { clean: any; turns: any; student: any; vectors: any; choice: any }
+interface ReadTurns { starts: any; student: any }
 interface Reader {
   box: HTMLElement;
   source: any;
