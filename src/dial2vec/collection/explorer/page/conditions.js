@@ -16,7 +16,8 @@ class Conditions {
       const clear = element("button", "Clear all", this.box, { type: "button", className: "clear" });
       clear.addEventListener("click", () => this.on.clear());
     }
-    this.box.hidden = !chips.length;
+    // The line keeps its height, so that nothing moves under the pointer at the first condition.
+    if (!chips.length) element("span", "All dialogues", this.box, { className: "soft" });
   }
 
   #ofQuery(query) {
