@@ -82,7 +82,7 @@ wheel: .venv/installed  ## build dist/*.whl, to install in other environments
 	@$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --wheel-dir dist .
 	@rm -rf build && ls dist/*.whl
 
-lint: .venv/installed  ## run ruff and mypy, and look up known vulnerabilities of the installed packages
+lint: .venv/installed types  ## run ruff, mypy and `make types`, and look up known vulnerabilities of the packages
 	@$(BIN)/ruff check src flows tests benchmarks
 	@$(BIN)/ruff format --check src flows tests benchmarks
 	@$(BIN)/mypy

@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // The page: one state, the dialogues that meet its conditions, and the parts that show them.
 
@@ -95,6 +96,7 @@ class Explorer {
     this.map = new MapView(source, content, about, on);
     this.curation = new Curation(content, on);
     this.reader = new Reader(byId("reader"), source, content, this.curation, about, on);
+    /** @type {any[]} */
     this.parts = [
       new Tabs(on), new Conditions(byId("conditions"), content, on), new Overview(byId("topics"), content, on), this.map,
       new Legend(byId("legend"), byId("colour-by"), content, { ...on, colour: (way) => this.map.colour(way) }),

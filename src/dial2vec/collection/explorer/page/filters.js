@@ -215,6 +215,7 @@ class Brush {
   }
 
   // The dates of a range of columns; null for all of them.
+  /** @param {number[]} range */
   #spanOf([from, to]) {
     return from > 0 || to < this.last ? [this.bins[from].from, this.bins[to].to] : null;
   }
@@ -346,6 +347,7 @@ function tickOf(name) {
   return begin.length <= 4 ? begin : short.format(Number(begin));
 }
 
+/** @param {string[]} span */
 const textOf = ([from, to]) => (from === to ? from : `${from} to ${to}`);
 
 // Units of time, fine to coarse: the number of the unit that has a day, and the first day of that number.

@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // Gestures on the map: drag, pinch, wheel, point, tap, keys, lasso.
 

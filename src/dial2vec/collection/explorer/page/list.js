@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // The list of dialogues, extended while scrolling.
 

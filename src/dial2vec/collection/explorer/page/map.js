@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // The map with all that lies on it: points, names, the ring around the picked point, the tooltip and the buttons.
 

@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // Names of areas and topics on the map, and what is said at single points: the larger group first, none over another.
 
@@ -168,6 +169,7 @@ class MapNames {
   }
 
   // Hide what leaves the view or comes under the buttons.
+  /** @param {number[]} origin */
   #uncover([x, y]) {
     const { width, height } = this.points;
     for (const { name, box } of this.placed) {

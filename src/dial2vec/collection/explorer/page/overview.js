@@ -165,11 +165,11 @@ class Overview {
     const rest = topic.stands_out.slice(2);
     if (rest.length) element("p", `Also more often here: ${rest.join(" · ")}`, box);
     if (topic.fine.length) {
-      element("h4", "Fine topics", box);
+      element("h3", "Fine topics", box);
       const list = element("ul", "", box, { className: "fine" });
       for (const fine of topic.fine) this.#row(FINE, fine, list, "part");
     }
-    element("h4", "Typical dialogues", box);
+    element("h3", "Typical dialogues", box);
     const list = element("ul", "", box, { className: "typical" });
     for (const { row: place, turn, speaker, text } of topic.quotes) {
       const button = element("button", "", element("li", "", list), { type: "button" });

@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // A picture of all points by WebGL 2, on a sheet that is larger than the view: while the map moves, the browser only shifts
 // the sheet, and a new picture is drawn part by part.

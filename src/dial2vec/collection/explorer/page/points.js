@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // The map: its points, the view of them, and the point under a finger.
 

@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // Sources of dialogues: a server on this machine, or the page itself. Both have the same methods.
 

@@ -1,3 +1,4 @@
+// @ts-check
 "use strict";
 // The tooltip of the dialogue under the mouse.
 
