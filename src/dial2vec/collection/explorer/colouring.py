@@ -11,10 +11,11 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.collection.explorer.naming import assignment_of
+from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.report.pictures import COLOURS
 
 Kind = Literal["category", "number", "time"]
@@ -100,7 +101,7 @@ def _with_different_titles(ways: list[Colouring]) -> list[Colouring]:
 
 def _by_topic(collection: CollectionFolder, rows: NDArray[np.int64]) -> Iterator[Colouring]:
     """Yield a colouring by areas and one by topics; only the latter if each topic is an area of its own."""
-    assignment = assignment_of(collection, rows)
+    assignment = _assignment(collection, rows)
     if assignment is None:
         return
     columns = {name: assignment[name].fill_null("").to_pylist() for name in assignment.column_names}
@@ -202,3 +203,19 @@ def _coloured(
     counts = np.bincount(groups, minlength=len(names)).tolist()
     colours, marks = zip(*styles, strict=True)
     return Colouring(title, kind, tuple(names), tuple(counts), colours, marks, groups.astype(np.uint8))
+
+
+def _assignment(collection: CollectionFolder, rows: NDArray[np.int64]) -> pa.Table | None:
+    """Return areas and topics of these dialogues, columns `area` and `name`; None if there are no clusters.
+
+    Dialogues that were added after the clustering have none.
+    """
+    path = collection.folder / "clusters" / "assignment.parquet"
+    if not path.exists():
+        return None
+    try:
+        table = pq.read_table(path)
+        known = table.select([name for name in ("area", "name") if name in table.column_names])
+    except (OSError, ValueError) as error:
+        raise ArtifactError(f"{path} cannot be read ({error}). Make the clusters again, or remove it.") from error
+    return known.take(pa.array(np.where(rows < len(known), rows, -1), mask=rows >= len(known)))

@@ -16,7 +16,7 @@ from dial2vec.collection.explorer.colouring import colourings
 from dial2vec.collection.explorer.groups_content import groups_content
 from dial2vec.collection.explorer.maps import Maps
 from dial2vec.collection.explorer.meaning import packed_meaning
-from dial2vec.collection.explorer.naming import assignment_of, names_on_map
+from dial2vec.collection.explorer.naming import names_on_map
 from dial2vec.collection.explorer.packing import packed_column, packed_dialogues
 from dial2vec.collection.explorer.reading import ReaderContent
 from dial2vec.dialogue import Dialogue
@@ -34,8 +34,11 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
     table = collection.rows.take(rows)
     shown = [("trained", collection.manifest.model, maps.trained)]
     shown += [("start", maps.start_name, maps.start)] if maps.start is not None else []
-    ways, groups = colourings(collection, rows), assignment_of(collection, rows)
-    return groups_content(collection, rows) | {
+    ways, groups = colourings(collection, rows), groups_content(collection, rows)
+    texts = [[group.get("described") or group["name"] for group in level] for level in groups["groups"] or []]
+    return groups | {
+        "members": [base64_of(members.astype("<i2")) for members in groups["members"]],
+        "similarity": None if groups["similarity"] is None else base64_of(groups["similarity"]),
         "dialogues": len(collection),
         "ids": table["dialogue_id"].to_pylist(),
         "dates": ["" if date is None else f"{date:%Y-%m-%d}" for date in table["date"].to_pylist()],
@@ -44,7 +47,7 @@ def content(collection: CollectionFolder, maps: Maps, rows: NDArray[np.int64]) -
                 "title": title,
                 "encoder": name,
                 "points": base64_of(drawn.points[rows].astype("<f4")),
-                "names": [] if groups is None else [asdict(name) for name in names_on_map(groups, drawn.points[rows])],
+                "names": [asdict(name) for name in names_on_map(texts, groups["members"], drawn.points[rows])],
             }
             for title, name, drawn in shown
         ],

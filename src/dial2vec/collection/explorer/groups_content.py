@@ -5,7 +5,6 @@ Sizes and trends count the dialogues on the page; what stands out, and the news,
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,7 +47,7 @@ BLOCK = 2_048
 
 
 def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the groups of a collection for JSON, with their news; arrays are base64 of their little-endian bytes.
+    """Return the groups of a collection, with their news.
 
     :param rows: rows of the collection in the order of the page, int64 [n].
     :return: `groups`, the lists of areas, topics and fine topics, the largest first and without hidden ones, or None
@@ -74,8 +73,8 @@ def groups_content(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
     groups = [_areas(page), _topics(page, changes), _fine_topics(page)]
     return {
         "groups": groups,
-        "members": [_packed(level.members.astype("<i2")) for level in page.levels],
-        "similarity": _packed(np.round(255 * page.cosines[0].clip(0, 1)).astype(np.uint8)),
+        "members": [level.members.astype(np.int16) for level in page.levels],
+        "similarity": np.round(255 * page.cosines[0].clip(0, 1)).astype(np.uint8),
         "news": {"periods": periods.names, "totals": page.totals, "command": command_of(collection)}
         | news_of(collection, stored, changes, added, index=page.topics.index, names=page.shown_names),
     }
@@ -293,7 +292,3 @@ def _texts(terms: Sequence[Term]) -> list[str]:
 
 def _cut(text: str) -> str:
     return text if len(text) <= CHARACTERS else text[: CHARACTERS - 1].rstrip() + "…"
-
-
-def _packed(values: NDArray[Any]) -> str:
-    return base64.b64encode(values.tobytes()).decode()
