@@ -103,6 +103,13 @@ class Explorer:
         dialogues = self.collection.dialogues(self._few([row for row, _ in pairs]))
         return JSONResponse([quoted(dialogue, turn) for dialogue, (_, turn) in zip(dialogues, pairs, strict=True)])
 
+    def speaking(self, rows: list[int]) -> Response:
+        """Return the turn of each dialogue that speaks most for its topic, or the first."""
+        dialogues = list(self.collection.dialogues(self._few(rows)))
+        readings = self._reading.of(rows, dialogues)
+        turns = [(reading["reasons"] or [0])[0] for reading in readings]
+        return JSONResponse([quoted(dialogue, turn) for dialogue, turn in zip(dialogues, turns, strict=True)])
+
     def export(self, form: str, rows: list[int]) -> Response:
         """Return these dialogues as a file."""
         if form not in FORMS:
@@ -141,6 +148,9 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
     async def openings(request: Request) -> Response:
         return await run_in_threadpool(explorer.openings, explorer.rows(await request.body()))
 
+    async def speaking(request: Request) -> Response:
+        return await run_in_threadpool(explorer.speaking, explorer.rows(await request.body()))
+
     async def turns(request: Request) -> Response:
         return await run_in_threadpool(explorer.turns, await request.body())
 
@@ -161,6 +171,7 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
         Route("/dialogue/{row:int}", explorer.dialogue),
         Route("/search", search, methods=["POST"]),
         Route("/openings", openings, methods=["POST"]),
+        Route("/speaking", speaking, methods=["POST"]),
         Route("/turns", turns, methods=["POST"]),
         Route("/export/{form}", export, methods=["POST"]),
         Route("/curate", curate, methods=["POST"]),

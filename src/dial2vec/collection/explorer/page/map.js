@@ -91,8 +91,8 @@ class MapView {
   }
 
   #name() {
-    const openings = async (rows) => (await this.source.openings(rows)).map(([first]) => (first ? spoken(first) : ""));
-    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names), openings);
+    const speaking = async (rows) => (await this.source.speaking(rows)).map((turn) => (turn.length ? spoken(turn) : ""));
+    this.names = new MapNames(byId("names"), this.points, this.content.maps.map(({ names }) => names), speaking);
     if (this.map) this.names.show(this.map);
     if (this.gestures) this.gestures.names = this.names;
   }

@@ -42,6 +42,11 @@ class ServerSource {
     return (await this.#ask("openings", rows)).json();
   }
 
+  // [[speaker, text], ...]: of each dialogue the turn that speaks most for its topic
+  async speaking(rows) {
+    return (await this.#ask("speaking", rows)).json();
+  }
+
   // [[speaker, text], ...] of turns, each given as [row, number]
   async turns(pairs) {
     return (await this.#ask("turns", pairs)).json();
@@ -106,6 +111,10 @@ class PageSource {
       const { speaker, text } = this.#records[row].turns[number];
       return [speaker, text];
     });
+  }
+
+  async speaking(rows) {
+    return this.turns(rows.map((row) => [row, this.#reading[row].reasons[0] ?? 0]));
   }
 
   async openings(rows) {
