@@ -41,7 +41,7 @@ PREPARE = """window.walk = (() => {
       const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
       const places = [[x, y], [box.left + 3, y], [box.right - 3, y], [x, box.top + 3], [x, box.bottom - 3]];
       return { told: told(e), again, marked: look(e) || Boolean(e.closest("label") && look(e.closest("label"))),
-        free: places.some(([x, y]) => inside(x, y)) };
+        over: places.some(([x, y]) => inside(x, y)) ? null : told(document.elementFromPoint(x, y) ?? document.body) };
     },
     missed() {
       const groups = new Set([...reached].map(group).filter(Boolean));
@@ -85,7 +85,8 @@ def keyboard_findings(page: Page) -> list[str]:
         if at is None or at["again"]:
             break
         findings += [f"focus is not seen: {at['told']}"] * (not at["marked"])
-        findings += [f"focused and covered: {at['told']}"] * (not at["free"])
+        if at["over"]:
+            findings.append(f"{at['told']} is focused and covered by {at['over']}")
     else:
         findings.append(f"Tab does not come back within {MOST_TABS} steps")
     return findings + [f"Tab does not reach: {name}" for name in page.value("walk.missed()")]
