@@ -5,10 +5,20 @@
 class Conditions {
   // on: {set(change), select(rows), clear()}; content: names of the groups
   constructor(box, content, on) {
-    Object.assign(this, { box, content, on });
+    Object.assign(this, { box, content, on, key: "" });
+  }
+
+  // Take over other content.
+  take(content) {
+    this.content = content;
+    this.key = "";
   }
 
   update({ state, selected }) {
+    // Made again only after a change of theirs: the button that has the focus stays.
+    const { query, topic, filters, span } = state, key = JSON.stringify([query, topic, filters, span, selected?.length]);
+    if (key === this.key) return;
+    this.key = key;
     const chips = [...this.#ofQuery(state.query), ...this.#ofGroups(state), ...this.#ofFilters(state.filters)];
     if (selected) chips.push([`${selected.length.toLocaleString("en")} selected on the map`, () => this.on.select(null)]);
     this.box.replaceChildren(...chips.map(([text, undo]) => this.#chip(text, undo)));
