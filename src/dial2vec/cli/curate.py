@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.pass_context
 def curate(context: click.Context, folder: Path) -> None:
-    """Rename, merge, split, pin or hide the groups of a collection, move dialogues, and keep notes on them.
+    """Rename, merge, split or hide groups; move dialogues; keep notes.
 
     A decision is applied at once, and again after each clustering. Decisions are in FOLDER/curation.yaml, notes in
     FOLDER/notes.jsonl.

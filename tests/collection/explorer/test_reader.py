@@ -36,7 +36,7 @@ needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here t
 
 @pytest.fixture(scope="module")
 def script() -> Script:
-    return Script("list", "reader", before=DOCUMENT)
+    return Script("words", "list", "reader", before=DOCUMENT)
 
 
 @pytest.fixture(scope="module")
@@ -67,6 +67,7 @@ def test_an_exact_phrase_is_marked_inside_of_words_too(marks):
     assert marks("W21  w22x", "w21 w22", "exact") == ["W21  w22"]
     assert marks("costs 1.50 (net)", ".50 (", "exact") == [".50 ("]
     assert marks("costs 1x50", "1.50", "exact") == []
+    assert marks("W21  w22x", '"w21 W22"', "exact") == ["W21  w22"]
 
 
 def test_terms_of_the_group_are_marked_where_the_search_is_not(marks):

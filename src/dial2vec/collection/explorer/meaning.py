@@ -18,7 +18,7 @@ from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.packing import packed_numbers
 from dial2vec.collection.search import moments, routing
 from dial2vec.collection.search.calibration import read_calibration
-from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.folder import is_student
 from dial2vec.encoder.student import StudentEncoder
 
 # What `meaning.js` can do.
@@ -50,9 +50,10 @@ def packed_meaning(collection: CollectionFolder, rows: NDArray[np.int64]) -> dic
         "steps": [float(f"{step:.6g}") for step in STEP * steps],
         "vectors": packed_numbers(_rounded(vectors @ directions, STEP * steps)),
     }
-    encoder = load_encoder(collection.model)
-    if not isinstance(encoder, StudentEncoder):
+    # A transformer is not loaded: the page cannot run it, and this machine may have no torch.
+    if not is_student(collection.model):
         return packing
+    encoder = StudentEncoder.from_pretrained(collection.model)
     parts = json.loads(encoder.tokenizer.to_str())
     if {name: (parts[name] or {}).get("type") for name in TOKENIZER} != TOKENIZER:
         return packing

@@ -325,11 +325,10 @@ const WITHOUT_BLANKS = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{
 
 // What to mark of a query: a phrase wherever it stands, or its words in the turns that were found.
 function soughtIn(query, way) {
-  const text = query?.text?.trim() ?? "";
-  if (!text) return NOTHING;
-  if (way === "exact") return { parts: [text], whole: true };
-  const words = text.match(/[\p{L}\p{N}]+/gu) ?? [], long = words.filter((word) => word.length > 2);
-  return { parts: long.length ? long : words, whole: false };
+  const { phrases, rest } = phrasesOf(query?.text ?? "");
+  if (way === "exact") return { parts: rest ? [...phrases, rest] : phrases, whole: true };
+  const words = rest.match(/[\p{L}\p{N}]+/gu) ?? [], long = words.filter((word) => word.length > 2);
+  return { parts: [...phrases, ...(long.length ? long : words)], whole: false };
 }
 
 // A regular expression for any of these parts, or for nothing. within: true to find them inside of words, too.
