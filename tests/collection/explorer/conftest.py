@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import uvicorn
 
 from conftest import make_dialogue
+from dial2vec.addresses import address_of, listen
 from dial2vec.collection import Collection, add
+from dial2vec.collection.explorer.explorer_page import write_page
+from dial2vec.collection.explorer.maps import Maps
+from dial2vec.collection.explorer.server import application
 from dial2vec.dialogue import Dialogue, write_dialogues
 from dial2vec.encoder import DialogueEncoder
 
@@ -55,3 +62,17 @@ def grow(encoder: DialogueEncoder) -> Grow:
 def collection(grow: Grow, tmp_path_factory: pytest.TempPathFactory) -> Collection:
     """Forty dialogues; tests do not change them."""
     return grow(tmp_path_factory.mktemp("explorer") / "calls", dialogues_of(range(40)))
+
+
+@contextmanager
+def served_and_static(collection: Collection, maps: Maps, file: Path) -> Iterator[dict[str, str]]:
+    """Addresses of the page of a collection: on the server, and as a file."""
+    write_page(file, collection, maps)
+    with listen("127.0.0.1", 0) as listening:
+        config = uvicorn.Config(application(collection, maps), ws="none", lifespan="off", log_level="error")
+        server = uvicorn.Server(config)
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        serving.start()
+        yield {"served": address_of(listening), "static": file.as_uri()}
+        server.should_exit = True
+        serving.join()

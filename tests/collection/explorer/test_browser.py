@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import csv
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
 
-from dial2vec.addresses import address_of, listen
 from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.server import application
 from dial2vec.dialogue import read_dialogues
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 from browser import CHROMIUM, PHONE, Page, browser
 
-from .conftest import EVIL
+from .conftest import EVIL, served_and_static
 from .test_maps import other as other
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the page in")
@@ -35,15 +31,8 @@ def addresses(collection, tmp_path_factory) -> Iterator[dict[str, str]]:
     """Addresses of the page: on the server, and as a file."""
     maps = maps_of(collection)
     file = tmp_path_factory.mktemp("static") / "out.html"
-    write_page(file, collection, maps)
-    with listen("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(application(collection, maps), ws="none", lifespan="off", log_level="error")
-        server = uvicorn.Server(config)
-        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        serving.start()
-        yield {"served": address_of(listening), "static": file.as_uri()}
-        server.should_exit = True
-        serving.join()
+    with served_and_static(collection, maps, file) as both:
+        yield both
 
 
 @pytest.fixture(scope="module")

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import uvicorn
 
 from collection.clustering.conftest import Maker
 from conftest import make_dialogue
-from dial2vec.addresses import address_of, listen
 from dial2vec.collection import Collection
 from dial2vec.collection.clustering import cluster, read_clusters
 from dial2vec.collection.clustering.notes import write_note
-from dial2vec.collection.explorer.explorer_page import write_page
 from dial2vec.collection.explorer.maps import CollectionMap, Maps
-from dial2vec.collection.explorer.server import application
 
+from .conftest import served_and_static
 from .page import Script
 from .test_reading import write_segments
 
@@ -101,15 +97,8 @@ def addresses(folder, tmp_path_factory) -> Iterator[dict[str, str]]:
     places = np.random.default_rng(1).normal(size=(len(collection), 2)).astype(np.float32)
     maps = Maps(CollectionMap(places, np.arange(len(collection))))
     file = tmp_path_factory.mktemp("static") / "out.html"
-    write_page(file, collection, maps)
-    with listen("127.0.0.1", 0) as listening:
-        config = uvicorn.Config(application(collection, maps), ws="none", lifespan="off", log_level="error")
-        server = uvicorn.Server(config)
-        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        serving.start()
-        yield {"served": address_of(listening), "static": file.as_uri()}
-        server.should_exit = True
-        serving.join()
+    with served_and_static(collection, maps, file) as both:
+        yield both
 
 
 @pytest.fixture(scope="module")
