@@ -27,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 from browser import PHONE, Page, browser
+from explorer_page import open_explorer, read, rest, search, set_state
 from scratch import ROOT, serving
 from synthetic import made_up_collection, write_map
 
@@ -225,22 +226,15 @@ def seconds(page: Page, act: Callable[[], object], said: str) -> float:
 
 
 def look(page: Page, address: str, folder: Path) -> None:
-    """Take the pictures of the documentation."""
-    page.open(address)
-    page.until("document.querySelector('.opening')?.textContent")
-    page.click("#words")
-    page.write("birthday")
-    page.until("document.getElementById('says').textContent.includes('“birthday”')")
-    page.click("#list li:nth-child(3)")
-    page.until("!document.getElementById('reader').hidden")
+    """Take the pictures of the documentation: the first screen, a search beside the reader, and a telephone."""
+    open_explorer(page, address)
     page.picture(folder / "explorer.png")
-    page.key("Escape")
-    page.key("Escape")
-    page.look(dark=True)
-    time.sleep(1)
-    page.picture(folder / "explorer-dark.png")
-    page.look(PHONE, phone=True)
-    time.sleep(1)
+    search(page, "my card was stolen")
+    read(page)
+    page.picture(folder / "explorer-read.png")
+    set_state(page, "{ ...START }")
+    page.look(PHONE, phone=True, dark=True)
+    rest(page)
     page.picture(folder / "explorer-phone.png")
 
 
