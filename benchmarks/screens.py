@@ -104,7 +104,7 @@ def project(folder: Path) -> Path:
     if (folder / "static.html").exists():
         return folder
     make_project(folder, CORPUS)
-    write_dialogues(folder / "calls.jsonl", calls(300))
+    write_dialogues(folder / "calls.jsonl", calls(500))
     say(folder, "dial2vec", "import", "calls.jsonl", "--name", CORPUS)
     say(folder, "dial2vec", "run")
     # Its groups are found before the last weeks, so that there is news.

@@ -10,6 +10,8 @@ class Legend {
   constructor(box, select, content, on) {
     Object.assign(this, { box, select, on });
     select.addEventListener("change", () => on.set({ colour: select.value }));
+    // A browser does not scroll to a focused entry whose edge can be seen.
+    box.addEventListener("focusin", ({ target }) => target.scrollIntoView({ block: "nearest", inline: "nearest" }));
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#paint());
     this.take(content);
   }

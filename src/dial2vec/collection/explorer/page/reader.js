@@ -155,7 +155,7 @@ class Reader {
       why.append(". ");
     }
     if (group.moved) why.append(`It was moved here by hand on ${group.moved}.`);
-    else why.append(`It is closer to the middle of its topic than ${Math.round(100 * group.closer)} % of the others.`);
+    else why.append(`It is closer to the middle of its topic than ${Math.round(100 * group.closer)}% of the others.`);
   }
 
   #metadata(facts) {
