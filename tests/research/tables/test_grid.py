@@ -78,7 +78,7 @@ def test_tables_show_what_was_computed_before_as_well(project, monkeypatch):
     monkeypatch.setattr(grid_module, "ensure_data", lambda *_: None)
     for system in ("tfidf_svd", "lda"):
         written = compute_tables(root, settings, systems=[system], seeds=[1], output=root / "out", say=print)
-    assert [path.name for path in written] == ["results.csv", "results.md"]
+    assert [path.name for path in written] == ["results.csv", "results.md", "results.png"]
     (cell_path(root, Place("calls", "lda", 1)).parent / "notes-old.json").write_text("[]")
     assert [cell.system for cell in all_known(root, settings)] == ["lda", "tfidf_svd"]
     models = {line.split(",")[0] for line in (root / "out" / "results.csv").read_text().splitlines()}

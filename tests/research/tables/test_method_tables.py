@@ -150,4 +150,5 @@ def test_nothing_is_written_where_no_cell_has_the_tasks(tmp_path):
     assert [path.name for path in write_method_tables([cell("dse", 1, 0.0)], tmp_path)] == [
         "method-results.md",
         "method-results.csv",
+        "method-results.png",
     ]

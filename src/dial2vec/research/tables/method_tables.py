@@ -13,6 +13,7 @@ import numpy as np
 
 from dial2vec.evaluation import TASKS
 from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.charts import draw_methods
 from dial2vec.research.tables.paper_tables import CellGroups, grouped, systems_of, write_texts
 from dial2vec.research.tables.published import INTENTS
 from dial2vec.research.tables.systems import ALL, System
@@ -25,6 +26,8 @@ HEADING = """# Methods on all tasks
 
 Written by `dial2vec tables --tasks`. `method-results.csv` has all figures. In points, mean ± sd over seeds; "(1 of
 2)" if only 1 of 2 seeds has the figure.
+
+![Recall@1 of the true answer by method, with contexts as they are and damaged, a panel per corpus](method-results.png)
 """
 # Notes on rows: text -> condition of the rows that it names.
 ROWS: dict[str, Callable[[System], bool]] = {
@@ -223,7 +226,7 @@ def methods_csv(cells: Sequence[Cell], data_key: str) -> str:
 
 
 def write_method_tables(cells: Sequence[Cell], folder: Path, *, key: str | None = None) -> list[Path]:
-    """Write `method-results.md` and `method-results.csv` if a cell has the tasks, and return their paths.
+    """Write `method-results.md`, its CSV and its picture if a cell has the tasks, and return their paths.
 
     :param key: key of the task data; results on other data are not shown. None means the data of today's tasks that
         most cells share.
@@ -232,4 +235,6 @@ def write_method_tables(cells: Sequence[Cell], folder: Path, *, key: str | None 
     if not _measured(cells, key):
         return []
     texts = {"method-results.md": methods_markdown(cells, key), "method-results.csv": methods_csv(cells, key)}
-    return write_texts(folder, texts)
+    picture = folder / "method-results.png"
+    draw_methods(texts["method-results.csv"], picture)
+    return [*write_texts(folder, texts), picture]

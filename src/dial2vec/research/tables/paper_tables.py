@@ -14,6 +14,7 @@ import numpy as np
 from dial2vec.evaluation import TASKS
 from dial2vec.files import atomic_path
 from dial2vec.research.tables.cells import Cell
+from dial2vec.research.tables.charts import draw_results
 from dial2vec.research.tables.published import AGGREGATION, MODELS, SPEAKERS, published
 from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
 
@@ -23,6 +24,8 @@ HEADING = """# Results
 
 Written by `dial2vec tables`. `results.csv` has the same figures, with the MLflow run of each. Test splits, in
 points; published are the figures of Liu et al. 2022 on their own splits, purity / Spearman / MAP.
+
+![MAP by system, a panel per corpus, with intervals and the published figures](results.png)
 """
 CellGroups = dict[tuple[str, str], list[Cell]]
 
@@ -230,8 +233,10 @@ def _left_out(cells: Iterable[Cell]) -> str:
 
 
 def write_paper_tables(cells: Sequence[Cell], folder: Path) -> list[Path]:
-    """Write `results.csv` and `results.md`, and return their paths."""
-    return write_texts(folder, {"results.csv": paper_csv(cells), "results.md": paper_markdown(cells)})
+    """Write `results.csv`, `results.md` and its picture, and return their paths."""
+    table = paper_csv(cells)
+    draw_results(table, folder / "results.png")
+    return [*write_texts(folder, {"results.csv": table, "results.md": paper_markdown(cells)}), folder / "results.png"]
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
