@@ -143,6 +143,15 @@ def test_the_search_of_the_manual_works_from_the_disk_and_nothing_asks_the_netwo
         assert {address.partition(":")[0] for address in page.requests} <= {"file", "data", "blob", "about"}
 
 
+def test_every_page_of_the_manual_has_a_picture_and_says_what_it_shows():
+    for page in (ROOT / "docs").glob("*.md"):
+        pictures = re.findall(r"!\[(.*?)\]\((.+?)\)", page.read_text(encoding="utf-8"))
+        assert pictures, page.name
+        for words, picture in pictures:
+            assert len(words.split()) > 3, f"{page.name}: {picture}"
+            assert (page.parent / picture).is_file(), f"{page.name}: {picture}"
+
+
 def test_every_page_of_the_manual_is_in_its_contents():
     contents = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     assert [path.name for path in (ROOT / "docs").glob("*.md") if f": {path.name}\n" not in contents] == []
