@@ -2,8 +2,9 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-# A test uses BERTopic with our encoder and scikit-learn's clustering; its own clustering needs numba and is not used.
-LIGHT := bertopic==0.17.4
+# Each package is compared with its SHA-256, those that have to be built are built with setuptools of the lock, and only
+# what a lock names is installed.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation
 
 .PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit clean
 .DEFAULT_GOAL := help
@@ -27,13 +28,16 @@ endef
 ifneq ($(shell cat .venv/installed 2>/dev/null),$(CURDIR))
 .PHONY: .venv/installed
 endif
-.venv/installed: requirements.lock pyproject.toml
+.venv/installed: requirements.lock requirements.torch.lock requirements.torch-cpu.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dial2vec needs Python 3.11 or newer, found %s. Set PYTHON=python3.11." % sys.version.split()[0])'
 	@$(OWN_VENV)
 	@echo "Installing into .venv (once; about 5 minutes)"
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --requirement requirements.lock
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --editable . $(LIGHT)
+	@# The CPU build of torch where pip finds one, else that of PyPI, with CUDA on Linux.
+	$(PIP) --require-hashes --requirement requirements.torch-cpu.lock 2> /dev/null \
+		|| $(PIP) --require-hashes --requirement requirements.torch.lock
+	$(PIP) --require-hashes --requirement requirements.lock
+	$(PIP) --editable .
 	@echo "$(CURDIR)" > $@
 
 install: .venv/installed  ## install into .venv; the other targets do this automatically
@@ -99,25 +103,33 @@ audit:
 	@[ -x .audit/bin/pip-audit ] || { $(PYTHON) -m venv .audit && \
 		.audit/bin/python -m pip install --disable-pip-version-check --quiet pip-audit; } \
 		|| { echo "No audit: pip-audit could not be installed here"; rm -rf .audit; }
-	@[ ! -x .audit/bin/pip-audit ] || .audit/bin/pip-audit --requirement requirements.lock --no-deps --disable-pip \
-		--progress-spinner off --output .audit/found.txt || { cat .audit/found.txt; exit 1; }
+	@[ ! -x .audit/bin/pip-audit ] || .audit/bin/pip-audit --requirement requirements.lock --requirement requirements.torch.lock \
+		--no-deps --disable-pip --progress-spinner off --output .audit/found.txt || { cat .audit/found.txt; exit 1; }
 	@[ ! -f .audit/found.txt ] || echo \
-		"$$(grep -c 'could not be audited' .audit/found.txt) of $$(grep -c == requirements.lock) packages were skipped"
+		"$$(grep -c 'could not be audited' .audit/found.txt) of $$(cat requirements.lock requirements.torch.lock | grep -c ==) packages were skipped"
 
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay
-	rm -rf .venv .audit .mypy_cache .ruff_cache .hypothesis src/*.egg-info
+	rm -rf .venv .audit .uv .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 
+# uv has an environment of its own, like pip-audit. It finds the packages and hashes for every system and keeps the pins
+# that are there; `make lock NEWER=--upgrade` takes the newest. torch is kept apart, so that its CPU build can take its
+# place, and what only its build with CUDA needs goes with it.
+NEWER ?=
+# Where pip looks for torch's CPU build, besides its own settings. Only the wheel for this Python and system is named.
+TORCH_CPU ?= --extra-index-url https://download.pytorch.org/whl/cpu
+COMPILE = .uv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
+	--no-header
 .PHONY: lock
-# Asks pip what it would install today. Packages that only torch for CUDA needs are left out; pip adds them where they
-# are needed.
-lock: .venv/installed  ## rewrite requirements.lock: the newest versions that requirements.in allows
-	@$(BIN)/python -m pip install --disable-pip-version-check --quiet --dry-run --ignore-installed \
-		--report lock.tmp --requirement requirements.in
-	@grep '^#' requirements.lock > requirements.tmp
-	@$(BIN)/python -c 'import json, re; \
-		packages = [item["metadata"] for item in json.load(open("lock.tmp"))["install"]]; \
-		pins = [item["name"] + "==" + item["version"].split("+")[0] for item in packages \
-			if not re.match("(dial2vec|setuptools|triton|nvidia-.*|cuda-.*)$$", item["name"])]; \
-		print(*sorted(pins, key=str.lower), sep="\n")' >> requirements.tmp
-	@mv requirements.tmp requirements.lock && rm lock.tmp
-	@git diff --stat requirements.lock
+lock:  ## rewrite requirements*.lock from requirements.in (docs: CONTRIBUTING.md)
+	@[ -x .uv/bin/uv ] || { $(PYTHON) -m venv .uv && .uv/bin/python -m pip install --disable-pip-version-check --quiet uv; }
+	@cat requirements.lock requirements.torch.lock > lock.tmp
+	@$(COMPILE) $(NEWER) --excludes requirements.excluded --no-emit-package dial2vec requirements.in \
+		--output-file lock.tmp
+	@awk '/^[a-z]/ {file = /^(setuptools|torch|triton|nvidia-|cuda-)/ ? "requirements.torch.lock" : "requirements.lock"} \
+		{print > file}' lock.tmp && rm lock.tmp
+	@rm -rf .uv/torch && .uv/bin/python -m pip download --disable-pip-version-check --quiet --no-deps --dest .uv/torch \
+		$(TORCH_CPU) "$$(sed -n 's/^\(torch==[^ ]*\).*/\1+cpu/p' requirements.torch.lock)"
+	@{ sed -n '/^setuptools/,/[0-9a-f]$$/p' requirements.torch.lock; cd .uv/torch; for wheel in *; do \
+		echo "$$wheel $$(sha256sum "$$wheel")" | sed 's/-\([^-]*\)-[^ ]* /==\1 --hash=sha256:/; s/  .*//'; done; } \
+		> requirements.torch-cpu.lock
+	@git diff --stat 'requirements*.lock'

@@ -23,7 +23,7 @@ def checkout(tmp_path):
     folder = tmp_path / "checkout"
     folder.mkdir()
     shutil.copy(ROOT / "Makefile", folder)
-    for name in ("requirements.lock", "pyproject.toml"):
+    for name in ("requirements.lock", "requirements.torch.lock", "requirements.torch-cpu.lock", "pyproject.toml"):
         (folder / name).touch()
     python = tmp_path / "python"
     python.write_text(PYTHON)

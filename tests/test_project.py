@@ -112,13 +112,39 @@ def test_the_file_that_answers_a_newcomers_question_exists(question, file):
     assert (ROOT / file).is_file(), question
 
 
-def test_the_lock_pins_everything_that_it_is_made_from():
+def pins(name: str) -> dict[str, list[str]]:
+    """From each package and version that a lock file pins to the hashes of its files."""
+    text = (ROOT / name).read_text().replace("\\\n", " ")
+    lines = {line.split()[0]: re.findall(r"--hash=sha256:([0-9a-f]{64})(?=\s|$)", line) for line in text.splitlines()}
+    assert all(re.fullmatch(r"[a-z\d-]+==[\w.+]+", pin) for pin in lines)
+    return lines
+
+
+LOCKS = ("requirements.lock", "requirements.torch.lock", "requirements.torch-cpu.lock")
+
+
+def test_the_locks_pin_everything_that_they_are_made_from():
     own, *others = (line for line in (ROOT / "requirements.in").read_text().splitlines() if not line.startswith("#"))
     extras = re.fullmatch(r"\.\[(.+)\]", own)[1].split(",")
     optional = project()["optional-dependencies"]
     assert set(optional) - set(extras) == {"spark"}
     wanted = package_names(project()["dependencies"] + others + [name for extra in extras for name in optional[extra]])
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if not line.startswith("#")]
-    assert all(re.fullmatch(r"[\w.-]+==[\w.]+", line) for line in lines)
-    assert lines == sorted(lines, key=str.lower)
-    assert wanted <= package_names(lines)
+    pinned = [*pins("requirements.lock"), *pins("requirements.torch.lock")]
+    assert wanted <= package_names(pinned)
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_every_package_of_a_lock_has_a_hash(name):
+    assert all(pins(name).values())
+
+
+def test_both_builds_of_torch_are_of_one_version():
+    from_index, cpu = pins("requirements.torch.lock"), pins("requirements.torch-cpu.lock")
+    assert {pin.removesuffix("+cpu") for pin in cpu} <= set(from_index)
+    assert sorted(cpu)[-1].endswith("+cpu")
+
+
+def test_make_installs_nothing_without_a_hash_but_the_project():
+    lines = [line.strip() for line in (ROOT / "Makefile").read_text().splitlines() if "$(PIP)" in line]
+    assert [line for line in lines if "--require-hashes" not in line] == ["$(PIP) --editable ."]
+    assert {name for line in lines for name in re.findall(r"requirements\S*", line)} == set(LOCKS)
