@@ -58,7 +58,7 @@ def load_backbone(folder: str) -> tuple[Any, Any]:
         if is_plato(folder):
             # PLATO's vocabulary is BERT's, and AutoTokenizer does not know the model type.
             return PlatoModel.from_pretrained(folder), BertTokenizerFast.from_pretrained(folder)
-        return _load_model(folder), AutoTokenizer.from_pretrained(folder)
+        return _load_model(folder), AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
 
 
 @contextmanager
@@ -91,9 +91,9 @@ def load_with_head(name: str | Path, auto_model: str, *, kind: str, example: str
 
     folder = resolve(name)
     with loading_errors(f"{folder} cannot be loaded as a {kind}", give=f"the folder of one such as {example}"):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         load = getattr(transformers, auto_model).from_pretrained
-        network, report = load(folder, dtype=torch.float32, output_loading_info=True)
+        network, report = load(folder, dtype=torch.float32, output_loading_info=True, trust_remote_code=False)
     missing = sorted(report["missing_keys"])
     if missing:
         raise ModelError(
@@ -105,9 +105,9 @@ def load_with_head(name: str | Path, auto_model: str, *, kind: str, example: str
 def _load_model(folder: str) -> Any:
     from transformers import AutoConfig, AutoModel
 
-    config = AutoConfig.from_pretrained(folder)
+    config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     encoder: Any = AutoModel
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"trust_remote_code": False}
     if config.model_type in ENCODERS_OF:
         module, kind = ENCODERS_OF[config.model_type]
         encoder, options = getattr(importlib.import_module(module), kind), {"key_mapping": AS_IN_THE_ENCODER}

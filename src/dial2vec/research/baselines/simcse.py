@@ -99,6 +99,6 @@ def _load(start: str, *, max_length: int) -> Any:
     transformers_logging.disable_progress_bar()
     folder = resolve(start)
     with loading_errors(f"{folder} cannot be loaded by sentence-transformers"):
-        model = SentenceTransformer(folder)
+        model = SentenceTransformer(folder, trust_remote_code=False)
     model.max_seq_length = min(max_length, model.max_seq_length or max_length)
     return model

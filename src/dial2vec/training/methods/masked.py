@@ -142,7 +142,9 @@ def masked_head(encoder: DialogueEncoder, *, seed: int) -> MaskedHead:
 
     def load() -> Any:
         if backbone.name_or_path:
-            return AutoModelForMaskedLM.from_pretrained(backbone.name_or_path, dtype=torch.float32)
+            return AutoModelForMaskedLM.from_pretrained(
+                backbone.name_or_path, dtype=torch.float32, trust_remote_code=False
+            )
         return AutoModelForMaskedLM.from_config(backbone.config)
 
     network = seeded(load, seed=seed)

@@ -1,0 +1,103 @@
+"""A model's folder is data: no code in it runs, and nobody is asked whether it may."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.backbone import load_with_head
+from dial2vec.errors import ModelError
+from tiny_models import build
+
+ROOT = Path(__file__).parents[2]
+CODE = """from pathlib import Path
+Path({ran!r}).touch()
+from transformers import BertConfig, BertModel, BertTokenizerFast
+class OwnConfig(BertConfig): model_type = "own"
+class OwnModel(BertModel): config_class = OwnConfig
+class OwnTokenizer(BertTokenizerFast): pass
+"""
+OWN = {
+    "AutoConfig": "own.OwnConfig",
+    "AutoModel": "own.OwnModel",
+    "AutoModelForMaskedLM": "own.OwnModel",
+    "AutoTokenizer": ["own.OwnTokenizer", "own.OwnTokenizer"],
+}
+
+
+class Harmful:
+    """Makes a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def change(path: Path, **values: object) -> None:
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.fixture
+def folder(tiny_folder, tmp_path, monkeypatch) -> Path:
+    """A copy of a model with code of its own, before somebody who answers every question with yes."""
+    copy = tmp_path / "model"
+    shutil.copytree(tiny_folder, copy)
+    (copy / "own.py").write_text(CODE.format(ran=str(tmp_path / "ran")))
+    monkeypatch.setattr(builtins, "input", lambda *_: "y")
+    return copy
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("load", [DialogueEncoder.from_pretrained, "AutoModelForMaskedLM"])
+def test_code_that_a_models_folder_names_does_not_run(file, load, folder, tmp_path):
+    kind = {"model_type": "own"} if file == "config.json" else {"tokenizer_class": "OwnTokenizer"}
+    change(folder / file, auto_map=OWN, **kind)
+    # A tokenizer that transformers knows without the code is loaded without it.
+    with contextlib.suppress(ModelError):
+        if isinstance(load, str):
+            load_with_head(folder, load, kind="masked language model", example="bert-base-uncased")
+        else:
+            load(folder)
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("name", ["bert", "plato"])
+@pytest.mark.parametrize("saved", [True, False], ids=["torch.save", "pickle"])
+def test_of_weights_of_pytorch_only_tensors_are_read(name, saved, tmp_path):
+    folder, ran = Path(build(name, tmp_path / name)), tmp_path / "ran"
+    for weights in (*folder.glob("*.safetensors"), *folder.glob("*.pt")):
+        weights.unlink()
+    with (folder / "pytorch_model.bin").open("wb") as file:
+        if saved:
+            torch.save({"embedder.token_embedding.weight": Harmful(ran)}, file)
+        else:
+            pickle.dump({"weight": Harmful(ran)}, file, protocol=2)
+    with pytest.raises(Exception, match=r"(?i)weights.only|unpickl|cannot be loaded"):
+        DialogueEncoder.from_pretrained(folder, input="plato" if name == "plato" else "text")
+    assert not ran.exists()
+
+
+def test_every_loader_of_transformers_is_told_to_run_no_code():
+    calls = [
+        (path, call)
+        for path in (ROOT / "src").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call)
+        and (ast.unparse(call.func).endswith(".from_pretrained") or ast.unparse(call.func) == "SentenceTransformer")
+        and any(word in ast.unparse(call.func) for word in ("Auto", "SentenceTransformer"))
+    ]
+    assert len(calls) >= 5
+    for path, call in calls:
+        trusted = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}.get("trust_remote_code")
+        assert trusted == "False", f"{path}:{call.lineno}"
