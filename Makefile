@@ -132,4 +132,7 @@ lock:  ## rewrite requirements*.lock from requirements.in (docs: CONTRIBUTING.md
 	@{ sed -n '/^setuptools/,/[0-9a-f]$$/p' requirements.torch.lock; cd .uv/torch; for wheel in *; do \
 		echo "$$wheel $$(sha256sum "$$wheel")" | sed 's/-\([^-]*\)-[^ ]* /==\1 --hash=sha256:/; s/  .*//'; done; } \
 		> requirements.torch-cpu.lock
-	@git diff --stat 'requirements*.lock'
+	@for name in build student serve schedule; do $(COMPILE) --constraint requirements.lock --constraint requirements.torch.lock \
+		--no-emit-package dial2vec container/$$name.in --output-file lock.tmp \
+		&& awk '/^[a-z]/ {kept = !/^(torch|triton|nvidia-|cuda-)/} kept' lock.tmp > container/$$name.lock; rm -f lock.tmp; done
+	@git diff --stat 'requirements*.lock' container

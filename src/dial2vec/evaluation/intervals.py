@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics.cluster import contingency_matrix
 
-from dial2vec.evaluation.scores import TaskScores
+if TYPE_CHECKING:
+    from dial2vec.evaluation.scores import TaskScores
 
 Interval = tuple[float, float]
 DRAWS = 1000
@@ -138,6 +139,9 @@ def _means(rows: Mapping[str, NDArray[np.float64]], draws: int, seed: int) -> di
 
 def _in_place(truth: NDArray[np.int64], clusters: NDArray[np.int32]) -> NDArray[np.float64]:
     """Return the share of k-means runs in which a dialogue has the commonest label of its cluster, [n]."""
+    # The registry imports this module too, and a student's server has no scikit-learn.
+    from sklearn.metrics.cluster import contingency_matrix
+
     hits = np.zeros(len(truth))
     for run in clusters:
         hits += contingency_matrix(truth, run).argmax(axis=0)[np.unique(run, return_inverse=True)[1]] == truth
