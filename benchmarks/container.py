@@ -267,6 +267,28 @@ def mapped() -> list[str]:
     return sorted(found)
 
 
+def build(base: Path, work: Path) -> Stage:
+    """Execute the Dockerfile up to the stage `student`, and report what the image weighs."""
+    builder = Builder(base, work)
+    stage = builder.build("student")
+    own = [builder.stages[part].layers[0] for part in ("base", "server", "student")]
+    say(f"layers of the image: {sum(map(size, own)):.0f} MB on a base of {size(base):.0f} MB")
+    return stage
+
+
+def ask(process: subprocess.Popen[bytes]) -> None:
+    """Ask a served image, and report its answers, its rights and its libraries."""
+    say(f"ready after {wait('http://127.0.0.1:5671/readyz', seconds=120):.1f} s")
+    request = urllib.request.Request(
+        "http://127.0.0.1:5671/invocations", json.dumps(ASKED).encode(), {"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request) as answer:
+        say(f"/invocations: {answer.status}, {len(json.load(answer)['predictions'][0])} numbers")
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    say("; ".join(re.findall(r"(?:Uid|CapEff|CapBnd|NoNewPrivs):.*", status)))
+    say(f"libraries in memory: {', '.join(mapped())}")
+
+
 def main() -> None:
     """Build, run, ask and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -279,24 +301,15 @@ def main() -> None:
         os.execvpe(
             "unshare", ["unshare", "--mount", sys.executable, *sys.argv], os.environ | {"DIAL2VEC_CONTAINER": "1"}
         )
-    with tempfile.TemporaryDirectory(dir=options.work) as name:
-        work = Path(name)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4g", "tmpfs", name], check=True)
-        builder = Builder(options.base.resolve(), work)
-        stage = builder.build("student")
-        own = [builder.stages[part].layers[0] for part in ("base", "server", "student")]
-        say(f"layers of the image: {sum(map(size, own)):.0f} MB on a base of {size(options.base):.0f} MB")
-        (work / "registry").mkdir()
-        with registry(options.student, work / "registry", 5071) as url, served(stage, 5671, url) as process:
-            say(f"ready after {wait('http://127.0.0.1:5671/readyz', seconds=120):.1f} s")
-            request = urllib.request.Request(
-                "http://127.0.0.1:5671/invocations", json.dumps(ASKED).encode(), {"Content-Type": "application/json"}
-            )
-            with urllib.request.urlopen(request) as answer:
-                say(f"/invocations: {answer.status}, {len(json.load(answer)['predictions'][0])} numbers")
-            status = Path(f"/proc/{process.pid}/status").read_text()
-            say("; ".join(re.findall(r"(?:Uid|CapEff|CapBnd|NoNewPrivs):.*", status)))
-            say(f"libraries in memory: {', '.join(mapped())}")
+    work = Path(tempfile.mkdtemp(dir=options.work))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4g", "tmpfs", str(work)], check=True)
+    try:
+        stage = build(options.base.resolve(), work)
+        with registry(options.student, work, 5071) as url, served(stage, 5671, url) as process:
+            ask(process)
+    finally:
+        subprocess.run(["umount", "--recursive", "--lazy", str(work)], check=False)
+        work.rmdir()
 
 
 if __name__ == "__main__":

@@ -42,6 +42,8 @@ def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> 
     artifacts = root / "mlruns" / "artifacts"
     return [
         *("-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
+        # MLflow's own application answers the pages of other servers on this machine.
+        *("--app-name", "dial2vec"),
         *("--backend-store-uri", store_uri(root), "--artifacts-destination", str(artifacts)),
     ], {}
 

@@ -1,0 +1,276 @@
+"""A page of another origin, in Chromium, tries every server that we start: it reads nothing and changes nothing.
+
+It lies at another port of this machine, and under another name that leads to this machine (`OTHER_NAME`); the second
+also stands for DNS rebinding, where the browser takes page and server for one origin.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from browser import CHROMIUM, Page, browser
+
+from collection.explorer.conftest import EVIL, collection, encoder, grow
+from dial2vec.addresses import address_of, listen, silence
+from dial2vec.collection.explorer.maps import maps_of
+from dial2vec.collection.explorer.server import application
+from dial2vec.config import Serve
+from dial2vec.operation.pages import page_command, prefect_password
+from dial2vec.operation.serving.job import Job
+from dial2vec.operation.serving.worker import load_gate
+from registry.conftest import empty_store, encoders, record, registered_store
+
+__all__ = ["collection", "empty_store", "encoder", "encoders", "grow", "record", "registered_store"]
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+OTHER_NAME = "other.example"
+DIALOGUE = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]}]})
+# What is worth reading or changing at each server: method, path, body.
+GOALS = {
+    "explorer": [
+        ("GET", "/content", None),
+        ("GET", "/dialogue/3", None),
+        ("POST", "/search", '{"text": "w1", "way": "words"}'),
+        ("POST", "/export/csv", "[1]"),
+        ("POST", "/curate", '{"hide": [0]}'),
+    ],
+    "serve": [("GET", "/version", None), ("GET", "/v1/models", None), ("POST", "/invocations", DIALOGUE)],
+    "mlflow": [
+        ("GET", "/ajax-api/2.0/mlflow/experiments/search?max_results=9", None),
+        ("GET", "/ajax-api/2.0/mlflow/registered-models/search", None),
+        ("POST", "/ajax-api/2.0/mlflow/experiments/create", '{"name": "stranger"}'),
+        ("POST", "/api/2.0/mlflow/experiments/create", '{"name": "stranger"}'),
+    ],
+    "prefect": [
+        ("GET", "/api/admin/version", None),
+        ("POST", "/api/flow_runs/filter", "{}"),
+        ("POST", "/api/variables/", '{"name": "stranger", "value": "1"}'),
+        ("POST", "/api/automations/", '{"name": "stranger", "enabled": true}'),
+    ],
+}
+# Every way in which a page can send a request without being asked; each returns what the page learns.
+TRIES = """async (method, address, body) => {
+  const said = [];
+  const sent = async options => fetch(address, { method, credentials: "include", ...options }).then(
+    async one => said.push([one.type, one.status, await one.text()]), () => said.push(["refused", 0, ""]));
+  if (method === "GET") {
+    await sent({});
+    await sent({ mode: "no-cors" });
+  } else {
+    await sent({ mode: "no-cors", body: new Blob([body]) });
+    await sent({ mode: "no-cors", body, headers: { "Content-Type": "text/plain" } });
+    await sent({ mode: "no-cors", body, headers: { "Content-Type": "application/x-www-form-urlencoded" } });
+    await sent({ body, headers: { "Content-Type": "application/json" } });
+    await new Promise(done => {
+      const frame = document.createElement("iframe"), form = document.createElement("form");
+      const field = document.createElement("input"), [start, end] = [body.slice(0, -1), body.slice(-1)];
+      frame.name = "hidden" + Math.random();
+      Object.assign(form, { action: address, method: "POST", enctype: "text/plain", target: frame.name });
+      Object.assign(field, { name: start + ',"x":"', value: '"' + end });
+      form.append(field);
+      document.body.append(frame, form);
+      frame.onload = () => setTimeout(done, 100);
+      setTimeout(done, 3000);
+      form.submit();
+    });
+  }
+  return said;
+}"""
+
+
+@dataclass
+class Answered:
+    """An application, and what it answered: method, path and status of each request.
+
+    :param application: application (ASGI).
+    """
+
+    application: Any
+    answers: list[tuple[str, str, int]] = field(default_factory=list)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def noted(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                self.answers.append((scope["method"], scope["path"], message["status"]))
+            await send(message)
+
+        await self.application(scope, receive, noted)
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Serve an application in a thread, and yield its address."""
+    with listen("127.0.0.1", 0) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, ws="none", lifespan="off", log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        yield address_of(listening)
+        server.should_exit = True
+        thread.join()
+
+
+def free_port() -> int:
+    with closing(listen("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def page_of(which: Any, root: Path) -> Iterator[str]:
+    """Run the command of `dial2vec page`, and yield the address."""
+    port = free_port()
+    arguments, variables = page_command(which, root, port)
+    log = (root / f"{which}.log").open("w")
+    with log, subprocess.Popen([sys.executable, *arguments], env=os.environ | variables, stdout=log, stderr=log) as one:
+        try:
+            address = f"http://127.0.0.1:{port}"
+            deadline = time.monotonic() + 240
+            while silence(f"{address}/{'api/' if which == 'prefect' else ''}health", seconds=5) is not None:
+                running = one.poll() is None and time.monotonic() < deadline
+                assert running, (root / f"{which}.log").read_text()[-2000:]
+                time.sleep(0.5)
+            yield address
+        finally:
+            one.terminate()
+
+
+@pytest.fixture(scope="module")
+def applications(collection, registered_store) -> dict[str, Answered]:
+    gate = load_gate(Job(0, 0, str(registered_store), "dial2vec-demo", "1", "champion", Serve()))
+    return {"explorer": Answered(application(collection, maps_of(collection))), "serve": Answered(gate)}
+
+
+@pytest.fixture(scope="module")
+def servers(applications, registered_store) -> Iterator[dict[str, str]]:
+    """Addresses of all servers that we start."""
+    with ExitStack() as stack:
+        found = {name: stack.enter_context(serving(app)) for name, app in applications.items()}
+        found |= {which: stack.enter_context(page_of(which, registered_store)) for which in ("mlflow", "prefect")}
+        yield found
+
+
+@pytest.fixture(scope="module")
+def elsewhere() -> Iterator[int]:
+    """Port of a web server that has nothing to do with us."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><body>elsewhere")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Keep the test's output clean."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory) -> Iterator[Page]:
+    rules = f"--host-resolver-rules=MAP {OTHER_NAME} 127.0.0.1"
+    with browser(tmp_path_factory.mktemp("chromium") / "profile", rules) as page:
+        yield page
+
+
+def tried(page: Page, server: str, name: str) -> list[tuple[str, Any]]:
+    """Return what the open page learns by each try at each goal of a server."""
+    return [
+        (path, said)
+        for method, path, body in GOALS[name]
+        for said in page.value(f"({TRIES})({json.dumps(method)}, {json.dumps(server + path)}, {json.dumps(body)})")
+    ]
+
+
+def prefect_says(server: str, path: str, root: Path) -> Any:
+    user, _, password = prefect_password(root).partition(":")
+    return httpx.post(f"{server}/api/{path}", json={}, auth=(user, password), timeout=60).json()
+
+
+@pytest.mark.parametrize("name", GOALS)
+@pytest.mark.parametrize("host", ["127.0.0.1", OTHER_NAME])
+def test_a_page_of_another_origin_reads_nothing(name, host, chromium, servers, elsewhere):
+    chromium.open(f"http://{host}:{elsewhere}/")
+    chromium.until("document.body?.textContent === 'elsewhere'")
+    learned = tried(chromium, servers[name], name)
+    assert len(learned) >= 2 * len(GOALS[name])
+    # "opaque": the browser shows the page neither status nor content.
+    assert [one for one in learned if one[1] not in (["refused", 0, ""], ["opaque", 0, ""])] == []
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_a_name_that_was_led_to_this_machine_reads_nothing(name, chromium, servers):
+    address = servers[name].replace("127.0.0.1", OTHER_NAME)
+    chromium.open(f"{address}/")
+    chromium.until(f"location.hostname === '{OTHER_NAME}' && document.body")
+    for path, (kind, status, text) in tried(chromium, address, name):
+        assert (kind, status >= 400) == ("basic", True), (path, status, text[:200])
+        assert "w1" not in text
+        assert EVIL not in text
+
+
+def test_only_the_explorers_page_was_answered(applications, servers, chromium):
+    """The last of the tests above: what our own servers answered to all of it."""
+    asked = {name: [one for one in app.answers if one[1] != "/"] for name, app in applications.items()}
+    assert all(asked.values())
+    assert [one for answers in asked.values() for one in answers if one[2] < 400] == []
+
+
+def test_no_page_changed_anything(servers, registered_store):
+    with urllib.request.urlopen(f"{servers['mlflow']}/api/2.0/mlflow/experiments/search?max_results=99") as answer:
+        assert "stranger" not in [one["name"] for one in json.load(answer)["experiments"]]
+    for kind in ("variables", "automations"):
+        assert prefect_says(servers["prefect"], f"{kind}/filter", registered_store) == []
+
+
+def test_a_websocket_of_another_origin_brings_prefect_no_event(chromium, servers, elsewhere, registered_store):
+    chromium.open(f"http://{OTHER_NAME}:{elsewhere}/")
+    chromium.until("document.body?.textContent === 'elsewhere'")
+    event = {
+        "occurred": "2026-01-01T00:00:00Z",
+        "event": "stranger",
+        "resource": {"prefect.resource.id": "stranger"},
+        "id": "7b0b1f5e-0000-4000-8000-000000000000",
+    }
+    address = servers["prefect"].replace("http", "ws") + "/api/events/in"
+    script = f"""new Promise(done => {{
+      const socket = new WebSocket({json.dumps(address)});
+      socket.onopen = () => {{ socket.send({json.dumps(json.dumps(event))}); setTimeout(() => done("sent"), 1000); }};
+      socket.onerror = socket.onclose = () => done("closed");
+    }})"""
+    chromium.value(script)
+    time.sleep(2)
+    found = prefect_says(servers["prefect"], "events/filter", registered_store)
+    assert "stranger" not in [one["event"] for one in found["events"]]
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_our_own_pages_ask_no_other_machine(name, chromium, servers):
+    chromium.requests.clear()
+    chromium.open(f"{servers[name]}/")
+    chromium.until("document.readyState === 'complete'")
+    time.sleep(3)
+    chromium.value("1")
+    here = re.compile(rf"({re.escape(servers[name])}|data:|blob:|about:|chrome-error:)")
+    assert [one for one in chromium.requests if not here.match(one)] == []
+    assert chromium.requests
