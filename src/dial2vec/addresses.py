@@ -7,6 +7,8 @@ import ipaddress
 import re
 import socket
 import urllib.request
+from collections.abc import Collection
+from dataclasses import dataclass
 from urllib.error import HTTPError
 
 from dial2vec.errors import Dial2vecError
@@ -51,6 +53,59 @@ def listen(host: str, port: int) -> socket.socket:
         ) from error
 
 
+@dataclass(frozen=True)
+class Hosts:
+    """Names under which a server may be asked, and the check of each request against them.
+
+    With any other name, a page on the internet could reach the server through a browser of this machine (DNS
+    rebinding). Any page that is open in a browser here can send requests, too: browsers add where it comes from.
+
+    :param names: Names in lower case, without port and brackets.
+    """
+
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, *more: str) -> Hosts:
+        """Return the names of this machine, and more of them."""
+        names = ["127.0.0.1", "localhost", "::1", socket.gethostname(), *more]
+        return cls(frozenset(name.lower().strip("[]") for name in names))
+
+    def refusal(
+        self, headers: Collection[tuple[bytes, bytes]], *, server: str = "", page: bool = False
+    ) -> Refused | None:
+        """Return why a request is refused; None if it may be answered.
+
+        :param headers: Headers of the request, with names in lower case.
+        :param server: Address of this machine that the connection came to; its name is right, too.
+        :param page: Whether the request is for a page that others may link to.
+        """
+        found: dict[bytes, str] = {name: value.decode("latin-1").strip().lower() for name, value in headers}
+        origins = {value.decode("latin-1").strip().lower() for name, value in headers if name == b"origin"}
+        host, site = found.get(b"host", ""), found.get(b"sec-fetch-site", "none")
+        name = re.sub(r":\d*$", "", host).removesuffix(".").strip("[]")
+        if not name or name not in (*self.names, server):
+            return Refused(421, "host", f"this server is not called {name[:100]!r}; expected one of its own names.")
+        # A proxy with TLS in front of this server keeps the name.
+        if origins - {f"http://{host}", f"https://{host}"} or (site not in ("none", "same-origin") and not page):
+            return Refused(403, "origin", "pages of other servers may not send requests here.")
+        return None
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Reason for which a server does not answer a request.
+
+    :param status: HTTP status.
+    :param kind: "host" or "origin".
+    :param reason: Reason in one sentence.
+    """
+
+    status: int
+    kind: str
+    reason: str
+
+
 def address_of(listening: socket.socket) -> str:
     """Return the URL at which this machine reaches a listening socket."""
     host, port = listening.getsockname()[:2]
@@ -59,11 +114,19 @@ def address_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def warning(listening: socket.socket) -> str:
-    """Return a warning if other machines can reach the socket, otherwise ""."""
+def warning(listening: socket.socket, *, password: bool = False) -> str:
+    """Return a warning if other machines can reach the socket, otherwise "".
+
+    :param password: Whether the server asks for a password or a token.
+    """
     host, port = listening.getsockname()[:2]
     if ipaddress.ip_address(host).is_loopback:
         return ""
+    if password:
+        return (
+            f"Warning: port {port} of this machine has no encryption, so the network sees tokens and dialogues. Put a "
+            "proxy with TLS in front (docs/serving.md)."
+        )
     return (
         f"Warning: whoever reaches port {port} of this machine can use and overload it: there is no password and no "
         "encryption. Put a proxy with both in front, and bind to 127.0.0.1 (docs/serving.md)."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from dial2vec.cli.group import complete_corpus, examples
@@ -14,7 +16,13 @@ from dial2vec.files import find_root
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port, 0 for any free one; default: that of operation.yaml."
 )
-def serve(model: str, host: str, port: int | None) -> None:
+@click.option("--allow-host", "hosts", multiple=True, help="Further name under which clients or a proxy may ask.")
+@click.option(
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File of bearer tokens, one per line; requests need one of them.",
+)
+def serve(model: str, host: str, port: int | None, hosts: tuple[str, ...], token_file: Path | None) -> None:
     """Answer HTTP requests with vectors; Ctrl-C ends it.
 
     MODEL is a corpus, whose champion is served, calls-small for the small model of the corpus calls, or a registry
@@ -23,15 +31,25 @@ def serve(model: str, host: str, port: int | None) -> None:
     from dial2vec.addresses import listen, warning
     from dial2vec.operation.serving.address import Address
     from dial2vec.operation.serving.keeper import Keeper
+    from dial2vec.operation.serving.tokens import AccessTokens
     from dial2vec.params import load_operation
     from dial2vec.registry.store import model_name
 
     root = find_root()
     settings = load_operation(root / "operation.yaml").serve
     uri = model if model.startswith("models:/") else f"models:/{model_name(model)}@champion"
+    tokens = AccessTokens(token_file.resolve()) if token_file else None
     address = Address.of(uri, root=root)
     with listen(host, settings.port if port is None else port) as listening:
-        if message := warning(listening):
+        if message := warning(listening, password=tokens is not None):
             click.echo(message, err=True)
         click.echo(f"Loading {uri}, which takes up to 20 seconds", err=True)
-        Keeper(address, root=root, listening=listening, settings=settings, say=click.echo).run()
+        Keeper(
+            address,
+            root=root,
+            listening=listening,
+            settings=settings,
+            say=click.echo,
+            hosts=(host, *hosts),
+            tokens=tokens,
+        ).run()

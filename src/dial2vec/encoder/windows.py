@@ -79,12 +79,17 @@ def windows_of(tokens: DialogueTokenizer, dialogues: Sequence[Dialogue]) -> list
     :raises CorpusError: if a dialogue has no turns.
     """
     return [
-        _windows(tokens, turns, dialogue.roles)
+        cut_windows(tokens, turns, dialogue.roles)
         for dialogue, turns in zip(dialogues, tokens.turns_of(dialogues), strict=True)
     ]
 
 
-def _windows(tokens: DialogueTokenizer, turns: Sequence[NDArray[np.int32]], roles: tuple[int, ...]) -> Windows:
+def cut_windows(tokens: DialogueTokenizer, turns: Sequence[NDArray[np.int32]], roles: tuple[int, ...]) -> Windows:
+    """Return the windows of a dialogue that is tokenised already; otherwise like `windows_of`.
+
+    :param turns: token ids of each turn, whole and without special tokens; at least one turn.
+    :param roles: role of each turn.
+    """
     whole = tokens.assemble(turns, roles)
     if not (whole.cut and tokens.style.last_turns is None):
         first = len(turns) - len(turns[tokens.style.kept])

@@ -83,7 +83,7 @@ def test_a_page_of_somebody_else_is_answered_nothing_but_the_page(ask):
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", ""])
 def test_other_names_of_this_machine_are_refused(ask, host):
-    assert ask("GET", "/content", headers={"host": host}).status_code == 400
+    assert ask("GET", "/content", headers={"host": host}).status_code == 421
 
 
 def test_other_pages_get_nothing(ask):

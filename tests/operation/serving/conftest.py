@@ -1,4 +1,4 @@
-"""A gate before MLflow's own server with a tiny model, and one before a stand-in that needs no model."""
+"""A gate in front of a tiny model, and readers that need no model."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
 from dial2vec.operation.serving.gate import Gate
 from registry.conftest import empty_store as empty_store
@@ -18,6 +19,7 @@ from registry.conftest import record as record
 from registry.conftest import registered_store as registered_store
 
 Ask = Callable[..., httpx.Response]
+HOSTS = Hosts.of("here")
 
 
 @pytest.fixture(scope="session")
@@ -32,18 +34,23 @@ def served(registered_store: Path) -> Gate:
 @pytest.fixture
 def gate(served: Gate) -> Callable[..., Gate]:
     """Return the served gate with other settings."""
-    return lambda **limits: Gate(served.app, about=served.about, count_long=served.count_long, settings=Serve(**limits))
+    reader = served.encoding.batcher.reader
+    return lambda tokens=None, hosts=HOSTS, **limits: Gate(
+        reader, about=served.about, settings=Serve(**limits), hosts=hosts, tokens=tokens
+    )
 
 
 @pytest.fixture
 def ask() -> Ask:
     """Send one request to a gate."""
 
-    def send(gate: Gate, content: Any = b"", *, path="/invocations", method="POST", kind="application/json"):
+    def send(gate: Gate, content: Any = b"", *, path="/invocations", method="POST", kind="application/json", **headers):
+        sent = {"content-type": kind} | {name.replace("_", "-"): value for name, value in headers.items()}
+
         async def answer() -> httpx.Response:
             transport = httpx.ASGITransport(app=gate)
-            async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-                return await client.request(method, path, content=content, headers={"content-type": kind})
+            async with httpx.AsyncClient(transport=transport, base_url="http://here:5601") as client:
+                return await client.request(method, path, content=content, headers=sent)
 
         return asyncio.run(answer())
 

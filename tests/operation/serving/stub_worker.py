@@ -1,30 +1,47 @@
-"""A worker without a model: it answers which version it is, after as many milliseconds as the request says."""
+"""A worker without a model: its vectors say which version it is, after as many milliseconds as the text says."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
+
+from dial2vec.operation.serving.batching import Piece
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.job import Job, message
 from dial2vec.operation.serving.server import serve
 
 
-def app(version: str):
-    """Stand in for MLflow's scoring server."""
+class StubReader:
+    """Encodes a piece per turn, whose text is a number of milliseconds; the vector is [version]."""
 
-    async def answer(scope, receive, send):
-        if scope["path"] == "/invocations":
-            text = json.loads((await receive())["body"])["inputs"][0]["turns"][0]["text"]
-            await asyncio.sleep(int(text) / 1000)
-        body = json.dumps({"predictions": [[int(version)]]}).encode()
-        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % len(body))]})
-        await send({"type": "http.response.body", "body": body})
+    splits_at_blanks = False
 
-    return answer
+    def __init__(self, version: str) -> None:
+        self.version = int(version)
+
+    def tokenise(self, texts):
+        return [np.array([int(text)], dtype=np.int32) for text in texts]
+
+    def pieces(self, dialogue, turns):
+        return [Piece(1, int(turn[0])) for turn in turns], False
+
+    def encode(self, pieces):
+        time.sleep(sum(piece.content for piece in pieces) / 1000)
+        return np.ones((len(pieces), 1), dtype=np.float32)
+
+    def join(self, pooled):
+        return np.full((len(pooled), 1), self.version, dtype=np.float32)
+
+
+def stub_gate(version: str, **options) -> Gate:
+    """Return a gate around a stub reader."""
+    about = {"model": "dial2vec-demo", "version": version, "dimension": 1}
+    return Gate(StubReader(version), about=about, **options)
 
 
 def main() -> None:
@@ -34,9 +51,7 @@ def main() -> None:
         if job.version == "13" or (Path(job.root) / job.version).exists():
             control.sendall(message(failed="its files are gone."))
             sys.exit(1)
-        gate = Gate(app(job.version), about={}, count_long=lambda dialogues: 0, settings=job.settings)
-        gate.about = {"version": job.version}
-        asyncio.run(serve(gate, listening, control, job.settings))
+        asyncio.run(serve(stub_gate(job.version, settings=job.settings), listening, control, job.settings))
 
 
 if __name__ == "__main__":

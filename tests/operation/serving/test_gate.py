@@ -12,6 +12,8 @@ from dial2vec.config import Serve
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.operation.serving.gate import Gate
+from dial2vec.operation.serving.readers import EncoderReader
+from operation.serving.stub_worker import StubReader
 
 HELLO = {"turns": [{"speaker": "a", "text": "w1 w2"}, {"speaker": "b", "text": "w3"}]}
 THREE = {"dialogue_id": "d2", "turns": [{"speaker": s, "text": f"w{n}"} for n, s in enumerate("abcab")]}
@@ -103,7 +105,7 @@ def test_json_may_say_that_it_is_utf_8(gate, ask):
 def test_other_methods_and_paths_are_refused(gate, ask):
     wrong = ask(gate(), method="GET")
     assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
-    for path in ("/docs", "/openapi.json", "/", "/../etc/passwd"):
+    for path in ("/docs", "/v1/chat/completions", "/../etc/passwd"):
         assert ask(gate(), path=path, method="GET").status_code == 404
 
 
@@ -130,46 +132,49 @@ def test_a_failing_encoder_is_a_500_without_a_path_or_a_trace(gate, ask, monkeyp
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("/secret/path")
 
-    monkeypatch.setattr(DialogueEncoder, "encode", broken)
+    monkeypatch.setattr(EncoderReader, "encode", broken)
     done = ask(gate(), inputs(HELLO))
     assert done.status_code == 500
     assert done.json()["message"] == "the encoding failed; the server's log says why."
     assert "/secret/path" in caplog.text
 
 
-class Slow:
-    """Stands in for MLflow's server: it answers when it is told to."""
+class Waiting(StubReader):
+    """Stands in for an encoder: it goes on when it is told to."""
 
     def __init__(self) -> None:
+        super().__init__("1")
         self.go_on, self.calls = threading.Event(), 0
 
-    async def __call__(self, scope, receive, send) -> None:
-        if scope["path"] == "/invocations":
-            self.calls += 1
-            await asyncio.to_thread(self.go_on.wait, 30)
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b'{"predictions": []}'})
+    def encode(self, pieces):
+        self.calls += 1
+        self.go_on.wait(30)
+        return super().encode(pieces)
 
 
 def test_while_one_is_encoded_health_answers_others_wait_and_too_many_are_refused():
-    slow = Slow()
-    gate = Gate(slow, about={}, count_long=lambda dialogues: 0, settings=Serve(max_waiting=2))
+    reader = Waiting()
+    gate = Gate(reader, about={}, settings=Serve(max_waiting=2))
+    body = inputs(text("0"))
 
     async def scenario() -> None:
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=gate), base_url="http://here") as client:
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app=gate), base_url="http://localhost") as client:
 
             def post():
-                return client.post("/invocations", content=inputs(HELLO), headers={"content-type": "application/json"})
+                return client.post("/invocations", content=body, headers={"content-type": "application/json"})
 
             under_way = [asyncio.create_task(post()) for _ in range(2)]
-            while not slow.calls:
+            while not reader.calls:
                 await asyncio.sleep(0.01)
             assert (await client.get("/health")).status_code == 200
+            assert (await client.get("/livez")).status_code == 200
             refused = await post()
             assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-            assert slow.calls == 1
-            slow.go_on.set()
+            assert (await client.get("/readyz")).status_code == 503
+            assert reader.calls == 1
+            reader.go_on.set()
             assert [done.status_code for done in await asyncio.gather(*under_way)] == [200, 200]
+            assert (await client.get("/readyz")).status_code == 200
             assert (await post()).status_code == 200
 
     asyncio.run(scenario())

@@ -19,6 +19,7 @@ from dial2vec.addresses import listen
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.operation.serving import keeper
+from dial2vec.operation.serving.job import Job
 from dial2vec.operation.serving.keeper import Keeper
 
 PATIENCE = 30.0
@@ -194,7 +195,8 @@ def test_a_worker_that_cannot_come_up_again_makes_room_for_the_next_champion(dur
 
 def test_workers_end_with_a_keeper_that_is_killed(during, monkeypatch):
     with listen("127.0.0.1", 0) as listening:
-        worker = keeper.Worker(Registry(), "1", root=Path(), listening=listening, settings=Serve())
+        job = Job(listening.fileno(), 0, ".", "dial2vec-demo", "1", "champion", Serve())
+        worker = keeper.Worker(job)
         assert b"ready" in worker._control.recv(1000)
         worker._control.close()  # as the kernel does
         assert worker.process.wait(PATIENCE) == 0

@@ -117,7 +117,7 @@ def test_a_student_is_served_without_torch_and_has_no_limit(student_folder, tmp_
         from dial2vec.operation.serving.job import Job
         worker.local_model = lambda *_, **__: Path.cwd() / "model" / "artifacts" / "student"
         gate = worker.load_gate(Job(0, 0, ".", "dial2vec-demo-small", "1", "champion", Serve()))
-        print(json.dumps({**gate.about, "long": gate.count_long([])}))
+        print(json.dumps(gate.about))
     """)
     about = json.loads(run_without_torch(script, tmp_path))
-    assert (about["dimension"], about["max_tokens"], about["long"]) == (16, None, 0)
+    assert (about["dimension"], about["max_tokens"]) == (16, None)

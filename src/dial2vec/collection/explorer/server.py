@@ -14,14 +14,12 @@ import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.middleware import Middleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from dial2vec.addresses import address_of, listen
+from dial2vec.addresses import Hosts, address_of, listen
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.explorer.content import SIMILAR, content, openings, quoted, to_json
 from dial2vec.collection.explorer.curating import can_write, decide, from_this_page
@@ -35,8 +33,6 @@ from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.errors import Dial2vecError
 
-# With any other host name, a foreign page could reach this server through the user's browser (DNS rebinding).
-HOSTS = ["127.0.0.1", "localhost"]
 MOST_OPENINGS = 200
 MEDIA = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
 HEADERS = {
@@ -176,13 +172,13 @@ def application(collection: CollectionFolder, maps: Maps) -> ASGIApp:
         Route("/export/{form}", export, methods=["POST"]),
         Route("/curate", curate, methods=["POST"]),
     ]
-    hosts = Middleware(TrustedHostMiddleware, allowed_hosts=HOSTS)
     refused = {WrongRequestError: _refuse, Dial2vecError: _refuse}
-    return with_headers(Starlette(routes=routes, middleware=[hosts], exception_handlers=refused))
+    return with_headers(Starlette(routes=routes, exception_handlers=refused))
 
 
 def with_headers(app: ASGIApp) -> ASGIApp:
-    """Add headers that keep answers from other pages, and refuse requests of other pages except for the page itself."""
+    """Add headers that keep answers from other pages, and refuse their requests except for the page itself."""
+    hosts = Hosts.of()
     added = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
@@ -191,10 +187,9 @@ def with_headers(app: ASGIApp) -> ASGIApp:
                 message["headers"] = [*message.get("headers", ()), *added]
             await send(message)
 
-        from_elsewhere = (b"sec-fetch-site", b"cross-site") in scope.get("headers", ())
-        if from_elsewhere and scope["path"] != "/":
-            # The other page could not read the answer, but would keep the machine busy.
-            await PlainTextResponse("other pages may not ask this", status_code=403)(scope, receive, send_more)
+        # Another page could not read the answers, but would keep the machine busy.
+        if refused := hosts.refusal(scope["headers"], page=scope["path"] == "/"):
+            await PlainTextResponse(refused.reason, refused.status)(scope, receive, send_more)
         else:
             await app(scope, receive, send_more)
 

@@ -23,6 +23,8 @@ class Job:
     :param version: Version to serve.
     :param alias: Alias of the version; "" for a fixed version.
     :param settings: Limits.
+    :param hosts: More names under which the server may be asked (`--host`, `--allow-host`).
+    :param token_file: File of the bearer tokens; "" asks for none.
     """
 
     listening: int
@@ -32,6 +34,8 @@ class Job:
     version: str
     alias: str
     settings: Serve
+    hosts: tuple[str, ...] = ()
+    token_file: str = ""
 
     def to_json(self) -> str:
         """Return the job as an argument of a process."""
@@ -41,7 +45,7 @@ class Job:
     def from_json(cls, text: str) -> Job:
         """Read a job from the text of `to_json`."""
         values: dict[str, Any] = json.loads(text)
-        return cls(**values | {"settings": Serve(**values["settings"])})
+        return cls(**values | {"settings": Serve(**values["settings"]), "hosts": tuple(values["hosts"])})
 
 
 def message(**values: object) -> bytes:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,13 @@ from dial2vec.addresses import address_of
 from dial2vec.config import Serve
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.job import EXAMPLE, Job
+from dial2vec.operation.serving.tokens import AccessTokens
 
 if TYPE_CHECKING:
     from dial2vec.operation.serving.address import Address
 
 # A worker is killed if it is not ready after `START_SECONDS`, or has not ended `LEAVE_SECONDS` after it was dismissed.
-# The second is time for a running request: for its body, and for MLflow's answer.
+# The second is time for a running request: for its body, and for its vectors.
 START_SECONDS, LEAVE_SECONDS = 300.0, 120.0
 COMMAND = (sys.executable, "-m", "dial2vec.operation.serving.worker")
 Event = tuple[str, Any]
@@ -36,13 +38,11 @@ class Worker:
     Attribute `about`: its answer to `GET /version`, None until it is ready; `reason`: why it has ended.
     """
 
-    def __init__(
-        self, address: Address, version: str, *, root: Path, listening: socket.socket, settings: Serve
-    ) -> None:
-        self.version, self.reason = version, ""
+    def __init__(self, job: Job) -> None:
+        self.version, self.reason = job.version, ""
         self.about: dict[str, Any] | None = None
         self._control, theirs = socket.socketpair()
-        job = Job(listening.fileno(), theirs.fileno(), str(root), address.model, version, address.alias, settings)
+        job = replace(job, control=theirs.fileno())
         with theirs:
             self.process = subprocess.Popen(
                 [*COMMAND, job.to_json()],
@@ -67,6 +67,11 @@ class Worker:
         self._killer.cancel()
         self.reason = self.reason or f"it ended with status {status}."
         events.put(("gone", self))
+
+    def renew_tokens(self) -> None:
+        """Ask the worker to read its tokens again; one that is still loading does so once it is ready."""
+        with contextlib.suppress(OSError):  # gone already
+            self._control.send(b"t")
 
     def dismiss(self) -> None:
         """Ask the worker to finish its requests and end; a worker that is still loading is killed."""
@@ -94,12 +99,23 @@ class Keeper:
     :param listening: Socket of the port.
     :param settings: Limits for the workers.
     :param say: Function that shows a sentence to the user.
+    :param hosts: More names under which the server may be asked.
+    :param tokens: Bearer tokens; None asks for none.
     """
 
     def __init__(
-        self, address: Address, *, root: Path, listening: socket.socket, settings: Serve, say: Callable[[str], object]
+        self,
+        address: Address,
+        *,
+        root: Path,
+        listening: socket.socket,
+        settings: Serve,
+        say: Callable[[str], object],
+        hosts: tuple[str, ...] = (),
+        tokens: AccessTokens | None = None,
     ) -> None:
         self.address, self.root, self.listening, self.settings, self.say = address, root, listening, settings, say
+        self.hosts, self.tokens = hosts, tokens
         self.serving: Worker | None = None
         self.coming: Worker | None = None
         self._alive: set[Worker] = set()
@@ -129,7 +145,7 @@ class Keeper:
         handlers: dict[signal.Signals, Any] = {
             signal.SIGINT: lambda *_: self._events.put(("stop", None)),
             signal.SIGTERM: lambda *_: self._events.put(("stop", None)),
-            signal.SIGHUP: lambda *_: self._wake.put(None),
+            signal.SIGHUP: lambda *_: self._events.put(("renew", None)),
         }
         before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
         try:
@@ -156,7 +172,19 @@ class Keeper:
                 self._events.put(("retry", None))
 
     def _start(self, version: str) -> None:
-        self.coming = Worker(self.address, version, root=self.root, listening=self.listening, settings=self.settings)
+        self.coming = Worker(
+            Job(
+                self.listening.fileno(),
+                control=0,
+                root=str(self.root),
+                model=self.address.model,
+                version=version,
+                alias=self.address.alias,
+                settings=self.settings,
+                hosts=self.hosts,
+                token_file=str(self.tokens.path) if self.tokens else "",
+            )
+        )
         self._alive.add(self.coming)
         threading.Thread(target=self.coming.report, args=(self._events,), daemon=True).start()
 
@@ -166,6 +194,19 @@ class Keeper:
             self._refused = ""
         if not self._stopping and self.coming is None and version not in (present, self._refused):
             self._start(version)
+
+    def _on_renew(self, _: None) -> None:
+        """Ask the registry now, and have the workers read the tokens again; the user sees why they cannot be used."""
+        self._wake.put(None)
+        if self.tokens is None:
+            return
+        try:
+            self.tokens.reload()
+        except Dial2vecError as error:
+            self.say(f"The tokens stay as they are: {error}")
+        else:
+            for worker in self._alive:
+                worker.renew_tokens()
 
     def _on_retry(self, _: None) -> None:
         self._refused = ""
@@ -224,7 +265,8 @@ class Keeper:
         url = address_of(self.listening)
         alias = f" ({self.address.alias})" if self.address.alias else ""
         request = json.dumps({"inputs": [EXAMPLE]})
+        token = " -H 'Authorization: Bearer TOKEN'" if self.tokens else ""
         return (
             f"{self._name(worker)}{alias} answers at {url}; Ctrl-C ends it. Try:\n"
-            f"curl {url}/invocations -H 'Content-Type: application/json' -d '{request}'"
+            f"curl {url}/invocations{token} -H 'Content-Type: application/json' -d '{request}'"
         )

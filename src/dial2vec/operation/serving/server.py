@@ -14,11 +14,14 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dial2vec.config import Serve
+from dial2vec.errors import Dial2vecError
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.job import message
 
 # Seconds until a connection without requests is closed.
 KEEP_ALIVE = 5
+
+log = logging.getLogger(__name__)
 
 
 class Connection(H11Protocol):
@@ -55,7 +58,8 @@ async def serve(gate: Gate, listening: socket.socket, control: socket.socket, se
     """Answer requests until the other end of `control` closes, then finish running requests.
 
     :param listening: Socket that listens already.
-    :param control: Socket that gets a line of JSON, `{"ready": ...}`, once requests are answered.
+    :param control: Socket that gets a line of JSON, `{"ready": ...}`, once requests are answered. A byte from its other
+        end asks to read the tokens again.
     """
     loop = asyncio.get_running_loop()
     # One thread only, because each thread that calls torch starts its own team of threads.
@@ -82,12 +86,22 @@ async def serve(gate: Gate, listening: socket.socket, control: socket.socket, se
     control.setblocking(False)
     with contextlib.suppress(BrokenPipeError):  # the keeper was killed meanwhile
         await loop.sock_sendall(control, message(ready=gate.about))
-    dismissed = asyncio.create_task(loop.sock_recv(control, 1))
+    dismissed = asyncio.create_task(_dismissed(gate, control))
     await asyncio.wait({dismissed, serving}, return_when=asyncio.FIRST_COMPLETED)
     if not serving.done():
         await _leave(server, gate, listening)
     dismissed.cancel()
     await serving
+
+
+async def _dismissed(gate: Gate, control: socket.socket) -> None:
+    """Wait until the other end closes; anything that it sends means that the tokens shall be read again."""
+    while await asyncio.get_running_loop().sock_recv(control, 1):
+        try:
+            if gate.tokens:
+                gate.tokens.reload()
+        except Dial2vecError as error:
+            log.error("The tokens stay as they are: %s", error)
 
 
 async def _leave(server: uvicorn.Server, gate: Gate, listening: socket.socket) -> None:

@@ -14,41 +14,45 @@ import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 
+from dial2vec.addresses import Hosts
+from dial2vec.dialogue import dialogue_from_record
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
+from dial2vec.operation.serving.batching import Batcher, Work
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.job import EXAMPLE, Job, message
+from dial2vec.operation.serving.readers import reader_of
 from dial2vec.operation.serving.server import serve
-from dial2vec.registry.store import one_sentence, store_uri
+from dial2vec.operation.serving.tokens import AccessTokens
 from dial2vec.registry.tracking import local_model
-
-# isort: split
-# After dial2vec.registry.store, which silences mlflow before it is imported.
-import mlflow
-from mlflow.pyfunc import scoring_server
 
 
 def load_gate(job: Job) -> Gate:
-    """Load the version, encode a dialogue as a test, and return the gate around MLflow's scoring server.
+    """Load the version's encoder, encode a dialogue as a test, and return the gate around it.
 
-    :raises Dial2vecError: if the version or its files are missing, or it does not encode.
+    Only weights and settings are read from the registry; no code that is stored there runs.
+
+    :raises Dial2vecError: if the version or its files are missing, it does not encode, or the tokens cannot be read.
     """
-    root, address = Path(job.root), f"models:/{job.model}/{job.version}"
-    folder = local_model(address, root=root)
-    home = next(parent for parent in folder.parents if (parent / "MLmodel").is_file())
-    with one_sentence(store_uri(root)):
-        model = mlflow.pyfunc.load_model(str(home))
-        vectors = model.predict([EXAMPLE])
-    encoder = model.unwrap_python_model().encoder
+    encoder = load_encoder(local_model(f"models:/{job.model}/{job.version}", root=Path(job.root)))
+    reader = reader_of(encoder)
+    batcher = Batcher(reader, batch_tokens=job.settings.batch_tokens, max_tokens=job.settings.max_request_tokens)
+    batcher.add(work := Work([dialogue_from_record({"dialogue_id": "test"} | EXAMPLE)]))
+    while not work.ended:
+        batcher.step()
+    if work.error is not None:
+        raise Dial2vecError(f"it does not encode ({work.error}). Train or register it again.")
     about = {
         "model": job.model,
         "version": job.version,
         "alias": job.alias or None,
-        "dimension": len(vectors[0]),
+        "dimension": encoder.dimension,
         "max_tokens": encoder.max_length,
         "dial2vec": installed("dial2vec"),
-        "mlflow": mlflow.__version__,
+        "mlflow": installed("mlflow"),
     }
-    return Gate(scoring_server.init(model), about=about, count_long=encoder.count_long, settings=job.settings)
+    tokens = AccessTokens(Path(job.token_file)) if job.token_file else None
+    return Gate(reader, about=about, settings=job.settings, hosts=Hosts.of(*job.hosts), tokens=tokens)
 
 
 def main() -> None:

@@ -1,0 +1,109 @@
+"""Requests' works on the way through the batcher: a bounded queue, a time limit, and clients that hang up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Sequence
+
+from dial2vec.config import Serve
+from dial2vec.dialogue import Dialogue
+from dial2vec.operation.serving.batching import Batcher, Reader, Work
+from dial2vec.operation.serving.metrics import Metrics
+from dial2vec.operation.serving.refusals import GoneError, RefusedError
+
+# Longest time in seconds after which a client is asked to try again.
+LONGEST_RETRY = 600
+
+log = logging.getLogger(__name__)
+
+
+class Encoding:
+    """Encodes requests' dialogues while others wait, in one thread: an encoding already uses every processor.
+
+    :param reader: Reader of the encoder.
+    :param settings: Limits.
+    """
+
+    def __init__(self, reader: Reader, settings: Serve, metrics: Metrics) -> None:
+        self.settings, self.metrics = settings, metrics
+        self.batcher = Batcher(reader, batch_tokens=settings.batch_tokens, max_tokens=settings.max_request_tokens)
+        self._waiting: dict[Work, asyncio.Future[None]] = {}
+        self._stepping: asyncio.Task[None] | None = None
+        metrics.count_waiting(lambda: len(self._waiting))
+
+    @property
+    def full(self) -> bool:
+        """Whether one more request would be refused."""
+        return len(self._waiting) >= self.settings.max_waiting
+
+    def refuse_if_full(self) -> None:
+        """Raise if one more request would be refused.
+
+        :raises RefusedError: if so.
+        """
+        if self.full:
+            raise RefusedError(
+                503,
+                "queue_full",
+                f"{len(self._waiting)} requests are waiting already; try again.",
+                retry_after=self._retry_after(),
+            )
+
+    async def encode(self, dialogues: Sequence[Dialogue], gone: asyncio.Future[None]) -> Work:
+        """Return the finished work of a request.
+
+        :param gone: Future that is done if the client hangs up.
+        :raises RefusedError: if the queue is full, the texts have too many tokens, or the time is over.
+        :raises GoneError: if the client hangs up.
+        """
+        self.refuse_if_full()
+        work, done = Work(dialogues), asyncio.get_running_loop().create_future()
+        self.batcher.add(work)
+        self._waiting[work] = done
+        if self._stepping is None or self._stepping.done():
+            self._stepping = asyncio.create_task(self._steps())
+        try:
+            seconds = self.settings.request_seconds
+            await asyncio.wait({done, gone}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if done.done():
+                return _result(work)
+            if gone.done():
+                raise GoneError
+            raise RefusedError(
+                504,
+                "too_slow",
+                f"the vectors were not complete after {seconds:g} seconds; send fewer dialogues at a time.",
+                retry_after=self._retry_after(),
+            )
+        finally:
+            work.given_up = True
+            del self._waiting[work]
+
+    def _retry_after(self) -> str:
+        return str(max(1, min(LONGEST_RETRY, math.ceil(self.batcher.seconds_ahead()))))
+
+    async def _steps(self) -> None:
+        """Step until no work is left."""
+        loop = asyncio.get_running_loop()
+        while self.batcher.busy:
+            try:
+                step = await loop.run_in_executor(None, self.batcher.step)
+                ended = step.ended
+                self.metrics.step(step)
+            except Exception as error:
+                log.exception("a step of the encoding failed")
+                ended = self.batcher.fail(error)
+            for work in ended:
+                done = self._waiting.get(work)
+                if done is not None and not done.done():
+                    done.set_result(None)
+
+
+def _result(work: Work) -> Work:
+    if isinstance(work.error, RefusedError):
+        raise work.error
+    if work.error is not None:
+        raise RefusedError(500, "encoding_failed", "the encoding failed; the server's log says why.")
+    return work
