@@ -64,7 +64,7 @@ def read_embeddings(request: object, *, model: str, dimension: int, max_dialogue
         raise RefusedError(400, "form", f"found the key '{name}'.{did_you_mean(name, KEYS)} Valid: {', '.join(KEYS)}.")
     if request.get("model") not in (None, model):
         found = described(request["model"])
-        raise RefusedError(404, "model_not_found", f"this server has no model {found[:100]}; expected '{model}'.")
+        raise RefusedError(404, "model_not_found", f"expected the model '{model}', found {found[:100]}.")
     form = request.get("encoding_format") or "float"
     if form not in FORMATS:
         raise RefusedError(400, "form", f"'encoding_format' must be float or base64, found {described(form)[:100]}.")

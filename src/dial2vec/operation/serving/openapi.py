@@ -56,7 +56,7 @@ def page(settings: Serve) -> str:
     """Return the page: each path with its answers, and a curl line to try."""
     api = description(settings)
     operations = [
-        {"path": path, "method": method.upper(), "curl": _curl(path, operation)} | operation
+        {"path": path, "method": method.upper(), "curl": _curl(path, operation), "description": ""} | operation
         for path, item in api["paths"].items()
         for method, operation in item.items()
     ]

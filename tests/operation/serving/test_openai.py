@@ -1,0 +1,129 @@
+"""OpenAI's form: its own client against a real socket, and what is refused in its form."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import socket
+import threading
+
+import numpy as np
+import pytest
+
+from dial2vec.addresses import listen
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder
+from dial2vec.operation.serving.server import serve
+from dial2vec.operation.serving.tokens import AccessTokens
+
+TALK = [{"role": "assistant", "content": "w1 w2"}, {"role": "user", "content": [{"type": "text", "text": "w3"}]}]
+OTHER = [{"role": "user", "content": "w9"}]
+PATH = {"path": "/v1/embeddings"}
+
+
+def body(**values: object) -> bytes:
+    return json.dumps(values).encode()
+
+
+@pytest.fixture(scope="module")
+def encoder(encoders) -> DialogueEncoder:
+    return DialogueEncoder.from_pretrained(encoders / "start")
+
+
+def values(done) -> list[list[float]]:
+    return [item["embedding"] for item in done.json()["data"]]
+
+
+def test_a_text_is_a_dialogue_of_one_turn(gate, ask, encoder):
+    done = ask(gate(), body(model="dial2vec-demo", input=["w1 w2", "w3"]), **PATH)
+    expected = encoder.encode([Dialogue.from_messages([{"role": "user", "content": text}]) for text in ("w1 w2", "w3")])
+    np.testing.assert_allclose(values(done), expected, atol=1e-5)
+    assert values(ask(gate(), body(input="w3"), **PATH))[0] == pytest.approx(expected[1].tolist(), abs=1e-5)
+
+
+def test_messages_are_conversations(gate, ask, encoder):
+    expected = encoder.encode([Dialogue.from_messages(TALK), Dialogue.from_messages(OTHER)])
+    np.testing.assert_allclose(values(ask(gate(), body(messages=TALK), **PATH)), expected[:1], atol=1e-5)
+    np.testing.assert_allclose(values(ask(gate(), body(messages=[TALK, OTHER]), **PATH)), expected, atol=1e-5)
+
+
+def test_the_answer_has_openais_form_and_counts_tokens(gate, ask):
+    answer = ask(gate(), body(input=["w1 w2", "w3"]), **PATH).json()
+    assert {key: answer[key] for key in ("object", "model")} == {"object": "list", "model": "dial2vec-demo"}
+    assert [(item["object"], item["index"]) for item in answer["data"]] == [("embedding", 0), ("embedding", 1)]
+    alone = [ask(gate(), body(input=text), **PATH).json()["usage"]["prompt_tokens"] for text in ("w1 w2", "w3")]
+    assert answer["usage"] == {"prompt_tokens": sum(alone), "total_tokens": sum(alone)}
+
+
+def test_base64_holds_the_same_numbers_as_float32(gate, ask):
+    packed = values(ask(gate(), body(input="w1", encoding_format="base64"), **PATH))[0]
+    plain = values(ask(gate(), body(input="w1"), **PATH))[0]
+    np.testing.assert_array_equal(np.frombuffer(base64.b64decode(packed), "<f4"), np.float32(plain))
+
+
+@pytest.mark.parametrize(
+    ("sent", "status", "code", "said"),
+    [
+        ({"input": [1, 2]}, 400, "form", "token numbers"),
+        ({"input": [[1, 2], [3]]}, 400, "form", "token numbers"),
+        ({"input": []}, 400, "number", "found 0 dialogues"),
+        ({"input": ["w1"] * 65}, 400, "number", "found 65 dialogues; expected 1 to 64"),
+        ({"input": ["w1", " "]}, 400, "dialogue", "dialogue 2: every turn is blank"),
+        ({"input": {"a": 1}}, 400, "form", "must be a text or a list of texts"),
+        ({}, 400, "form", 'either "input"'),
+        ({"input": "w1", "messages": TALK}, 400, "form", 'either "input"'),
+        ({"messages": "w1"}, 400, "form", "expected "),
+        ({"messages": []}, 400, "number", "found 0 dialogues"),
+        ({"messages": [{"role": "user"}]}, 400, "dialogue", "conversation '1'"),
+        ({"messages": [TALK, [{"content": "w1"}]]}, 400, "dialogue", "conversation '2'"),
+        ({"input": "w1", "model": "gpt-4"}, 404, "model_not_found", "expected the model 'dial2vec-demo'"),
+        ({"input": "w1", "dimensions": 8}, 400, "dimensions", "have 16 dimensions"),
+        ({"input": "w1", "encoding_format": "hex"}, 400, "form", "float or base64"),
+        ({"input": "w1", "imput": 1}, 400, "form", "Did you mean 'input'?"),
+        ([], 400, "form", "expected an object"),
+    ],
+)
+def test_what_is_refused_is_an_error_of_openais_form(gate, ask, sent, status, code, said):
+    done = ask(gate(), json.dumps(sent).encode(), **PATH)
+    assert done.status_code == status
+    error = done.json()["error"]
+    assert (error["type"], error["code"], error["param"]) == ("invalid_request_error", code, None)
+    assert said in error["message"]
+
+
+def test_the_served_model_is_listed(gate, ask):
+    [model] = ask(gate(), path="/v1/models", method="GET").json()["data"]
+    assert (model["id"], model["object"], model["owned_by"]) == ("dial2vec-demo", "model", "dial2vec")
+    assert ask(gate(), path="/v1/models/dial2vec-demo", method="GET").json()["id"] == "dial2vec-demo"
+    assert ask(gate(), path="/v1/models/gpt-4", method="GET").json()["error"]["code"] == "model_not_found"
+
+
+def test_openais_own_client_works(gate, encoder, tmp_path):
+    openai = pytest.importorskip("openai")
+    tokens = tmp_path / "tokens"
+    tokens.write_text("a-token-of-this-test\n")
+    tokens.chmod(0o600)
+    made = gate(tokens=AccessTokens(tokens))
+    control, theirs = socket.socketpair()
+    with listen("127.0.0.1", 0) as listening, control:
+        work = serve(made, listening.dup(), theirs, made.settings)
+        thread = threading.Thread(target=asyncio.run, args=(work,), daemon=True)
+        thread.start()
+        assert b"ready" in control.recv(1000)
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
+        with openai.OpenAI(base_url=address, api_key="a-token-of-this-test", max_retries=0) as client:
+            [model] = client.models.list()
+            answer = client.embeddings.create(model=model.id, input=["w1 w2", "w3"])
+            with pytest.raises(openai.NotFoundError, match="found the string 'gpt-4'"):
+                client.embeddings.create(model="gpt-4", input="w1")
+            told = client.embeddings.create(model=model.id, input=[], extra_body={"messages": TALK, "input": None})
+        wrong = openai.OpenAI(base_url=address, api_key="wrong", max_retries=0)
+        with wrong, pytest.raises(openai.AuthenticationError):
+            wrong.models.list()
+        control.close()
+        thread.join(20)
+    expected = encoder.encode([Dialogue.from_messages([{"role": "user", "content": text}]) for text in ("w1 w2", "w3")])
+    np.testing.assert_allclose([item.embedding for item in answer.data], expected, atol=1e-5)
+    np.testing.assert_allclose(told.data[0].embedding, encoder.encode(Dialogue.from_messages(TALK)), atol=1e-5)
+    assert answer.usage.total_tokens > 3
