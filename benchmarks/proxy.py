@@ -23,7 +23,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
-from serve import MODEL, Server, body, dialogues, load, project, served, tiny
+from serve import MODEL, body, dialogues, project, tiny
+from serve_clients import Server, load, served
 
 from dial2vec import telemetry
 

@@ -1,40 +1,38 @@
-"""Load on `dial2vec serve`: speed beside plain encoding, tails, memory, slow and broken clients, and hand-overs.
+"""Load on `dial2vec serve`: 50 clients with broken and slow ones among them, a student, and plain encoding.
 
-    .venv/bin/python benchmarks/serve.py                     # all; 10 minutes on two cores
-    .venv/bin/python benchmarks/serve.py memory --requests 2000
+    .venv/bin/python benchmarks/serve.py                          # all; half an hour on two cores
+    .venv/bin/python benchmarks/serve.py load student --requests 300
 
 The server is the command itself, with a registry of its own in a temporary folder; the clients are threads of this
-process, on the same processors. Memory and hand-overs are measured with a tiny encoder of random weights, with which
-the server does little else than serve; speed with all-MiniLM-L6-v2 on dialogues of the demo corpus, in turns with plain
-`encode` of the same batches in this process.
+process, on the same processors. The encoder is all-MiniLM-L6-v2; the student has its vocabulary and random rows of the
+same width. Dialogues are those of the demo corpus.
 
-- memory: requests of one dialogue by 8 clients; resident memory of the worker after the first hundred, a tenth and all.
-  Meanwhile 20 clients send a byte a second and one breaks off in the middle of its body, again and again.
-- handover: the alias moves to and fro under load; half of the clients keep their connection, half open new ones.
-- speed: every batch once, by one client and by four; plain as well by two threads at a time.
+- load: requests of one dialogue by 50 clients, each after the answer to its last one; half of the clients keep their
+  connection, half open new ones. Two of 100 requests are no good: broken off in the body, hung up before the answer,
+  sent slowly, or no JSON. 20 more clients send a byte a second. In the middle the champion changes. Rows show the
+  resident memory of the worker, and the time of a batch as its metrics give it.
+- student: the same with the student, and its requests per second over those of the encoder.
+- handover: the alias moves to and fro under the load of a tiny encoder of random weights.
+- speed: every batch of dialogues once, by one client and by four, in turns with plain `encode` of the same batches in
+  this process; plain as well by two threads at a time.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import http.client
 import json
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psutil
+from serve_clients import Outcome, load, merge, others, served
 from timing import machine, rate, ratio
 
 from dial2vec import telemetry
@@ -43,30 +41,18 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.files import find_root
 
 CORPUS, MODEL = "demo", "dial2vec-demo"
+ENCODER = "all-MiniLM-L6-v2"
 TINY = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
 SPEED_DIALOGUES, BATCHES = 96, (1, 8, 32)
-SLOW_CLIENTS = 20
-
-
-@dataclass
-class Outcome:
-    """Results of the clients: seconds of each answer, and errors."""
-
-    latencies: list[float] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def tail(self) -> str:
-        """Return median, 95th and 99th percentile in milliseconds, as cells."""
-        return " | ".join(f"{1000 * value:.0f}" for value in np.percentile(self.latencies, [50, 95, 99]))
+CLIENTS, BAD_SHARE = 50, 0.02
 
 
 def main() -> None:
     """Print the tables asked for."""
-    works = {"memory": memory, "handover": handover, "speed": speed}
+    works = {"load": load_encoder, "student": load_student, "handover": handover, "speed": speed}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of {', '.join(works)}; default: all")
-    parser.add_argument("--requests", type=int, default=10_000, help="requests of the memory test; default: 10000")
+    parser.add_argument("--requests", type=int, default=10_000, help="requests of each load; default: 10000")
     parser.add_argument("--changes", type=int, default=6, help="number of hand-overs; default: 6")
     parser.add_argument("--repeats", type=int, default=3, help="runs of the speed test; default: 3")
     given = parser.parse_args()
@@ -76,6 +62,7 @@ def main() -> None:
 
     load = ", ".join(f"{value:.1f}" for value in os.getloadavg())
     sys.stdout.write(f"{machine()}, mlflow {mlflow.__version__}, uvicorn {uvicorn.__version__}; load before: {load}\n")
+    given.rates = {}
     for name in given.names or works:
         if name not in works:
             parser.error(f"there is no load {name!r}; expected some of {', '.join(works)}")
@@ -83,26 +70,55 @@ def main() -> None:
         sys.stdout.flush()
 
 
-def memory(given: argparse.Namespace) -> str:
-    """Return the table of memory and tails under many requests."""
-    bodies, tenth = [body([dialogue]) for dialogue in dialogues(200)], given.requests // 10
-    rows = ["| requests so far | beside others | memory of the worker, MB | p50 | p95 | p99, ms | errors |"]
-    rows.append("|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder, served(project(Path(folder), tiny(Path(folder)))) as server:
-        so_far = 0
+def load_encoder(given: argparse.Namespace) -> str:
+    """Return the table of the load on the encoder."""
+    with tempfile.TemporaryDirectory() as folder:
+        return loaded(project(Path(folder), ENCODER), CORPUS, given)
 
-        def measure(requests: int, beside: str) -> None:
-            nonlocal so_far
-            done = load(server, bodies, clients=8, requests=requests)
-            so_far += requests
-            rows.append(f"| {so_far} | {beside} | {server.megabytes():.0f} | {done.tail()} | {len(done.errors)} |")
 
-        measure(100, "no")
-        measure(tenth, "no")
-        with others(server):
-            measure(tenth, "yes")
-            measure(given.requests - tenth, "yes")
-    return "\n".join(rows)
+def load_student(given: argparse.Namespace) -> str:
+    """Return the table of the load on the student."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = loaded(project(Path(folder), ENCODER, student=True), f"{CORPUS}-small", given)
+    if CORPUS in given.rates:
+        text += f"\n{given.rates[f'{CORPUS}-small'] / given.rates[CORPUS]:.1f} times the encoder's requests per second."
+    return text
+
+
+def loaded(root: Path, corpus: str, given: argparse.Namespace) -> str:
+    """Return the table of a load with a change of the champion in its middle."""
+    from dial2vec.registry.store import open_store
+
+    requests = [body([dialogue]) for dialogue in dialogues(200)]
+    rows = ["| requests so far | champion | memory of the worker, MB | p50 | p95 | p99, ms | bad on purpose | errors |"]
+    rows.append("|---|---|---|---|---|---|---|---|")
+    parts = [given.requests // 10, given.requests // 10, given.requests // 2, given.requests * 3 // 10]
+    total, so_far = Outcome(), 0
+    with served(root, corpus) as server, others(server):
+        for number, part in enumerate(parts):
+            outcome = Outcome()
+            with ThreadPoolExecutor(2) as pool:
+                halves = [
+                    pool.submit(
+                        load, server, requests, clients=CLIENTS // 2, requests=part // 2, keep=keep, bad=BAD_SHARE
+                    )
+                    for keep in (True, False)
+                ]
+                if number == 2:
+                    open_store(root).set_registered_model_alias(f"dial2vec-{corpus}", "champion", "2")
+            for half in halves:
+                merge(outcome, half.result())
+            merge(total, outcome)
+            so_far += 2 * (part // 2)
+            rows.append(
+                f"| {so_far:,} | {server.version()} | {server.megabytes():.0f} | {outcome.tail()} | {outcome.bad} | "
+                f"{', '.join(sorted(set(outcome.errors))) or 0} |"
+            )
+        batch = server.batch()
+    total.seconds = total.seconds / 2
+    given.rates[corpus] = total.rate()
+    rows.append(f"| all | | | {total.tail()} | {total.bad} | {len(total.errors)} |")
+    return "\n".join([*rows, "", f"{corpus}: {total.rate():.1f} requests per second; {batch}."])
 
 
 def handover(given: argparse.Namespace) -> str:
@@ -113,7 +129,7 @@ def handover(given: argparse.Namespace) -> str:
     with tempfile.TemporaryDirectory() as folder:
         root = project(Path(folder), tiny(Path(folder)))
         client = open_store(root)
-        with served(root) as server, ThreadPoolExecutor(2) as pool:
+        with served(root, CORPUS) as server, ThreadPoolExecutor(2) as pool:
             stop = threading.Event()
             loads = [
                 pool.submit(load, server, bodies, clients=4, until=stop.is_set, keep=keep) for keep in (True, False)
@@ -139,10 +155,10 @@ def speed(given: argparse.Namespace) -> str:
     from dial2vec.encoder import DialogueEncoder
 
     found = dialogues(SPEED_DIALOGUES)
-    encoder = DialogueEncoder.from_pretrained("all-MiniLM-L6-v2")
+    encoder = DialogueEncoder.from_pretrained(ENCODER)
     rows = ["| dialogues in a request | clients | dialogues per second | of plain encoding | p50 | p95 | p99, ms |"]
     rows.append("|---|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder, served(project(Path(folder), "all-MiniLM-L6-v2")) as server:
+    with tempfile.TemporaryDirectory() as folder, served(project(Path(folder), ENCODER), CORPUS) as server:
         for size in BATCHES:
             batches = [found[first : first + size] for first in range(0, len(found), size)]
             bodies = [body(batch) for batch in batches]
@@ -201,8 +217,22 @@ def tiny(folder: Path) -> str:
     return str(folder / "tiny")
 
 
-def project(folder: Path, encoder: str) -> Path:
-    """Make a project in whose registry version 1 is an encoder, and version 2 one that differs from it."""
+def save_students(encoder: Any, folders: Sequence[Path]) -> None:
+    """Write students with the vocabulary and the width of an encoder, and random rows."""
+    from dial2vec.encoder.student import StudentEncoder, TokenTable
+
+    words, draw = encoder.tokens.tokenizer.backend_tokenizer, np.random.default_rng(0)
+    for folder in folders:
+        rows = draw.normal(size=(words.get_vocab_size(), encoder.dimension)).astype(np.float32)
+        table = TokenTable(rows, draw.uniform(0.1, 1, len(rows)).astype(np.float32))
+        StudentEncoder(table, words, name="random").save_pretrained(folder)
+
+
+def project(folder: Path, encoder: str, *, student: bool = False) -> Path:
+    """Make a project in whose registry version 1 is an encoder, and version 2 one that differs from it.
+
+    :param student: True for two students, with the vocabulary and the width of the encoder, in place of encoders.
+    """
     import torch
 
     from dial2vec.encoder import DialogueEncoder
@@ -211,17 +241,22 @@ def project(folder: Path, encoder: str) -> Path:
 
     root = folder / "project"
     root.mkdir()
+    (root / "operation.yaml").write_text("serve: {check_seconds: 1}")
     for name in ("params.yaml", "dvc.yaml"):
         (root / name).write_bytes((find_root(Path(__file__).parent) / name).read_bytes())
     loaded = DialogueEncoder.from_pretrained(encoder)
-    loaded.save_pretrained(root / "start")
-    with torch.no_grad():
-        next(loaded.parameters()).add_(0.01)
-    loaded.save_pretrained(root / "trained")
+    if student:
+        save_students(loaded, [root / "start", root / "trained"])
+    else:
+        loaded.save_pretrained(root / "start")
+        with torch.no_grad():
+            next(loaded.parameters()).add_(0.01)
+        loaded.save_pretrained(root / "trained")
     (root / "empty").touch()
-    nothing: dict[str, Any] = {"start": None, "trained": None}
+    nothing: dict[str, Any] = {"start": None, "trained": None, "student": None}
     record = TrainingRecord(
-        corpus=CORPUS,
+        corpus=f"{CORPUS}-small" if student else CORPUS,
+        kind="student" if student else "trained",
         params={},
         data_hash="none",
         git_commit="none",
@@ -247,128 +282,6 @@ def project(folder: Path, encoder: str) -> Path:
     )
     register_training(root, record)
     return root
-
-
-class Server:
-    """A running `dial2vec serve`."""
-
-    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
-        self.process, self.port = process, port
-
-    def connect(self) -> http.client.HTTPConnection:
-        """Return a connection that is opened with its first request."""
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-
-    def version(self) -> str:
-        """Return the version that answers."""
-        connection = self.connect()
-        connection.request("GET", "/version")
-        found: str = json.loads(connection.getresponse().read())["version"]
-        connection.close()
-        return found
-
-    def megabytes(self) -> float:
-        """Return the resident memory of the worker."""
-        [worker] = psutil.Process(self.process.pid).children()
-        return float(worker.memory_info().rss / 2**20)
-
-
-@contextlib.contextmanager
-def served(root: Path, what: str = CORPUS) -> Iterator[Server]:
-    """Run the command until the end of a `with`."""
-    command = [sys.executable, "-m", "dial2vec.cli", "serve", what, "--port", "0"]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        greeting = process.stdout.readline()
-        try:
-            yield Server(process, int(greeting.split("127.0.0.1:")[1].split(";")[0]))
-        finally:
-            process.terminate()
-
-
-def load(
-    server: Server,
-    bodies: Sequence[bytes],
-    *,
-    clients: int,
-    requests: int | None = None,
-    until: Callable[[], bool] = lambda: False,
-    keep: bool = True,
-    into: Outcome | None = None,
-) -> Outcome:
-    """Send requests from several threads, each after the answer to its last one.
-
-    :param requests: number of requests of all threads; None means no limit.
-    :param until: event that ends the load, too.
-    :param keep: True to keep connections open.
-    :param into: results to extend.
-    """
-    outcome = Outcome() if into is None else into
-    numbers = iter(range(requests)) if requests is not None else iter(int, 1)
-    lock = threading.Lock()
-
-    def ask() -> None:
-        connection = server.connect()
-        while not until():
-            with lock:
-                number = next(numbers, None)
-            if number is None:
-                return
-            began = time.perf_counter()
-            try:
-                connection.request(
-                    "POST", "/invocations", bodies[number % len(bodies)], {"Content-Type": "application/json"}
-                )
-                answer = connection.getresponse()
-                answer.read()
-                if answer.status != 200:
-                    outcome.errors.append(f"status {answer.status}")
-            except (OSError, http.client.HTTPException) as error:
-                outcome.errors.append(type(error).__name__)
-                connection.close()
-            outcome.latencies.append(time.perf_counter() - began)
-            if not keep:
-                connection.close()
-
-    threads = [threading.Thread(target=ask) for _ in range(clients)]
-    began = time.perf_counter()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    outcome.seconds += time.perf_counter() - began
-    return outcome
-
-
-@contextlib.contextmanager
-def others(server: Server) -> Iterator[None]:
-    """Have clients about, inside a `with`, that send a byte a second, and one that breaks off in mid-body."""
-    stop = threading.Event()
-    head = b"POST /invocations HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
-
-    def crawl(sent: bytes) -> None:
-        while not stop.is_set():
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", server.port)) as client:
-                client.sendall(sent)
-                while not stop.wait(1):
-                    client.sendall(b"{")
-
-    def break_off() -> None:
-        while not stop.wait(0.05):
-            with socket.create_connection(("127.0.0.1", server.port)) as client:
-                client.sendall(head + b'{"inputs"')
-
-    # Half of them do not even complete the head.
-    works = [threading.Thread(target=crawl, args=(head if one % 2 else head[:9],)) for one in range(SLOW_CLIENTS)]
-    works.append(threading.Thread(target=break_off))
-    for work in works:
-        work.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for work in works:
-            work.join()
 
 
 if __name__ == "__main__":

@@ -293,7 +293,7 @@ class Serve:
     batch_tokens: int = bounded(2048, low=1)
     receive_seconds: float = bounded(30.0, low=0.1)
     request_seconds: float = bounded(60.0, low=0.1)
-    max_waiting: int = bounded(32, low=1)
+    max_waiting: int = bounded(128, low=1)
     max_connections: int = bounded(512, low=1)
 
 

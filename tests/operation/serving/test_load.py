@@ -12,6 +12,7 @@ from operation.serving.test_server import running as running
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 
 import serve
+import serve_clients
 
 
 def body(text: str) -> bytes:
@@ -19,17 +20,26 @@ def body(text: str) -> bytes:
 
 
 def test_a_load_sends_so_many_requests_and_counts_what_went_wrong(running):
-    server = serve.Server(SimpleNamespace(pid=0), running().port)
-    done = serve.load(server, [body("0"), b"?"], clients=3, requests=20)
+    server = serve_clients.Server(SimpleNamespace(pid=0), running().port)
+    done = serve_clients.load(server, [body("0"), b"?"], clients=3, requests=20)
     assert len(done.latencies) == 20
     assert done.errors == ["status 400"] * 10
     assert len(done.tail().split(" | ")) == 3
 
 
 def test_slow_and_broken_clients_do_not_stand_in_the_way_of_others(running):
-    server = serve.Server(SimpleNamespace(pid=0), running(receive_seconds=5).port)
-    with serve.others(server):
-        assert not serve.load(server, [body("0")], clients=2, requests=20, keep=False).errors
+    server = serve_clients.Server(SimpleNamespace(pid=0), running(receive_seconds=5).port)
+    with serve_clients.others(server):
+        assert not serve_clients.load(server, [body("0")], clients=2, requests=20, keep=False).errors
+
+
+def test_requests_that_are_no_good_on_purpose_are_no_errors(running):
+    server = serve_clients.Server(SimpleNamespace(pid=0), running().port)
+    done = serve_clients.load(server, [body("0")], clients=4, requests=40, bad=0.5)
+    assert not done.errors
+    assert done.bad + len(done.latencies) == 40
+    assert done.bad > 10
+    assert "a batch has 1 tokens of 1.0 requests" in server.batch()
 
 
 def test_works_take_turns_and_the_first_round_does_not_count():

@@ -53,7 +53,7 @@ def in_pieces(encoder, *requests: list[Dialogue], batch_tokens: int) -> list[np.
         ("cls", "text"),
         ("separators", "separators"),
         ("role", "turns"),
-        ("mean", "plato"),
+        ("mean", "closed"),
     ],
 )
 def test_pieces_of_several_requests_give_the_vectors_of_encode(tiny_folder, pooling, input, batch_tokens):
