@@ -80,9 +80,9 @@ class Hosts:
         :param server: Address of this machine that the connection came to; its name is right, too.
         :param page: Whether the request is for a page that others may link to.
         """
-        found: dict[bytes, str] = {name: value.decode("latin-1").strip().lower() for name, value in headers}
+        sent: dict[bytes, str] = {name: value.decode("latin-1").strip().lower() for name, value in headers}
         origins = {value.decode("latin-1").strip().lower() for name, value in headers if name == b"origin"}
-        host, site = found.get(b"host", ""), found.get(b"sec-fetch-site", "none")
+        host, site = sent.get(b"host", ""), sent.get(b"sec-fetch-site", "none")
         name = re.sub(r":\d*$", "", host).removesuffix(".").strip("[]")
         if not name or name not in (*self.names, server):
             return Refused(421, "host", f"this server is not called {name[:100]!r}; expected one of its own names.")
@@ -129,5 +129,5 @@ def warning(listening: socket.socket, *, password: bool = False) -> str:
         )
     return (
         f"Warning: whoever reaches port {port} of this machine can use and overload it: there is no password and no "
-        "encryption. Put a proxy with both in front, and bind to 127.0.0.1 (docs/serving.md)."
+        "encryption. Give a token file, and put a proxy with TLS in front (docs/serving.md)."
     )

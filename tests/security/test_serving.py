@@ -88,7 +88,7 @@ def test_a_dialogue_of_megabytes_that_is_allowed_holds_nobody(gate):
 def test_after_the_time_limit_no_work_goes_on(gate):
     served = gate(max_request_tokens=3_000_000, request_seconds=0.5)
     together(served, inputs(huge(3.84)), apart=0)
-    assert not served.encoding.batcher._ready or all(work.given_up for work in served.encoding.batcher._ready)
+    assert not served.scheduler.batcher._ready or all(work.given_up for work in served.scheduler.batcher._ready)
 
 
 @pytest.mark.parametrize("path", PATHS)

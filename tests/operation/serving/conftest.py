@@ -25,16 +25,18 @@ HOSTS = Hosts.of("here")
 @pytest.fixture(scope="session")
 def served(registered_store: Path) -> Gate:
     """What a worker serves: version 1 of the tiny model."""
+    from dial2vec.operation.serving.address import Address
     from dial2vec.operation.serving.job import Job
     from dial2vec.operation.serving.worker import load_gate
 
-    return load_gate(Job(0, 0, str(registered_store), "dial2vec-demo", "1", "champion", Serve()))
+    folder = Address.of("models:/dial2vec-demo/1", root=registered_store).folder("1", registered_store)
+    return load_gate(Job(0, 0, str(folder), "dial2vec-demo", "1", "champion", Serve()))
 
 
 @pytest.fixture
 def gate(served: Gate) -> Callable[..., Gate]:
     """Return the served gate with other settings."""
-    reader = served.encoding.batcher.reader
+    reader = served.scheduler.batcher.reader
     return lambda tokens=None, hosts=HOSTS, **limits: Gate(
         reader, about=served.about, settings=Serve(**limits), hosts=hosts, tokens=tokens
     )

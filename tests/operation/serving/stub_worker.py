@@ -14,6 +14,7 @@ from dial2vec.operation.serving.batching import Piece
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.job import Job, message
 from dial2vec.operation.serving.server import serve
+from dial2vec.operation.serving.tokens import AccessTokens
 
 
 class StubReader:
@@ -48,10 +49,12 @@ def main() -> None:
     """Do the job; version 13 cannot be served, nor one with a file of its name in the project."""
     job = Job.from_json(sys.argv[1])
     with socket.socket(fileno=job.control) as control, socket.socket(fileno=job.listening) as listening:
-        if job.version == "13" or (Path(job.root) / job.version).exists():
-            control.sendall(message(failed="its files are gone."))
+        if job.missing or job.version == "13" or (Path(job.folder) / job.version).exists():
+            control.sendall(message(failed=job.missing or "its files are gone."))
             sys.exit(1)
-        asyncio.run(serve(stub_gate(job.version, settings=job.settings), listening, control, job.settings))
+        tokens = AccessTokens(Path(job.token_file)) if job.token_file else None
+        gate = stub_gate(job.version, settings=job.settings, tokens=tokens)
+        asyncio.run(serve(gate, listening, control, job.settings))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from conftest import make_dialogue
-from dial2vec.operation.serving.batching import BLOCK, BYTES_PER_TOKEN, Batcher, Piece, Work
-from dial2vec.operation.serving.refusals import RefusedError
+from dial2vec.operation.serving.batching import BLOCK, BYTES_PER_TOKEN, Batcher, Piece, Workload
+from dial2vec.operation.serving.refusals import RefusedRequestError
 
 
 class Counting:
@@ -38,15 +38,15 @@ class Counting:
         return np.where(pooled == 77, np.nan, pooled)
 
 
-def work(*texts: str) -> Work:
-    return Work([make_dialogue(f"d{place}", f"a: {text}") for place, text in enumerate(texts)])
+def work(*texts: str) -> Workload:
+    return Workload([make_dialogue(f"d{place}", f"a: {text}") for place, text in enumerate(texts)])
 
 
 def batcher(batch_tokens: int = 8, max_tokens: int = 1000) -> Batcher:
     return Batcher(Counting(), batch_tokens=batch_tokens, max_tokens=max_tokens)
 
 
-def until_done(made: Batcher) -> list[list[Work]]:
+def until_done(made: Batcher) -> list[list[Workload]]:
     """Return the works that ended, by steps."""
     ended = []
     while made.busy:
@@ -143,7 +143,7 @@ def test_more_tokens_than_allowed_are_refused_before_anything_is_encoded():
     made.add(some)
     made.add(few)
     until_done(made)
-    assert isinstance(some.error, RefusedError)
+    assert isinstance(some.error, RefusedRequestError)
     assert some.error.status == 413
     assert "11 tokens or more, and a request may have 10" in str(some.error)
     assert made.reader.batches == [[1]]
@@ -152,7 +152,9 @@ def test_more_tokens_than_allowed_are_refused_before_anything_is_encoded():
 
 def test_far_too_long_texts_are_refused_before_they_are_tokenised():
     made = batcher(max_tokens=10)
-    with pytest.raises(RefusedError, match="have 161 bytes, and a request may have 10 tokens, at most 160 bytes"):
+    with pytest.raises(
+        RefusedRequestError, match="have 161 bytes, and a request may have 10 tokens, at most 160 bytes"
+    ):
         made.add(work("1" * (10 * BYTES_PER_TOKEN + 1)))
     assert not made.busy
     assert made.reader.blocks == []

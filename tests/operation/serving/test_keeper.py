@@ -21,6 +21,7 @@ from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.operation.serving import keeper
 from dial2vec.operation.serving.job import Job
 from dial2vec.operation.serving.keeper import Keeper
+from dial2vec.operation.serving.tokens import AccessTokens
 
 PATIENCE = 30.0
 
@@ -35,6 +36,11 @@ class Registry(SimpleNamespace):
             raise ModelError("it is down.")
         return self.version
 
+    def folder(self, version: str, root: Path) -> Path:
+        if version == "14":
+            raise ModelError("it has no files.")
+        return root
+
 
 class House:
     """A keeper, its registry and what it said."""
@@ -43,7 +49,15 @@ class House:
         self.registry, self.root, self.said = registry, root, []
         self.port = listening.getsockname()[1]
         settings = Serve(check_seconds=0.1)
-        self.keeper = Keeper(registry, root=root, listening=listening, settings=settings, say=self.said.append)
+        file = root / "tokens"
+        self.keeper = Keeper(
+            registry,
+            root=root,
+            listening=listening,
+            settings=settings,
+            say=self.said.append,
+            tokens=AccessTokens(file) if file.exists() else None,
+        )
 
     def until(self, found):
         """Wait until `found()` is true, and return it."""
@@ -55,6 +69,12 @@ class House:
 
     def told(self, words: str) -> str:
         return self.until(lambda: next((one for one in self.said if words in one), ""))
+
+    def status(self, token: str) -> int:
+        """Return the status of a request with a token."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)
+        connection.request("GET", "/version", headers={"Authorization": f"Bearer {token}"})
+        return connection.getresponse().status
 
     def post(self, milliseconds: int = 0, connection: http.client.HTTPConnection | None = None) -> int:
         """Return the version that answers."""
@@ -161,6 +181,15 @@ def test_a_first_version_that_does_not_come_up_is_an_error(during, tmp_path):
         House(Registry(version="13"), listening, tmp_path).keeper.run()
 
 
+def test_a_champion_whose_files_are_missing_leaves_the_old_one_serving(during):
+    def scenario(house: House) -> None:
+        house.registry.version = "14"
+        house.told("version 1 stays. dial2vec-demo version 14 did not come up: it has no files.")
+        assert house.post() == 1
+
+    during(scenario)
+
+
 def test_a_registry_that_is_down_is_said_once_and_harms_nobody(during):
     def scenario(house: House) -> None:
         house.registry.version = ""
@@ -193,13 +222,33 @@ def test_a_worker_that_cannot_come_up_again_makes_room_for_the_next_champion(dur
     during(scenario)
 
 
-def test_workers_end_with_a_keeper_that_is_killed(during, monkeypatch):
+def test_workers_end_with_a_keeper_that_is_killed(during, tmp_path):
     with listen("127.0.0.1", 0) as listening:
-        job = Job(listening.fileno(), 0, ".", "dial2vec-demo", "1", "champion", Serve())
+        job = Job(listening.fileno(), 0, str(tmp_path), "dial2vec-demo", "1", "champion", Serve())
         worker = keeper.Worker(job)
         assert b"ready" in worker._control.recv(1000)
         worker._control.close()  # as the kernel does
         assert worker.process.wait(PATIENCE) == 0
+
+
+def test_tokens_change_without_a_restart(during, tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text("the-first-token-of-16")
+    file.chmod(0o600)
+
+    def scenario(house: House) -> None:
+        assert "-H 'Authorization: Bearer TOKEN'" in house.said[0]
+        assert (house.status("the-first-token-of-16"), house.status("the-other-token-of-16")) == (200, 401)
+        file.write_text("the-other-token-of-16")
+        os.kill(os.getpid(), signal.SIGHUP)
+        house.until(lambda: house.status("the-other-token-of-16") == 200)
+        assert house.status("the-first-token-of-16") == 401
+        file.chmod(0o644)
+        os.kill(os.getpid(), signal.SIGHUP)
+        assert "others can read or change it" in house.told("The tokens stay as they are: ")
+        assert house.status("the-other-token-of-16") == 200
+
+    during(scenario)
 
 
 def test_a_request_under_way_is_answered_before_the_end(during):

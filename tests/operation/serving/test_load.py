@@ -39,7 +39,7 @@ def test_requests_that_are_no_good_on_purpose_are_no_errors(running):
     assert not done.errors
     assert done.bad + len(done.latencies) == 40
     assert done.bad > 10
-    assert "a batch has 1 tokens of 1.0 requests" in server.batch()
+    assert server.batch().startswith("a batch has 1 tokens of 1.")
 
 
 def test_works_take_turns_and_the_first_round_does_not_count():

@@ -12,7 +12,7 @@ from conftest import make_dialogue
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.head import Head
-from dial2vec.operation.serving.batching import Batcher, Work
+from dial2vec.operation.serving.batching import Batcher, Workload
 from dial2vec.operation.serving.readers import reader_of
 from students import tiny_student
 
@@ -34,7 +34,7 @@ def random_dialogues(count: int, *, seed: int, longest: int) -> list[Dialogue]:
 def in_pieces(encoder, *requests: list[Dialogue], batch_tokens: int) -> list[np.ndarray]:
     """Return the vectors of requests that are encoded together."""
     batcher = Batcher(reader_of(encoder), batch_tokens=batch_tokens, max_tokens=10**6)
-    works = [Work(dialogues) for dialogues in requests]
+    works = [Workload(dialogues) for dialogues in requests]
     for work in works:
         batcher.add(work)
     while batcher.busy:

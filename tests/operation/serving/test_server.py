@@ -105,7 +105,7 @@ def test_a_client_that_breaks_off_harms_nobody(running, caplog):
     with server.connect(request(path="GET /health")) as client:
         assert answer(client).startswith(b"HTTP/1.1 200")
     time.sleep(0.2)
-    assert not server.gate.encoding._waiting
+    assert not server.gate.scheduler._waiting
     assert not caplog.records
 
 

@@ -11,18 +11,18 @@ import subprocess
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import click
-import mlflow
 import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
 from dial2vec.config import Serve
-from dial2vec.errors import ModelError
+from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.operation.serving.address import Address
 from dial2vec.operation.serving.job import Job
-from dial2vec.registry import registered_model
+from dial2vec.operation.serving.worker import load_gate
 from dial2vec.registry.store import open_store
 from students import run_without_torch
 
@@ -104,20 +104,33 @@ def test_a_taken_port_is_found_before_the_model_is_loaded(project):
     assert "is taken. Choose another: --port" in done.output
 
 
-def test_a_student_is_served_without_torch_and_has_no_limit(student_folder, tmp_path):
-    code = registered_model.__file__
-    mlflow.pyfunc.save_model(
-        str(tmp_path / "model"), python_model=code, artifacts={"encoder": student_folder}, pip_requirements=["numpy"]
-    )
+def test_a_student_is_served_without_torch_and_mlflow_and_has_no_limit(student_folder, tmp_path):
     script = textwrap.dedent("""
-        import json
+        import json, sys
         from pathlib import Path
         from dial2vec.config import Serve
-        from dial2vec.operation.serving import worker
+        from dial2vec.operation.serving.address import Address
         from dial2vec.operation.serving.job import Job
-        worker.local_model = lambda *_, **__: Path.cwd() / "model" / "artifacts" / "student"
-        gate = worker.load_gate(Job(0, 0, ".", "dial2vec-demo-small", "1", "champion", Serve()))
-        print(json.dumps(gate.about))
+from dial2vec.operation.serving.worker import load_gate
+        from dial2vec.operation.serving.worker import load_gate
+        address = Address.of(sys.argv[1], root=Path.cwd())
+        version = address.current(Path.cwd())
+        folder = address.folder(version, Path.cwd())
+        gate = load_gate(Job(0, 0, str(folder), address.model, version, "", Serve()))
+        print(json.dumps({**gate.about, "mlflow": "mlflow" in sys.modules}))
     """)
-    about = json.loads(run_without_torch(script, tmp_path))
-    assert (about["dimension"], about["max_tokens"]) == (16, None)
+    about = json.loads(run_without_torch(script.replace("sys.argv[1]", repr(student_folder)), tmp_path))
+    assert (about["dimension"], about["max_tokens"], about["mlflow"]) == (16, None, False)
+    assert (about["model"], len(about["version"])) == (Path(student_folder).name, 8)
+
+
+def test_a_folder_without_a_model_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["serve", "./nothing"])
+    assert (done.exit_code, done.output.startswith("Error: ./nothing is not a folder with a model")) == (1, True)
+
+
+def test_a_version_without_files_cannot_be_served_and_the_reason_is_told(project):
+    job = Job(0, 0, "", "dial2vec-demo", "7", "", Serve(), missing="its files are gone.")
+    with pytest.raises(Dial2vecError, match="its files are gone"):
+        load_gate(job)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
-from dial2vec.operation.serving.refusals import RefusedError
+from dial2vec.operation.serving.refusals import RefusedRequestError
 
 # Characters that a step tokenises; 20,000 take about 40 ms.
 BLOCK = 20_000
@@ -44,7 +44,7 @@ class Piece:
     content: Any
 
 
-class Reader(Protocol):
+class PieceReader(Protocol):
     """How an encoder reads dialogues in pieces.
 
     Attribute `splits_at_blanks`: whether the tokens of a text are those of its parts between blanks.
@@ -66,7 +66,7 @@ class Reader(Protocol):
 
 
 @dataclass(eq=False)
-class Work:
+class Workload:
     """The encoding of one request's dialogues.
 
     :param dialogues: Dialogues, each with at least one turn.
@@ -82,7 +82,7 @@ class Work:
     complete: bool = False
     vectors: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.float32))
     error: Exception | None = None
-    # Texts that are not tokenised, the token ids of those that are, and how many texts each turn has.
+    # Texts that are not tokenised yet, token ids of the others, and the number of texts of each turn.
     texts: deque[str] = field(default_factory=deque)
     ids: list[NDArray[np.int32]] = field(default_factory=list)
     parts: list[int] = field(default_factory=list)
@@ -107,7 +107,7 @@ class Step:
     :param seconds: Duration of the encoding.
     """
 
-    ended: list[Work]
+    ended: list[Workload]
     tokens: int = 0
     pieces: int = 0
     requests: int = 0
@@ -117,29 +117,29 @@ class Step:
 class Batcher:
     """Encodes works in steps, so many tokens at a time, a piece of each work in turn.
 
-    :param reader: Reader of the encoder.
+    :param reader: PieceReader of the encoder.
     :param batch_tokens: Largest number of tokens in a batch; a longer piece is a batch by itself.
     :param max_tokens: Largest number of tokens of a work.
 
     Attribute `speed`: tokens per second in recent batches, 0 before the first.
     """
 
-    def __init__(self, reader: Reader, *, batch_tokens: int, max_tokens: int) -> None:
+    def __init__(self, reader: PieceReader, *, batch_tokens: int, max_tokens: int) -> None:
         self.reader, self.batch_tokens, self.max_tokens = reader, batch_tokens, max_tokens
         self.speed = 0.0
         # Only `_new` is touched by another thread than the one that steps.
-        self._new: deque[Work] = deque()
-        self._reading: deque[Work] = deque()
-        self._ready: deque[Work] = deque()
+        self._new: deque[Workload] = deque()
+        self._reading: deque[Workload] = deque()
+        self._ready: deque[Workload] = deque()
 
-    def add(self, work: Work) -> None:
+    def add(self, work: Workload) -> None:
         """Take a work; safe while another thread steps.
 
-        :raises RefusedError: if its texts have too many bytes for its tokens to be few enough.
+        :raises RefusedRequestError: if its texts have too many bytes for its tokens to be few enough.
         """
         size, most = sum(len(text.encode()) for text in _texts(work)), BYTES_PER_TOKEN * self.max_tokens
         if size > most:
-            raise RefusedError(
+            raise RefusedRequestError(
                 413,
                 "too_many_tokens",
                 f"the texts have {size} bytes, and a request may have {self.max_tokens} tokens, at most {most} bytes; "
@@ -183,7 +183,7 @@ class Batcher:
             self.speed = newest if not self.speed else NEWEST * newest + (1 - NEWEST) * self.speed
         return Step(ended, tokens, len(batch), len(works), seconds)
 
-    def fail(self, error: Exception) -> list[Work]:
+    def fail(self, error: Exception) -> list[Workload]:
         """Give up all works with an error, and return them."""
         works = [*self._new, *self._reading, *self._ready]
         for queue in (self._new, self._reading, self._ready):
@@ -192,7 +192,7 @@ class Batcher:
             work.error = error
         return works
 
-    def _tokenise(self) -> list[Work]:
+    def _tokenise(self) -> list[Workload]:
         """Tokenise texts of works in turn, up to a block in all; return the works that failed."""
         room, failed = BLOCK, []
         while self._reading and room > 0:
@@ -215,16 +215,16 @@ class Batcher:
                 (self._reading if work.texts else self._ready).append(work)
         return failed
 
-    def _check(self, work: Work) -> None:
+    def _check(self, work: Workload) -> None:
         if work.tokens > self.max_tokens:
-            raise RefusedError(
+            raise RefusedRequestError(
                 413,
                 "too_many_tokens",
                 f"the texts have {work.tokens} tokens or more, and a request may have {self.max_tokens}; send fewer or "
                 "shorter dialogues at a time.",
             )
 
-    def _cut_up(self, work: Work) -> None:
+    def _cut_up(self, work: Workload) -> None:
         """Make the pieces of a work whose texts are tokenised."""
         ids = iter(work.ids)
         turns = iter([np.concatenate([next(ids) for _ in range(n)]) if n > 1 else next(ids) for n in work.parts])
@@ -236,9 +236,9 @@ class Batcher:
         work.tokens = sum(piece.tokens for _, piece in work.left)
         work.ids, work.parts = [], []
 
-    def _batch(self) -> list[tuple[Work, int, Piece]]:
+    def _batch(self) -> list[tuple[Workload, int, Piece]]:
         """Take a piece of each work in turn until a piece does not fit; its work comes first in the next batch."""
-        batch: list[tuple[Work, int, Piece]] = []
+        batch: list[tuple[Workload, int, Piece]] = []
         room = self.batch_tokens
         while self._ready:
             work = self._ready[0]
@@ -253,7 +253,7 @@ class Batcher:
                 self._ready.append(work)
         return batch
 
-    def _encode(self, batch: Sequence[tuple[Work, int, Piece]]) -> None:
+    def _encode(self, batch: Sequence[tuple[Workload, int, Piece]]) -> None:
         """Encode pieces; if that fails, encode those of each work alone, so that only the cause of the error fails."""
         if not batch:
             return
@@ -273,7 +273,7 @@ class Batcher:
                 work.pooled = np.zeros((len(work.dialogues), len(vector)), dtype=np.float32)
             work.pooled[number] += vector
 
-    def _finish(self, work: Work) -> bool:
+    def _finish(self, work: Workload) -> bool:
         """Return whether a work has ended, with its vectors if all its pieces are encoded."""
         if not work.left and work.error is None and work.pooled is not None:
             try:
@@ -287,7 +287,7 @@ class Batcher:
         return work.ended
 
 
-def _texts(work: Work) -> Iterator[str]:
+def _texts(work: Workload) -> Iterator[str]:
     return (turn.text for dialogue in work.dialogues for turn in dialogue.turns)
 
 

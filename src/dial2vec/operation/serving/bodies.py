@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from dial2vec.config import Serve
-from dial2vec.operation.serving.refusals import GoneError, RefusedError
+from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -23,13 +23,13 @@ GZIP = 31
 async def read_body(headers: dict[bytes, bytes], receive: Receive, settings: Serve) -> bytes:
     """Return the complete body of a request, unpacked if it is gzip.
 
-    :raises RefusedError: if the head announces another form than JSON, or the body is too large, too slow or damaged.
+    :raises RefusedRequestError: if the head announces another form than JSON, or the body is too large, slow or damaged.
     :raises GoneError: if the client closes the connection.
     """
     _check_type(headers.get(b"content-type", b"").decode("latin-1"))
     coding = headers.get(b"content-encoding", b"identity").decode("latin-1").strip().lower()
     if coding not in ("identity", "gzip", "x-gzip"):
-        raise RefusedError(
+        raise RefusedRequestError(
             415,
             "content_encoding",
             f"found the content encoding {coding[:100]!r}; expected gzip or none.",
@@ -58,7 +58,7 @@ async def _received(receive: Receive, settings: Serve) -> bytes:
                 else:
                     parts.clear()
     except TimeoutError:
-        raise RefusedError(
+        raise RefusedRequestError(
             408,
             "slow_body",
             f"the body was not complete after {deadline:g} seconds, at {size} bytes.",
@@ -75,16 +75,16 @@ def _unpacked(body: bytes, settings: Serve) -> bytes:
     try:
         content = unpacker.decompress(body, settings.max_body_bytes + 1)
     except zlib.error:
-        raise RefusedError(400, "gzip", "the body is not gzip, though its content encoding says so.") from None
+        raise RefusedRequestError(400, "gzip", "the body is not gzip, though its content encoding says so.") from None
     if len(content) > settings.max_body_bytes:
         raise _too_large(settings)
     if not unpacker.eof or unpacker.unused_data:
-        raise RefusedError(400, "gzip", "the gzip of the body is cut short, or more follows it.")
+        raise RefusedRequestError(400, "gzip", "the gzip of the body is cut short, or more follows it.")
     return content
 
 
-def _too_large(settings: Serve) -> RefusedError:
-    return RefusedError(
+def _too_large(settings: Serve) -> RefusedRequestError:
+    return RefusedRequestError(
         413,
         "body_too_large",
         f"the body is over the limit of {settings.max_body_bytes} bytes; send fewer dialogues at a time.",
@@ -95,7 +95,7 @@ def _too_large(settings: Serve) -> RefusedError:
 def _check_type(content_type: str) -> None:
     kind, _, parameter = (part.strip().lower() for part in content_type.partition(";"))
     if kind != "application/json" or parameter.replace('"', "") not in ("", "charset=utf-8"):
-        raise RefusedError(
+        raise RefusedRequestError(
             415,
             "content_type",
             f"found the content type {content_type[:100]!r}; expected application/json, in UTF-8.",
@@ -105,15 +105,15 @@ def _check_type(content_type: str) -> None:
 def decode(body: bytes) -> Any:
     """Return the value of a body of JSON.
 
-    :raises RefusedError: if it is not JSON in UTF-8.
+    :raises RefusedRequestError: if it is not JSON in UTF-8.
     """
     try:
         return json.loads(body.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise RefusedError(400, "json", f"the body is not UTF-8 (byte {error.start}).") from None
+        raise RefusedRequestError(400, "json", f"the body is not UTF-8 (byte {error.start}).") from None
     except json.JSONDecodeError as error:
-        raise RefusedError(400, "json", f"the body is not JSON ({error}).") from None
+        raise RefusedRequestError(400, "json", f"the body is not JSON ({error}).") from None
     except (ValueError, RecursionError):
-        raise RefusedError(
+        raise RefusedRequestError(
             400, "json", "the body is no readable JSON (a number of thousands of digits, or nesting without end)."
         ) from None

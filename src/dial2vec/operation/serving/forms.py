@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue, RecordError, dialogue_from_record
 from dial2vec.errors import CorpusError, described, did_you_mean
-from dial2vec.operation.serving.refusals import RefusedError
+from dial2vec.operation.serving.refusals import RefusedRequestError
 
 SHAPE = '{"inputs": [{"turns": [{"speaker": "...", "text": "..."}]}]}'
 # Keys of OpenAI's form; "user" is the client's own note.
@@ -39,10 +39,10 @@ def read_invocation(request: object, *, max_dialogues: int) -> list[Dialogue]:
     """Return the dialogues of a request in MLflow's form, 1 to `max_dialogues`, in its order.
 
     :param request: Decoded JSON.
-    :raises RefusedError: if it holds anything else; the message names a dialogue by its number (from 1) and its id.
+    :raises RefusedRequestError: if it holds anything else; the message names a dialogue by its number (from 1) and id.
     """
     if not isinstance(request, dict) or list(request) != ["inputs"] or not isinstance(request["inputs"], list):
-        raise RefusedError(400, "form", f"expected {SHAPE} and no other keys beside 'inputs'.")
+        raise RefusedRequestError(400, "form", f"expected {SHAPE} and no other keys beside 'inputs'.")
     records = request["inputs"]
     _check_number(records, max_dialogues)
     return [_dialogue(record, number) for number, record in enumerate(records, start=1)]
@@ -55,27 +55,33 @@ def read_embeddings(request: object, *, model: str, dimension: int, max_dialogue
         `messages`, one conversation or a list of conversations.
     :param model: Name of the model that is served.
     :param dimension: Length of its vectors.
-    :raises RefusedError: if it holds anything else.
+    :raises RefusedRequestError: if it holds anything else.
     """
     if not isinstance(request, dict):
-        raise RefusedError(400, "form", f'expected an object with "input", a text or a list of texts, or {MESSAGES}.')
+        raise RefusedRequestError(
+            400, "form", f'expected an object with "input", a text or a list of texts, or {MESSAGES}.'
+        )
     if unknown := [key for key in request if key not in KEYS]:
         name = unknown[0][:40]
-        raise RefusedError(400, "form", f"found the key '{name}'.{did_you_mean(name, KEYS)} Valid: {', '.join(KEYS)}.")
+        raise RefusedRequestError(
+            400, "form", f"found the key '{name}'.{did_you_mean(name, KEYS)} Valid: {', '.join(KEYS)}."
+        )
     if request.get("model") not in (None, model):
-        found = described(request["model"])
-        raise RefusedError(404, "model_not_found", f"expected the model '{model}', found {found[:100]}.")
+        given = described(request["model"])[:100]
+        raise RefusedRequestError(404, "model_not_found", f"expected the model '{model}', found {given}.")
     form = request.get("encoding_format") or "float"
     if form not in FORMATS:
-        raise RefusedError(400, "form", f"'encoding_format' must be float or base64, found {described(form)[:100]}.")
+        raise RefusedRequestError(
+            400, "form", f"'encoding_format' must be float or base64, found {described(form)[:100]}."
+        )
     if request.get("dimensions") not in (None, dimension):
-        found = described(request["dimensions"])
-        raise RefusedError(
-            400, "dimensions", f"vectors of this model have {dimension} dimensions; found {found[:100]}. Leave it out."
+        given = described(request["dimensions"])[:100]
+        raise RefusedRequestError(
+            400, "dimensions", f"vectors of this model have {dimension} dimensions; found {given}. Leave it out."
         )
     texts, messages = request.get("input"), request.get("messages")
     if (texts is None) == (messages is None):
-        raise RefusedError(400, "form", f'expected either "input", a text or a list of texts, or {MESSAGES}.')
+        raise RefusedRequestError(400, "form", f'expected either "input", a text or a list of texts, or {MESSAGES}.')
     dialogues = _of_texts(texts, max_dialogues) if messages is None else _of_messages(messages, max_dialogues)
     return EmbeddingRequest(dialogues, form == "base64")
 
@@ -102,7 +108,9 @@ def _base64(vector: NDArray[np.float32]) -> str:
 
 def _check_number(dialogues: Sequence[object], most: int) -> None:
     if not 1 <= len(dialogues) <= most:
-        raise RefusedError(400, "number", f"found {len(dialogues)} dialogues; expected 1 to {most} in a request.")
+        raise RefusedRequestError(
+            400, "number", f"found {len(dialogues)} dialogues; expected 1 to {most} in a request."
+        )
 
 
 def _dialogue(record: object, number: int) -> Dialogue:
@@ -114,7 +122,7 @@ def _dialogue(record: object, number: int) -> Dialogue:
     try:
         return dialogue_from_record(record)
     except RecordError as error:
-        raise RefusedError(400, "dialogue", f"{name}: {error}.") from None
+        raise RefusedRequestError(400, "dialogue", f"{name}: {error}.") from None
 
 
 def _of_texts(given: object, most: int) -> list[Dialogue]:
@@ -122,11 +130,13 @@ def _of_texts(given: object, most: int) -> list[Dialogue]:
     if isinstance(texts, list):
         _check_number(texts, most)
         if any(isinstance(text, int) or (isinstance(text, list) and text) for text in texts):
-            raise RefusedError(
+            raise RefusedRequestError(
                 400, "form", '"input" holds token numbers, which mean nothing to this model; expected texts.'
             )
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-        raise RefusedError(400, "form", f'"input" must be a text or a list of texts, found {described(given)[:100]}.')
+        raise RefusedRequestError(
+            400, "form", f'"input" must be a text or a list of texts, found {described(given)[:100]}.'
+        )
     return [
         _dialogue({"turns": [{"speaker": SPEAKER, "text": text}]}, number) for number, text in enumerate(texts, start=1)
     ]
@@ -134,10 +144,10 @@ def _of_texts(given: object, most: int) -> list[Dialogue]:
 
 def _of_messages(given: object, most: int) -> list[Dialogue]:
     conversations = [given] if isinstance(given, list) and given and isinstance(given[0], dict) else given
-    if not isinstance(conversations, list) or not all(isinstance(one, list) for one in conversations):
-        raise RefusedError(400, "form", f"expected {MESSAGES}, found {described(given)[:100]}.")
+    if not isinstance(conversations, list) or not all(isinstance(talk, list) for talk in conversations):
+        raise RefusedRequestError(400, "form", f"expected {MESSAGES}, found {described(given)[:100]}.")
     _check_number(conversations, most)
     try:
-        return [Dialogue.from_messages(one, dialogue_id=str(number)) for number, one in enumerate(conversations, 1)]
+        return [Dialogue.from_messages(talk, dialogue_id=str(number)) for number, talk in enumerate(conversations, 1)]
     except CorpusError as error:
-        raise RefusedError(400, "dialogue", str(error)) from None
+        raise RefusedRequestError(400, "dialogue", str(error)) from None

@@ -13,13 +13,13 @@ from starlette.responses import JSONResponse, Response
 from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
 from dial2vec.dialogue import Dialogue
-from dial2vec.operation.serving.batching import Reader, Work
+from dial2vec.operation.serving.batching import PieceReader, Workload
 from dial2vec.operation.serving.bodies import Message, Receive, decode, read_body
-from dial2vec.operation.serving.encoding import Encoding
 from dial2vec.operation.serving.forms import embeddings, predictions, read_embeddings, read_invocation
 from dial2vec.operation.serving.metrics import CONTENT_TYPE, Metrics
 from dial2vec.operation.serving.openapi import description, page
-from dial2vec.operation.serving.refusals import GoneError, RefusedError, refusal_answer
+from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError, refusal_answer
+from dial2vec.operation.serving.scheduler import Scheduler
 from dial2vec.operation.serving.tokens import AccessTokens
 
 Send = Callable[[Message], Awaitable[None]]
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 class Gate:
     """The ASGI application: checks a request, reads it, has it encoded, and answers.
 
-    :param reader: Reader of the encoder.
+    :param reader: PieceReader of the encoder.
     :param about: Answer to `GET /version`.
     :param settings: Limits.
     :param hosts: Names under which the server may be asked.
@@ -54,7 +54,7 @@ class Gate:
 
     def __init__(
         self,
-        reader: Reader,
+        reader: PieceReader,
         *,
         about: dict[str, Any],
         settings: Serve,
@@ -65,7 +65,7 @@ class Gate:
         self.hosts = hosts or Hosts.of()
         self.leaving = False
         self.metrics = Metrics(about)
-        self.encoding = Encoding(reader, settings, self.metrics)
+        self.scheduler = Scheduler(reader, settings, self.metrics)
         self._started = int(time.time())
         self.handlers: dict[str, tuple[str, Handler]] = {
             "/": ("GET", self._page),
@@ -87,7 +87,7 @@ class Gate:
         began, path = time.perf_counter(), scope["path"]
         try:
             answer = await self._answer(scope, receive)
-        except RefusedError as refusal:
+        except RefusedRequestError as refusal:
             self.metrics.refusal(refusal.kind)
             answer = refusal_answer(refusal, path)
         except GoneError:
@@ -96,7 +96,9 @@ class Gate:
         except Exception:
             log.exception("a request failed")
             self.metrics.refusal("failed")
-            answer = refusal_answer(RefusedError(500, "failed", "the request failed; the server's log says why."), path)
+            answer = refusal_answer(
+                RefusedRequestError(500, "failed", "the request failed; the server's log says why."), path
+            )
         answer.headers.update(HEADERS)
         if self.leaving:
             answer.headers["connection"] = "close"
@@ -108,9 +110,10 @@ class Gate:
         path, headers = scope["path"], dict(scope["headers"])
         address = (scope.get("server") or ("",))[0]
         if refused := self.hosts.refusal(scope["headers"], server=address, page=path == "/"):
-            raise RefusedError(refused.status, refused.kind, refused.reason)
+            advice = " Start it with --allow-host for another." if refused.kind == "host" else ""
+            raise RefusedRequestError(refused.status, refused.kind, refused.reason + advice)
         if self.tokens and path not in OPEN and not self.tokens.accept(headers.get(b"authorization", b"")):
-            raise RefusedError(
+            raise RefusedRequestError(
                 401,
                 "token",
                 "expected the header 'Authorization: Bearer' with a token of this server.",
@@ -119,13 +122,15 @@ class Gate:
         method, handler = self.handlers.get(path, ("", self._alive))
         if not method:
             if path.startswith(MODEL):
-                raise RefusedError(404, "model_not_found", f"there is no such model; expected {self.about['model']!r}.")
-            raise RefusedError(
+                raise RefusedRequestError(
+                    404, "model_not_found", f"there is no such model; expected {self.about['model']!r}."
+                )
+            raise RefusedRequestError(
                 404, "not_found", f"there is no {path[:100]}; expected one of {', '.join(self.handlers)}."
             )
         # HEAD is GET without the body, which uvicorn leaves out.
         if scope["method"] != method and (scope["method"], method) != ("HEAD", "GET"):
-            raise RefusedError(405, "method", f"{path} takes {method}, found {scope['method']}.", allow=method)
+            raise RefusedRequestError(405, "method", f"{path} takes {method}, found {scope['method']}.", allow=method)
         return await handler(scope, receive)
 
     async def _invocations(self, scope: Message, receive: Receive) -> Response:
@@ -153,14 +158,14 @@ class Gate:
         body = await read_body(dict(scope["headers"]), receive, self.settings)
         return read(body) if len(body) < LARGE else await asyncio.to_thread(read, body)
 
-    async def _encode(self, dialogues: list[Dialogue], receive: Receive) -> Work:
+    async def _encode(self, dialogues: list[Dialogue], receive: Receive) -> Workload:
         gone = asyncio.ensure_future(_disconnect(receive))
         try:
-            return await self.encoding.encode(dialogues, gone)
+            return await self.scheduler.encode(dialogues, gone)
         finally:
             gone.cancel()
 
-    def _vectors(self, form: Callable[[], dict[str, Any]], work: Work) -> Response:
+    def _vectors(self, form: Callable[[], dict[str, Any]], work: Workload) -> Response:
         self.metrics.dialogues(len(work.dialogues))
         headers = {"X-Dialogues-Long": str(work.long)} if work.long else None
         return JSONResponse(form(), headers=headers)
@@ -182,8 +187,8 @@ class Gate:
 
     async def _ready(self, scope: Message, receive: Receive) -> Response:
         if self.leaving:
-            raise RefusedError(503, "leaving", "this server is ending; connect again.", retry_after="1")
-        self.encoding.refuse_if_full()
+            raise RefusedRequestError(503, "leaving", "this server is ending; connect again.", retry_after="1")
+        self.scheduler.refuse_if_full()
         return Response("\n")
 
     async def _metrics(self, scope: Message, receive: Receive) -> Response:

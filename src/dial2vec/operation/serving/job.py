@@ -18,22 +18,24 @@ class Job:
 
     :param listening: File descriptor of the socket of the port; several workers may share it.
     :param control: File descriptor of the socket to the keeper.
-    :param root: Project folder.
-    :param model: Name of the registered model.
+    :param folder: Folder of the version's encoder; "" if it was not found.
+    :param model: Name of the model.
     :param version: Version to serve.
     :param alias: Alias of the version; "" for a fixed version.
     :param settings: Limits.
+    :param missing: Reason why the folder was not found, or "".
     :param hosts: More names under which the server may be asked (`--host`, `--allow-host`).
     :param token_file: File of the bearer tokens; "" asks for none.
     """
 
     listening: int
     control: int
-    root: str
+    folder: str
     model: str
     version: str
     alias: str
     settings: Serve
+    missing: str = ""
     hosts: tuple[str, ...] = ()
     token_file: str = ""
 

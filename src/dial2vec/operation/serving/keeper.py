@@ -125,6 +125,9 @@ class Keeper:
         # Versions: the one that the registry names, the last one that started well, and one that failed to start. While
         # another version serves, a failed one is not tried again.
         self._wanted = self._good = self._refused = ""
+        # Version -> folder of its encoder, or why it has none.
+        self._folders: dict[str, Path] = {}
+        self._missing: dict[str, str] = {}
 
     def run(self) -> None:
         """Serve until SIGINT or SIGTERM; a second signal does not wait for running requests.
@@ -132,7 +135,7 @@ class Keeper:
         :raises Dial2vecError: if the first worker cannot serve.
         """
         with self._signals():
-            self._wanted = self.address.current(self.root)
+            self._wanted = self._find(self.address.current(self.root))
             self._start(self._wanted)
             threading.Thread(target=self._watch, daemon=True).start()
             while self._alive:
@@ -159,7 +162,7 @@ class Keeper:
         reported = ""
         while True:
             try:
-                self._events.put(("champion", self.address.current(self.root)))
+                self._events.put(("champion", self._find(self.address.current(self.root))))
                 reported = ""
             except Exception as error:
                 # Also errors of a proxy or a file system: the thread must not end.
@@ -171,16 +174,26 @@ class Keeper:
                 self._wake.get(timeout=self.settings.check_seconds)
                 self._events.put(("retry", None))
 
+    def _find(self, version: str) -> str:
+        """Return a version after its folder was found, or the reason why not; a download may take long."""
+        if version not in self._folders:
+            try:
+                self._folders[version] = self.address.folder(version, self.root)
+            except Dial2vecError as error:
+                self._missing[version] = str(error)
+        return version
+
     def _start(self, version: str) -> None:
         self.coming = Worker(
             Job(
                 self.listening.fileno(),
                 control=0,
-                root=str(self.root),
+                folder=str(self._folders.get(version, "")),
                 model=self.address.model,
                 version=version,
                 alias=self.address.alias,
                 settings=self.settings,
+                missing="" if version in self._folders else self._missing[version],
                 hosts=self.hosts,
                 token_file=str(self.tokens.path) if self.tokens else "",
             )

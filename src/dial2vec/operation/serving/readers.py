@@ -12,7 +12,7 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.encoder.student.words import splits_at_blanks, token_reader
-from dial2vec.operation.serving.batching import Piece, Reader
+from dial2vec.operation.serving.batching import Piece, PieceReader
 
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 ROWS = 8
 
 
-def reader_of(encoder: Encoder) -> Reader:
+def reader_of(encoder: Encoder) -> PieceReader:
     """Return the reader of an encoder or a student."""
     return StudentReader(encoder) if isinstance(encoder, StudentEncoder) else EncoderReader(encoder)
 

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse
 OPENAI = "/v1/"
 
 
-class RefusedError(Exception):
+class RefusedRequestError(Exception):
     """A request that gets no vectors.
 
     :param status: HTTP status.
@@ -28,7 +28,7 @@ class GoneError(Exception):
     """The client has closed the connection and waits for no answer."""
 
 
-def refusal_answer(refusal: RefusedError, path: str) -> JSONResponse:
+def refusal_answer(refusal: RefusedRequestError, path: str) -> JSONResponse:
     """Return the answer: in OpenAI's form for its paths, else in MLflow's."""
     if path.startswith(OPENAI):
         kind = "server_error" if refusal.status >= 500 else "invalid_request_error"

@@ -60,8 +60,8 @@ def _read(path: Path) -> tuple[bytes, ...]:
     tokens = [line for line in lines if line and not line.startswith(b"#")]
     short = any(len(token) < SHORTEST or b" " in token for token in tokens)
     if not tokens or short:
-        found = f"a token with a blank or under {SHORTEST} characters" if short else "no token"
+        fault = f"a token with a blank or under {SHORTEST} characters" if short else "no token"
         raise Dial2vecError(
-            f"{path}: found {found}; expected one token per line. Make one with `openssl rand -hex 32`."
+            f"{path}: found {fault}; expected one token per line. Make one with `openssl rand -hex 32`."
         )
     return tuple(hashlib.sha256(token).digest() for token in tokens)

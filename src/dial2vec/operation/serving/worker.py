@@ -18,26 +18,27 @@ from dial2vec.addresses import Hosts
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
-from dial2vec.operation.serving.batching import Batcher, Work
+from dial2vec.operation.serving.batching import Batcher, Workload
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.job import EXAMPLE, Job, message
 from dial2vec.operation.serving.readers import reader_of
 from dial2vec.operation.serving.server import serve
 from dial2vec.operation.serving.tokens import AccessTokens
-from dial2vec.registry.tracking import local_model
 
 
 def load_gate(job: Job) -> Gate:
     """Load the version's encoder, encode a dialogue as a test, and return the gate around it.
 
-    Only weights and settings are read from the registry; no code that is stored there runs.
+    No code that is stored in the registry runs.
 
-    :raises Dial2vecError: if the version or its files are missing, it does not encode, or the tokens cannot be read.
+    :raises Dial2vecError: if the encoder cannot be loaded, it does not encode, or the tokens cannot be read.
     """
-    encoder = load_encoder(local_model(f"models:/{job.model}/{job.version}", root=Path(job.root)))
+    if job.missing:
+        raise Dial2vecError(job.missing)
+    encoder = load_encoder(job.folder)
     reader = reader_of(encoder)
     batcher = Batcher(reader, batch_tokens=job.settings.batch_tokens, max_tokens=job.settings.max_request_tokens)
-    batcher.add(work := Work([dialogue_from_record({"dialogue_id": "test"} | EXAMPLE)]))
+    batcher.add(work := Workload([dialogue_from_record({"dialogue_id": "test"} | EXAMPLE)]))
     while not work.ended:
         batcher.step()
     if work.error is not None:
@@ -49,7 +50,6 @@ def load_gate(job: Job) -> Gate:
         "dimension": encoder.dimension,
         "max_tokens": encoder.max_length,
         "dial2vec": installed("dial2vec"),
-        "mlflow": installed("mlflow"),
     }
     tokens = AccessTokens(Path(job.token_file)) if job.token_file else None
     return Gate(reader, about=about, settings=job.settings, hosts=Hosts.of(*job.hosts), tokens=tokens)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from dial2vec.config import Serve
 from dial2vec.dialogue import Dialogue
-from dial2vec.operation.serving.batching import Batcher, Reader, Work
+from dial2vec.operation.serving.batching import Batcher, PieceReader, Workload
 from dial2vec.operation.serving.metrics import Metrics
-from dial2vec.operation.serving.refusals import GoneError, RefusedError
+from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError
 
 # Longest time in seconds after which a client is asked to try again.
 LONGEST_RETRY = 600
@@ -19,17 +19,17 @@ LONGEST_RETRY = 600
 log = logging.getLogger(__name__)
 
 
-class Encoding:
+class Scheduler:
     """Encodes requests' dialogues while others wait, in one thread: an encoding already uses every processor.
 
-    :param reader: Reader of the encoder.
+    :param reader: PieceReader of the encoder.
     :param settings: Limits.
     """
 
-    def __init__(self, reader: Reader, settings: Serve, metrics: Metrics) -> None:
+    def __init__(self, reader: PieceReader, settings: Serve, metrics: Metrics) -> None:
         self.settings, self.metrics = settings, metrics
         self.batcher = Batcher(reader, batch_tokens=settings.batch_tokens, max_tokens=settings.max_request_tokens)
-        self._waiting: dict[Work, asyncio.Future[None]] = {}
+        self._waiting: dict[Workload, asyncio.Future[None]] = {}
         self._stepping: asyncio.Task[None] | None = None
         metrics.count_waiting(lambda: len(self._waiting))
 
@@ -41,25 +41,25 @@ class Encoding:
     def refuse_if_full(self) -> None:
         """Raise if one more request would be refused.
 
-        :raises RefusedError: if so.
+        :raises RefusedRequestError: if so.
         """
         if self.full:
-            raise RefusedError(
+            raise RefusedRequestError(
                 503,
                 "queue_full",
                 f"{len(self._waiting)} requests are waiting already; try again.",
                 retry_after=self._retry_after(),
             )
 
-    async def encode(self, dialogues: Sequence[Dialogue], gone: asyncio.Future[None]) -> Work:
+    async def encode(self, dialogues: Sequence[Dialogue], gone: asyncio.Future[None]) -> Workload:
         """Return the finished work of a request.
 
         :param gone: Future that is done if the client hangs up.
-        :raises RefusedError: if the queue is full, the texts have too many tokens, or the time is over.
+        :raises RefusedRequestError: if the queue is full, the texts have too many tokens, or the time is over.
         :raises GoneError: if the client hangs up.
         """
         self.refuse_if_full()
-        work, done = Work(dialogues), asyncio.get_running_loop().create_future()
+        work, done = Workload(dialogues), asyncio.get_running_loop().create_future()
         self.batcher.add(work)
         self._waiting[work] = done
         if self._stepping is None or self._stepping.done():
@@ -71,7 +71,7 @@ class Encoding:
                 return _result(work)
             if gone.done():
                 raise GoneError
-            raise RefusedError(
+            raise RefusedRequestError(
                 504,
                 "too_slow",
                 f"the vectors were not complete after {seconds:g} seconds; send fewer dialogues at a time.",
@@ -101,9 +101,9 @@ class Encoding:
                     done.set_result(None)
 
 
-def _result(work: Work) -> Work:
-    if isinstance(work.error, RefusedError):
+def _result(work: Workload) -> Workload:
+    if isinstance(work.error, RefusedRequestError):
         raise work.error
     if work.error is not None:
-        raise RefusedError(500, "encoding_failed", "the encoding failed; the server's log says why.")
+        raise RefusedRequestError(500, "encoding_failed", "the encoding failed; the server's log says why.")
     return work
