@@ -111,7 +111,6 @@ def test_a_student_is_served_without_torch_and_mlflow_and_has_no_limit(student_f
         from dial2vec.config import Serve
         from dial2vec.operation.serving.address import Address
         from dial2vec.operation.serving.job import Job
-from dial2vec.operation.serving.worker import load_gate
         from dial2vec.operation.serving.worker import load_gate
         address = Address.of(sys.argv[1], root=Path.cwd())
         version = address.current(Path.cwd())

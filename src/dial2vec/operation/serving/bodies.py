@@ -23,7 +23,7 @@ GZIP = 31
 async def read_body(headers: dict[bytes, bytes], receive: Receive, settings: Serve) -> bytes:
     """Return the complete body of a request, unpacked if it is gzip.
 
-    :raises RefusedRequestError: if the head announces another form than JSON, or the body is too large, slow or damaged.
+    :raises RefusedRequestError: if the head announces another form than JSON, or the body is large, slow or damaged.
     :raises GoneError: if the client closes the connection.
     """
     _check_type(headers.get(b"content-type", b"").decode("latin-1"))
