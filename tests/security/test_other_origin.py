@@ -33,13 +33,11 @@ from collection.explorer.conftest import EVIL, collection, encoder, grow
 from dial2vec.addresses import address_of, listen, silence
 from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
-from dial2vec.config import Serve
 from dial2vec.operation.pages import page_command, prefect_password
-from dial2vec.operation.serving.job import Job
-from dial2vec.operation.serving.worker import load_gate
+from operation.serving.conftest import served
 from registry.conftest import empty_store, encoders, record, registered_store
 
-__all__ = ["collection", "empty_store", "encoder", "encoders", "grow", "record", "registered_store"]
+__all__ = ["collection", "empty_store", "encoder", "encoders", "grow", "record", "registered_store", "served"]
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 OTHER_NAME = "other.example"
 DIALOGUE = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]}]})
@@ -152,9 +150,8 @@ def page_of(which: Any, root: Path) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def applications(collection, registered_store) -> dict[str, Answered]:
-    gate = load_gate(Job(0, 0, str(registered_store), "dial2vec-demo", "1", "champion", Serve()))
-    return {"explorer": Answered(application(collection, maps_of(collection))), "serve": Answered(gate)}
+def applications(collection, served) -> dict[str, Answered]:
+    return {"explorer": Answered(application(collection, maps_of(collection))), "serve": Answered(served)}
 
 
 @pytest.fixture(scope="module")

@@ -68,6 +68,12 @@ class Upstream:
         request.wfile.write(body[: len(body) // 2] if fault == "cut" else body)
 
 
+@pytest.fixture(autouse=True)
+def unpinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The archives here hold other dialogues than upstream's."""
+    monkeypatch.setattr("dial2vec.data.corpora.checksum.PINNED", {})
+
+
 @pytest.fixture
 def upstream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Upstream]:
     site = Upstream()
