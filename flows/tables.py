@@ -26,6 +26,8 @@ use_prefect(ROOT)
 from prefect import flow, get_run_logger, task  # noqa: E402
 from prefect.artifacts import create_table_artifact  # noqa: E402
 
+from dial2vec.operation.schedule.temporary_server import start_temporary_server  # noqa: E402
+
 
 @task(task_run_name="{place}", retries=1, retry_delay_seconds=10)
 def cell(place: Place, settings: Settings) -> Cell:
@@ -70,6 +72,7 @@ if __name__ == "__main__":
     try:
         # Locked here, too: a second flow ends with one sentence before Prefect starts its server.
         with checkout_lock(ROOT, "flow tables"):
+            start_temporary_server()
             tables()
     except Dial2vecError as error:
         sys.exit(f"tables: {error}")

@@ -131,6 +131,7 @@ def test_wrong_settings_say_what_is_valid(raw, message):
     ("raw", "message"),
     [
         ({"schedul": {}}, r"unknown key 'schedul'\. Did you mean 'schedule'\? Valid: schedule, drift, serve"),
+        ({"schedule": {"heartbeat": "ping me"}}, r"schedule\.heartbeat is no web address; give one that begins with h"),
         ({"drift": {"max_dialogues": 6000}}, r"drift\.max_dialogues: expected between 20 and 5000, found 6000"),
         ({"drift": {"min_dialogues": 4}}, r"drift\.min_dialogues: expected between 5 and 5000, found 4"),
         ({"drift": {"p_value": 0.001}}, r"drift\.p_value: expected between 0\.002 and 0\.5, found 0\.001"),

@@ -15,6 +15,7 @@ from dial2vec.errors import Dial2vecError
 
 SERVER_IS_ILL = 500
 CREDENTIALS = re.compile(r"(?<=://)[^/@]*@")
+WEB = re.compile(r"(https?)://([^\s'\"<>]*)", re.IGNORECASE)
 
 
 def silence(address: str, *, seconds: float) -> str | None:
@@ -34,6 +35,28 @@ def silence(address: str, *, seconds: float) -> str | None:
 def shown(address: str) -> str:
     """Return an address, or a text that contains one, without user and password."""
     return CREDENTIALS.sub("", address)
+
+
+def is_web_address(text: str) -> bool:
+    """Return whether a text begins with http:// or https://."""
+    return WEB.match(text) is not None
+
+
+def masked(text: str) -> str:
+    """Return a text whose web addresses show only scheme and host: user, path or query may be a secret.
+
+    >>> masked("POST https://bot:key@chat.example/hook/T0K3N?to=us failed")
+    'POST https://chat.example/… failed'
+    """
+    return WEB.sub(_masked, text)
+
+
+def _masked(address: re.Match[str]) -> str:
+    host, rest = re.match(r"([^/?#]*)(.*)", address[2], re.DOTALL).groups()  # type: ignore[union-attr]
+    if "@" in rest and ":" in host and "@" not in host:
+        # Perhaps a password with a slash: nothing tells where the host begins.
+        return f"{address[1]}://…"
+    return f"{address[1]}://{host.rpartition('@')[2]}{'/…' if rest.strip('/') else rest}"
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -266,6 +266,10 @@ class Schedule:
     push: Literal["data", "everything", "nothing"] = "data"
     embed: str | None = None
     notify: str | None = None
+    notify_form: Literal["verdict", "text"] = "verdict"
+    heartbeat: str | None = None
+    min_free_gb: float = bounded(2.0, low=0)
+    remote_minutes: float = bounded(60.0, low=0.01)
 
 
 @dataclass(frozen=True, slots=True)

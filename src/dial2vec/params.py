@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import yaml
 
+from dial2vec.addresses import is_web_address
 from dial2vec.config import LanguageModel, Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
 
@@ -109,6 +110,8 @@ def _of_operation(operation: Operation) -> Iterator[str]:
         yield f"schedule.timezone: found {schedule.timezone!r}.{did_you_mean(schedule.timezone, known)} Such as UTC."
     if not schedule.inbox.strip():
         yield "schedule.inbox is blank; give a folder, such as inbox."
+    if schedule.heartbeat is not None and not is_web_address(schedule.heartbeat):
+        yield "schedule.heartbeat is no web address; give one that begins with http:// or https://, or null."
     yield from _of_language_model(operation.language_model)
 
 

@@ -285,7 +285,7 @@ def test_missing_data_says_how_to_bring_it(tmp_path):
 
 def test_a_full_disk_is_named_whatever_dvc_says(tmp_path, monkeypatch):
     (tmp_path / "artifacts").mkdir()
-    monkeypatch.setattr("dial2vec.pipeline.dvc.shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
+    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=2_000_000))
     with pytest.raises(Dial2vecError, match="artifacts has 2 MB left, which may be why: free some space and run again"):
         dvc(tmp_path, "status", "--no-such-option")
 

@@ -30,5 +30,5 @@ def schedule(port: int, now: bool) -> None:
     options = load_operation(root / "operation.yaml").schedule
     write_deployment(root, options, shared=bool(os.environ.get(PREFECT_SERVER)))
     click.echo(f"Retraining at '{options.cron}' ({options.timezone}); starting server and worker, about a minute")
-    supervise(root, port, now=now, say=click.echo)
+    supervise(root, options, port, now=now, say=click.echo)
     click.echo("Stopped: nothing is retrained until you run `make schedule` again.")

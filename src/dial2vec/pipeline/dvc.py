@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -15,11 +14,10 @@ from dial2vec.errors import CorpusError, Dial2vecError, VersioningError, require
 from dial2vec.files import ending_with
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
+from dial2vec.pipeline.free_space import disk_hint
 from dial2vec.pipeline.project import do_without_git, write_code_hashes
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate", "register")
-# Bytes; one checkpoint takes more.
-LITTLE_SPACE = 100_000_000
 
 
 def dvc(root: Path, *arguments: str) -> None:
@@ -61,16 +59,7 @@ def dvc_lines(root: Path, *arguments: str) -> Iterator[str]:
 def _failure(root: Path, command: str, status: int, reason: str) -> str:
     if status < 0:
         reason = f"killed by signal {-status}, perhaps because memory ran out; `make run` continues from there"
-    return f"`dvc {command}` stopped with status {status}: {reason}.{_disk_hint(root)}"
-
-
-def _disk_hint(root: Path) -> str:
-    """Return a hint if a project folder's disk is full; DVC often does not say so."""
-    for name in ("artifacts", ".dvc", "mlruns", "data"):
-        folder = root / name
-        if folder.is_dir() and (free := shutil.disk_usage(folder).free) < LITTLE_SPACE:
-            return f" {folder} has {free / 1e6:.0f} MB left, which may be why: free some space and run again."
-    return ""
+    return f"`dvc {command}` stopped with status {status}: {reason}.{disk_hint(root)}"
 
 
 def stage_environment() -> dict[str, str]:

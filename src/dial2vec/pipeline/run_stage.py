@@ -18,6 +18,7 @@ from dial2vec.files import checkout_lock, ending_with, find_root, write_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc_records import mend
+from dial2vec.pipeline.free_space import naming_full_disk
 
 Stage = Callable[[Artifacts, Settings], str]
 # Set by torchrun.
@@ -52,7 +53,8 @@ def main(stage: Stage, *, by_processes: bool = False) -> None:
         if first:
             # Here too, because somebody may run DVC by hand: the records of earlier stages are then backed up.
             mend(root)
-        with checkout_lock(root, f"stage {name} of {arguments.corpus}") if first else nullcontext():
+        lock = checkout_lock(root, f"stage {name} of {arguments.corpus}") if first else nullcontext()
+        with lock, naming_full_disk(root):
             if by_processes and settings.processes > 1 and RANK is None:
                 _launch(f"dial2vec.pipeline.{name}", arguments.corpus, settings.processes)
             elif first:

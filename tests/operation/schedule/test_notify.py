@@ -5,10 +5,12 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 
 import pytest
 
-from dial2vec.operation.schedule.notify import notify
+from dial2vec.config import Schedule
+from dial2vec.operation.schedule.notify import notify, send_heartbeat
 
 VERDICT = {"failed": "", "corpora": [{"corpus": "calls", "verdict": "Promoted: größer."}]}
 
@@ -24,6 +26,11 @@ def server() -> Iterator[tuple[str, list[bytes]]]:
             self.send_response(500 if self.path == "/broken" else 200)
             self.end_headers()
 
+        def do_GET(self) -> None:
+            got.append(f"GET {self.path}".encode())
+            self.send_response(200)
+            self.end_headers()
+
         def log_message(self, *_: object) -> None:
             pass
 
@@ -33,37 +40,54 @@ def server() -> Iterator[tuple[str, list[bytes]]]:
         listening.shutdown()
 
 
+def told(hook: str | None, root: Path, *, form: str = "verdict") -> str:
+    return notify(Schedule(notify=hook, notify_form=form), VERDICT, text="calls: promoted", root=root)
+
+
 def test_a_command_gets_the_verdict_on_its_standard_input(tmp_path):
-    assert notify("cat > told.json", VERDICT, root=tmp_path) == ""
+    assert told("cat > told.json", tmp_path) == ""
     assert json.loads((tmp_path / "told.json").read_text()) == VERDICT
 
 
 def test_an_address_gets_it_as_a_post(tmp_path, server):
     address, got = server
-    assert notify(f"{address}/hook", VERDICT, root=tmp_path) == ""
+    assert told(f"{address}/hook", tmp_path) == ""
     assert [json.loads(body) for body in got] == [VERDICT]
+
+
+def test_a_chat_gets_a_text(tmp_path, server):
+    address, got = server
+    assert told(f"{address}/hook", tmp_path, form="text") == ""
+    assert [json.loads(body) for body in got] == [{"text": "calls: promoted"}]
+
+
+def test_a_heartbeat_is_one_call_without_a_body(server):
+    address, got = server
+    assert send_heartbeat(Schedule(heartbeat=f"{address}/ping")) == ""
+    assert send_heartbeat(Schedule()) == ""
+    assert got == [b"GET /ping"]
 
 
 @pytest.mark.parametrize("address", ["http://127.0.0.1:9/with a blank", "http://[half"])
 def test_an_address_that_is_none_is_one_sentence(tmp_path, address):
-    assert "could not be told:" in notify(address, VERDICT, root=tmp_path)
+    assert "could not be told:" in told(address, tmp_path)
 
 
 def test_a_command_that_takes_too_long_ends_with_all_that_it_began(tmp_path, monkeypatch):
     monkeypatch.setattr("dial2vec.operation.schedule.notify.SECONDS", 0.5)
-    assert "timed out" in notify("(sleep 2; touch late) | cat", VERDICT, root=tmp_path)
+    assert "timed out" in told("(sleep 2; touch late) | cat", tmp_path)
     time.sleep(2.5)
     assert not (tmp_path / "late").exists()
 
 
 def test_nobody_is_told_where_there_is_no_hook(tmp_path):
-    assert notify(None, VERDICT, root=tmp_path) == ""
+    assert told(None, tmp_path) == ""
 
 
 def test_a_hook_that_fails_is_one_sentence(tmp_path, server):
     address, _ = server
-    assert "(echo no; echo such user >&2; exit 3) ended with status 3: such user" in notify(
-        "echo no; echo such user >&2; exit 3", VERDICT, root=tmp_path
-    )
-    assert "could not be told: HTTP Error 500" in notify(f"{address}/broken", VERDICT, root=tmp_path)
-    assert "could not be told:" in notify("http://127.0.0.1:9/none", VERDICT, root=tmp_path)
+    said = told("echo no; echo such user >&2; exit 3", tmp_path)
+    assert said == "the command of `schedule.notify` could not be told: such user"
+    assert told("exit 3", tmp_path).endswith("could not be told: it ended with status 3")
+    assert told(f"{address}/broken", tmp_path).endswith(f"({address}/…) could not be told: it answered with status 500")
+    assert "could not be told: [Errno" in told("http://127.0.0.1:9/none", tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -104,6 +105,17 @@ class Retraining:
         """Return a record for JSON, as `schedule.notify` gets it."""
         return asdict(self) | {"failed": self.failed, "ended": time.time()}
 
+    def to_text(self, project: str) -> str:
+        """Return the result as plain text for a chat.
+
+        :param project: Name of the project, for the first line.
+        """
+        lines = [f"{project}: retraining {'failed' if self.failed else 'ended'}"]
+        lines += [f"{result.corpus}: {_mark(result)}. {result}" for result in self.corpora]
+        lines += [f"Imported from the inbox: {', '.join(self.imported)}"] * bool(self.imported)
+        lines += [f"Refused from the inbox: {reason}" for reason in self.refused]
+        return "\n".join(lines + [f"Note: {note}" for note in self.notes])
+
     def to_markdown(self, *, page: str) -> str:
         """Return the result for people.
 
@@ -113,14 +125,22 @@ class Retraining:
         if self.before is not None:
             lines.append(f"Nothing has changed since {_clock(self.before)}: the verdict of then stands.\n")
         for result in self.corpora:
-            mark = "failed" if result.failed else "new champion" if result.promoted else "champion stays"
-            mark += ", new small champion" if result.small_promoted else ""
-            lines += [f"## {result.corpus}: {mark}\n", f"{escape(str(result), quote=False)}\n"]
+            lines += [f"## {result.corpus}: {_mark(result)}\n", f"{_plain(str(result))}\n"]
         if self.imported:
-            lines.append(f"Imported from the inbox: {escape(', '.join(self.imported), quote=False)}.\n")
-        lines += [f"Refused from the inbox: {escape(reason, quote=False)}\n" for reason in self.refused]
-        lines += [f"Note: {escape(note, quote=False)}\n" for note in self.notes]
+            lines.append(f"Imported from the inbox: {_plain(', '.join(self.imported))}.\n")
+        lines += [f"Refused from the inbox: {_plain(reason)}\n" for reason in self.refused]
+        lines += [f"Note: {_plain(note)}\n" for note in self.notes]
         return "\n".join([*lines, f"MLflow: {page}"])
+
+
+def _mark(result: CorpusResult) -> str:
+    mark = "failed" if result.failed else "new champion" if result.promoted else "champion stays"
+    return f"{mark}, new small champion" if result.small_promoted else mark
+
+
+def _plain(text: str) -> str:
+    """Return a text that Markdown shows as it is: no HTML, and no link, which could run a script."""
+    return re.sub(r"(\\|\](?=[(\[:]))", r"\\\1", escape(" ".join(text.split()), quote=False))
 
 
 def result_rows(root: Path, corpora: list[CorpusResult]) -> list[dict[str, Any]]:

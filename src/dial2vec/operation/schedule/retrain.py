@@ -10,19 +10,22 @@ import sys
 from contextlib import nullcontext, suppress
 
 from dial2vec import telemetry
+from dial2vec.addresses import shown
 from dial2vec.config import Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.pages import use_prefect
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
-from dial2vec.operation.schedule.notify import notify
+from dial2vec.operation.schedule.nights import killed_sentence, tell
+from dial2vec.operation.schedule.notify import notify, send_heartbeat
 from dial2vec.operation.schedule.reasons import Reason, reason_to_train
 from dial2vec.operation.schedule.result import CorpusResult, Retraining, done_before, remember, result_rows, work_key
 from dial2vec.operation.schedule.runs import alive, mark_dead
 from dial2vec.params import load_operation, load_settings
 from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull_data, require_stages
 from dial2vec.pipeline.dvc import push as push_versions
+from dial2vec.pipeline.free_space import require_space
 from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
@@ -38,6 +41,8 @@ from prefect import flow, get_run_logger, runtime, task  # noqa: E402
 from prefect.artifacts import create_link_artifact, create_markdown_artifact, create_table_artifact  # noqa: E402
 from prefect.client.orchestration import get_client  # noqa: E402
 from prefect.states import Cancelled, State  # noqa: E402
+
+from dial2vec.operation.schedule.temporary_server import start_temporary_server  # noqa: E402
 
 # Only these stages can succeed if repeated: killed training resumes, and a tracking server may be away for a moment.
 RETRIES = {"train": 1, "distil": 1, "register": 2}
@@ -106,21 +111,25 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
 
     :param force: True trains even if there is little or no new data.
     """
-    settings, schedule = load_settings(ROOT / "params.yaml"), load_operation(ROOT / "operation.yaml").schedule
-    names = corpora or list(settings.corpora)
-    unknown = sorted(set(names) - set(settings.corpora))
-    if unknown:
-        raise Dial2vecError(f"no stages for {', '.join(unknown)}: add them to `corpora` of params.yaml first.")
-    run_id = runtime.flow_run.id
+    schedule, run_id = load_operation(ROOT / "operation.yaml").schedule, runtime.flow_run.id
     with alive(ROOT, str(run_id)) if run_id else nullcontext():
         with get_client(sync_client=True) as client:
             for name in mark_dead(ROOT, client):
-                get_run_logger().warning("the run %s was killed before it ended; Prefect's page now says so", name)
+                _tell_failure(killed_sentence(name), schedule)
         try:
+            settings = load_settings(ROOT / "params.yaml")
+            names = corpora or list(settings.corpora)
+            if unknown := sorted(set(names) - set(settings.corpora)):
+                raise Dial2vecError(f"no stages for {', '.join(unknown)}: add them to `corpora` of params.yaml first.")
             with checkout_lock(ROOT, "flow retrain", patience=PATIENCE[schedule.overlap]):
                 done = _retrain(names, settings, schedule, force=force)
         except BusyError as error:
             return Cancelled(message=str(error))
+        except Exception as error:
+            _tell_failure(_sentence(error), schedule)
+            raise
+        # Without the lock: a slow server delays nobody else.
+        _tell(done, schedule)
     if done.failed:
         raise Dial2vecError(done.failed)
     return {result.corpus: str(result) for result in done.corpora}
@@ -129,6 +138,7 @@ def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, 
 def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, force: bool) -> Retraining:
     done = Retraining()
     try:
+        require_space(ROOT, schedule.min_free_gb)
         done.arrived(bring_data(corpora, schedule))
         done.notes += reconcile(ROOT, corpora)
         key = work_key(ROOT, data_hash(ROOT))
@@ -148,7 +158,6 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
         remember(ROOT, key, done)
     except Exception as error:
         done.corpora.append(CorpusResult("all corpora", failed=_sentence(error)))
-    _tell(done, schedule)
     return done
 
 
@@ -179,10 +188,13 @@ def _sentence(error: Exception) -> str:
 
 
 def _tell(done: Retraining, schedule: Schedule) -> None:
-    """Write the verdict to the run's page, and send it to `schedule.notify`."""
+    """Send the verdict to `schedule.notify`, call `schedule.heartbeat`, and write the verdict to the run's page."""
     server = os.environ.get("MLFLOW_TRACKING_URI")
-    page = server if server and server.startswith("http") else "http://127.0.0.1:5000"
-    if problem := notify(schedule.notify, done.to_record(), root=ROOT):
+    page = shown(server) if server and server.startswith("http") else "http://127.0.0.1:5000"
+    problems = [notify(schedule, done.to_record(), text=done.to_text(ROOT.name), root=ROOT)]
+    if not done.failed:
+        problems.append(send_heartbeat(schedule))
+    for problem in filter(None, problems):
         done.notes.append(problem)
         get_run_logger().warning(problem)
     create_table_artifact(
@@ -190,8 +202,8 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
         table=result_rows(ROOT, done.corpora),
         description="Scores of the encoders on the test split",
     )
-    shown = page if server else f"{page} after `make mlflow`"
-    create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=shown), description="Verdict and reasons")
+    words = page if server else f"{page} after `make mlflow`"
+    create_markdown_artifact(key="verdict", markdown=done.to_markdown(page=words), description="Verdict and reasons")
     for result in done.corpora:
         # A corpus whose first run failed has nothing registered.
         with suppress(Dial2vecError):
@@ -200,11 +212,19 @@ def _tell(done: Retraining, schedule: Schedule) -> None:
                 create_link_artifact(key=key, link=link, link_text=f"run of {name}", description="MLflow")
 
 
+def _tell_failure(sentence: str, schedule: Schedule) -> None:
+    """Tell of a failure before or instead of this run's verdict."""
+    get_run_logger().warning(sentence)
+    if problem := tell(ROOT, schedule, sentence):
+        get_run_logger().warning(problem)
+
+
 def main() -> None:
     """Retrain now; an error is one sentence."""
     try:
         # Before Prefect starts its server, so that a second retraining ends at once with one sentence.
         with checkout_lock(ROOT, "flow retrain"):
-            retrain()
+            start_temporary_server()
+        retrain()
     except Dial2vecError as error:
         sys.exit(f"retrain: {error}")

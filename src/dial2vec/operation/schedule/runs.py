@@ -9,7 +9,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from uuid import UUID
 
 # Prefect's worker gives the id of the run in this variable.
@@ -22,23 +22,54 @@ def running_folder(root: Path) -> Path:
     return root / ".prefect" / "running"
 
 
+def last_begin(root: Path) -> float:
+    """Return when a retraining last began here, in seconds since 1970; 0 if none is known."""
+    with contextlib.suppress(OSError):
+        return _begun(root).stat().st_mtime
+    return 0.0
+
+
+def _begun(root: Path) -> Path:
+    return root / ".prefect" / "last-retraining"
+
+
 @contextlib.contextmanager
 def alive(root: Path, run_id: str) -> Iterator[None]:
     """Hold the lock of a flow run, which the kernel releases when the process ends.
 
-    If a worker started the run, the lock file holds its pid, so that the schedule can end it.
+    If a worker started the run, the lock file holds its pid, so that the schedule can end it. The file stays if the run
+    was killed or ended by SIGTERM: nobody has heard how it ended.
     """
     path = running_folder(root) / run_id
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    _begun(root).touch()
+    with _locked(path) as handle:
         if STARTED_BY_WORKER in os.environ:
             handle.write(str(os.getpid()))
             handle.flush()
         try:
             yield
-        finally:
+        except (Exception, KeyboardInterrupt):
             path.unlink(missing_ok=True)
+            raise
+        path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[TextIO]:
+    """Lock a file; another process that finds it unlocked for a moment may remove it, and then it is made again."""
+    while True:
+        with path.open("a") as handle:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if _is_file_of(path, handle):
+                yield handle
+                return
+
+
+def _is_file_of(path: Path, handle: TextIO) -> bool:
+    with contextlib.suppress(FileNotFoundError):
+        return os.path.samestat(path.stat(), os.fstat(handle.fileno()))
+    return False
 
 
 def is_alive(root: Path, run_id: str) -> bool:
@@ -78,8 +109,13 @@ def _signal(pids: list[int], number: int) -> list[int]:
     return existing
 
 
+def has_dead(root: Path) -> bool:
+    """Return whether a flow run of this checkout was killed, and nobody has been told."""
+    return any(not is_alive(root, path.name) for path in running_folder(root).glob("*"))
+
+
 def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
-    """Set killed flow runs of this checkout to Crashed, and return their names.
+    """Set killed flow runs of this checkout to Crashed, and return the names of those that nobody else has returned.
 
     A living worker does so itself if its child has ended. If the worker was killed too, the run would stay Running.
 
@@ -93,13 +129,19 @@ def mark_dead(root: Path, client: Any, *, strangers: bool = False) -> list[str]:
     folder = running_folder(root)
     held = {path.name for path in folder.glob("*")} if folder.is_dir() else set()
     unfinished = FlowRunFilterStateType(any_=[StateType.RUNNING, StateType.PENDING, StateType.CANCELLING])
-    dead = []
+    dead = {}
     for run in client.read_flow_runs(flow_run_filter=FlowRunFilter(state=FlowRunFilterState(type=unfinished))):
         known = str(run.id) in held
         if (known or (strangers and run.deployment_id)) and not is_alive(root, str(run.id)):
             client.set_flow_run_state(UUID(str(run.id)), Crashed(message=DEAD), force=True)
-            dead.append(run.name)
-    for name in held:
-        if not is_alive(root, name):
-            (folder / name).unlink(missing_ok=True)
-    return dead
+            dead[str(run.id)] = run.name
+    for run_id in held:
+        if not is_alive(root, run_id):
+            try:
+                (folder / run_id).unlink()
+            except FileNotFoundError:
+                # Another process has noticed it too, and tells.
+                dead.pop(run_id, None)
+            else:
+                dead.setdefault(run_id, run_id)
+    return list(dead.values())

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dial2vec.addresses import shown, silence
+from dial2vec.config import Schedule
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
 from dial2vec.operation.pages import (
@@ -24,11 +25,14 @@ from dial2vec.operation.pages import (
     prefect_environment,
 )
 from dial2vec.operation.schedule.deployment import FLOW, deployment_names
-from dial2vec.operation.schedule.runs import end_scheduled, mark_dead
+from dial2vec.operation.schedule.nights import killed_sentence, missed_nights, tell
+from dial2vec.operation.schedule.runs import end_scheduled, has_dead, mark_dead
 
 # At its first start a server creates its database, which takes long on a busy machine.
 READY_SECONDS = 240
 STOP_SECONDS = 15
+# Time between two looks for retrainings without a verdict.
+LOOK_SECONDS = 30
 # A process that ends this often within this time is not started again.
 MOST_STARTS, WITHIN_SECONDS = 5, 120
 
@@ -87,8 +91,10 @@ def environment_for(root: Path, address: str) -> dict[str, str]:
     return os.environ | prefect_environment(root) | {PREFECT_SERVER: address}
 
 
-def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -> None:
+def supervise(root: Path, schedule: Schedule, port: int, *, now: bool, say: Callable[[str], None]) -> None:
     """Run a worker, and a server unless the environment names one, until this process is asked to stop.
+
+    A retraining that is killed, or does not begin at its time, is told to `schedule.notify`.
 
     :param port: Port of the server on 127.0.0.1.
     :param now: True to start a retraining at once as well.
@@ -111,8 +117,8 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
         _wait_until_ready(address, server)
         _prefect(root, environment, "work-pool", "create", pool, "--type", "process", "--overwrite")
         _prefect(root, environment, "deploy", "--all", "--prefect-file", str(root / "prefect.yaml"))
-        for run in _mark_dead(root, environment, strangers=not remote):
-            say(f"the run {run} was killed before it ended; it is marked so")
+        watch = _Watch(root, schedule, environment, say)
+        watch.look(strangers=not remote)
         worker.start()
         if now:
             _prefect(root, environment, "deployment", "run", f"{FLOW}/{name}")
@@ -121,6 +127,7 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
             say(LOGIN)
         while True:
             time.sleep(1)
+            watch.look_again()
             for process in reversed(processes):
                 if process.child is not None and process.child.poll() is not None:
                     say(f"{process.name} ended with status {process.child.returncode}, and is started again")
@@ -131,6 +138,38 @@ def supervise(root: Path, port: int, *, now: bool, say: Callable[[str], None]) -
                         except Dial2vecError:
                             # A server that does not answer is ended, and the next round of the loop starts it again.
                             server.stop()
+
+
+@dataclass
+class _Watch:
+    """Tells of retrainings without a verdict."""
+
+    root: Path
+    schedule: Schedule
+    environment: dict[str, str]
+    say: Callable[[str], None]
+    looked: float = 0.0
+
+    def look_again(self) -> None:
+        """Look if the last look was a while ago; a server that does not answer at the moment is asked later."""
+        if time.monotonic() - self.looked > LOOK_SECONDS:
+            try:
+                self.look(strangers=False)
+            except Exception as error:
+                self.say(f"killed runs could not be looked up, and are at the next look: {type(error).__name__}")
+
+    def look(self, *, strangers: bool) -> None:
+        """Tell of runs that were killed and nights that were missed.
+
+        :param strangers: True if scheduled runs without a lock file count as killed.
+        """
+        self.looked = time.monotonic()
+        runs = _mark_dead(self.root, self.environment, strangers=strangers) if strangers or has_dead(self.root) else []
+        for sentence in (*map(killed_sentence, runs), missed_nights(self.root, self.schedule)):
+            if sentence:
+                self.say(sentence)
+                if problem := tell(self.root, self.schedule, sentence):
+                    self.say(problem)
 
 
 @contextlib.contextmanager

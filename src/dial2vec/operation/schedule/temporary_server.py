@@ -1,0 +1,72 @@
+"""Prefect's temporary server: waited for on a busy machine, and ended with the process that started it.
+
+Import this after `use_prefect`, because Prefect reads its environment while it is imported.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import subprocess
+import time
+from typing import Any
+
+from prefect.server.api.server import SubprocessASGIServer
+
+from dial2vec.addresses import silence
+from dial2vec.errors import Dial2vecError
+from dial2vec.operation.pages import PREFECT_SERVER
+
+# At its first start a server creates its database, which takes long on a busy machine.
+READY_SECONDS = 240
+
+
+class _Server(SubprocessASGIServer):
+    """Prefect uses this instance wherever it would start a temporary server itself."""
+
+    def start(self, timeout: int | None = None) -> None:
+        """Start the server and wait until it answers.
+
+        :raises Dial2vecError: if it ends, or does not answer in time.
+        """
+        if self.running:
+            return
+        self.port = self.find_available_port()
+        self.server_process = self._run_uvicorn_command()
+        atexit.register(self.stop)
+        end_with_this_process(self.server_process)
+        deadline = time.monotonic() + (timeout or READY_SECONDS)
+        while silence(f"{self.api_url}/health", seconds=5) is not None:
+            status = self.server_process.poll()
+            if status is not None or time.monotonic() > deadline:
+                self.stop()
+                fault = "did not answer in time" if status is None else f"ended with status {status}"
+                raise Dial2vecError(
+                    f"Prefect's temporary server {fault}, so nothing was begun. The machine may be very busy, or "
+                    "another process may hold .prefect/prefect.db: try again, or run `make schedule`, whose server "
+                    "stays."
+                )
+            time.sleep(0.2)
+        self.running = True
+
+
+def end_with_this_process(process: subprocess.Popen[Any]) -> None:
+    """End a process when this one has ended, even by SIGKILL.
+
+    A shell waits at a pipe that only this process holds open; the end of this process closes it.
+    """
+    command = ["sh", "-c", 'read -r line; kill "$0" 2>/dev/null', str(process.pid)]
+    # Kept, because the pipe closes with the object.
+    _watchers.append(subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True))
+
+
+_watchers: list[subprocess.Popen[bytes]] = []
+
+
+def start_temporary_server() -> None:
+    """Start Prefect's temporary server now, unless PREFECT_API_URL names a server.
+
+    :raises Dial2vecError: if it does not start.
+    """
+    if not os.environ.get(PREFECT_SERVER):
+        _Server().start()
