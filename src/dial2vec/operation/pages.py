@@ -92,12 +92,26 @@ def prefect_environment(root: Path) -> dict[str, str]:
         "PREFECT_SERVER_CSRF_PROTECTION_ENABLED": "true",
         # Version 2 of Prefect's page contacts an analytics host in spite of all switches.
         "PREFECT_SERVER_UI_V2_ENABLED": "false",
+        "PREFECT_UI_STATIC_DIRECTORY": str(_pages_without_version_2(root)),
     }
     if address:
         variables[PREFECT_SERVER] = address
     if (own and named in (None, "", address)) or not (named or address):
         variables |= dict.fromkeys(("PREFECT_SERVER_API_AUTH_STRING", PREFECT_PASSWORD), prefect_password(root))
     return variables
+
+
+def _pages_without_version_2(root: Path) -> Path:
+    """Return the folder to which Prefect's server copies its pages; it cannot copy version 2, so serves no link to it.
+
+    The setting alone leaves version 2 one click away.
+    """
+    folder = root / ".prefect" / "ui"
+    with write_errors(folder), contextlib.suppress(FileExistsError):
+        folder.mkdir(parents=True, exist_ok=True)
+        # A link that leads nowhere can be neither read nor made a folder.
+        (folder / "v2").symlink_to("not-served")
+    return folder
 
 
 def use_prefect(root: Path) -> None:

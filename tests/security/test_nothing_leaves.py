@@ -1,0 +1,152 @@
+"""Every page that we start, opened in Chromium: no request of it leaves the machine."""
+
+from __future__ import annotations
+
+import base64
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Literal
+from urllib.request import urlopen
+
+import pytest
+
+from collection.explorer.conftest import encoder as encoder
+from collection.explorer.conftest import grow as grow
+from collection.explorer.test_browser import addresses as addresses
+from dial2vec.addresses import silence
+from dial2vec.operation.pages import page_command, prefect_password
+from test_accessibility import collection as collection
+from test_accessibility import files as files
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from browser import CHROMIUM, Page, browser
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium here to open the pages in")
+# Hosts that Chromium asks by itself, with an empty page too.
+BROWSERS_OWN = (".google.com", ".gvt1.com", "optimizationguide-pa.googleapis.com", "content-autofill.googleapis.com")
+# A server makes its database first, which takes minutes on a busy machine.
+PATIENCE = 600
+SHOWN = "document.body && document.body.innerText.trim().length > 20"
+
+
+@contextmanager
+def recording_proxy() -> Iterator[tuple[str, list[str]]]:
+    """A proxy that answers nothing, and the hosts that it was asked for; it also hears workers of a page."""
+    hosts: list[str] = []
+    ended = threading.Event()
+
+    def serve() -> None:
+        while not ended.is_set():
+            connection, _ = listening.accept()
+            with connection:
+                asked = connection.recv(4096).split()
+                if len(asked) > 1:
+                    hosts.append(asked[1].decode().removeprefix("http://").partition("/")[0].partition(":")[0])
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        place = listening.getsockname()
+        serving = threading.Thread(target=serve, daemon=True)
+        serving.start()
+        yield f"127.0.0.1:{place[1]}", hosts
+        ended.set()
+        socket.create_connection(place).close()
+        serving.join()
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory) -> Iterator[dict[str, tuple[str, Path]]]:
+    """Address and project of the pages of MLflow and Prefect."""
+    found = {}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PREFECT_", "MLFLOW_T"))}
+    with ExitStack() as stack:
+        which: Literal["mlflow", "prefect"]
+        for which in ("prefect", "mlflow"):
+            root = tmp_path_factory.mktemp(which)
+            with socket.create_server(("127.0.0.1", 0)) as free:
+                port = free.getsockname()[1]
+            command, environment = page_command(which, root, port)
+            process = subprocess.Popen(
+                [sys.executable, *command],
+                cwd=root,
+                env=clean | environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.STDOUT,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            found[which] = (f"http://127.0.0.1:{port}", root)
+        for which, (address, _) in found.items():
+            deadline = time.monotonic() + PATIENCE
+            while (fault := silence(f"{address}/{'api/health' if which == 'prefect' else ''}", seconds=5)) is not None:
+                assert time.monotonic() < deadline, f"{which}: {fault}"
+                time.sleep(0.5)
+        yield found
+
+
+@contextmanager
+def nothing_leaves(folder: Path) -> Iterator[Page]:
+    """A browser of which every request must stay here."""
+    with recording_proxy() as (proxy, hosts), browser(folder / "profile", f"--proxy-server={proxy}") as page:
+        yield page
+        page.value("new Promise(done => setTimeout(done, 1000))")
+        here = ("http://127.0.0.1:", "ws://127.0.0.1:", "file:", "data:", "blob:", "about:")
+        assert [address for address in page.requests if not address.startswith(here)] == []
+        assert page.requests
+    assert [host for host in hosts if not f".{host}".endswith(BROWSERS_OWN)] == []
+
+
+def test_the_record_holds_what_a_page_and_its_workers_ask(tmp_path):
+    page_file = tmp_path / "page.html"
+    page_file.write_text(
+        "<script>fetch('http://analytics.example/page');"
+        "new Worker(URL.createObjectURL(new Blob(['fetch(\"http://worker.example/\")'])))</script>"
+    )
+    with recording_proxy() as (proxy, hosts), browser(tmp_path / "profile", f"--proxy-server={proxy}") as page:
+        page.open(page_file.as_uri())
+        deadline = time.monotonic() + 30
+        while not {"analytics.example", "worker.example"} <= set(hosts) and time.monotonic() < deadline:
+            page.value("1")
+            time.sleep(0.1)
+        assert {"analytics.example", "worker.example"} <= set(hosts)
+        assert "http://analytics.example/page" in page.requests
+
+
+def test_nothing_leaves_prefects_page(servers, tmp_path):
+    address, root = servers["prefect"]
+    with nothing_leaves(tmp_path) as page:
+        page.open(address)
+        page.until(SHOWN, seconds=120)
+        login = base64.b64encode(prefect_password(root).encode()).decode()
+        page.value(f"localStorage.setItem('prefect-password', '{login}')")
+        for path in ("/dashboard", "/runs", "/deployments", "/settings"):
+            page.open(address + path)
+            page.until(f"location.pathname === '{path}' && {SHOWN}", seconds=120)
+        # The newer page, which asks an analytics host, is one click away otherwise.
+        assert "Switch to V2" not in page.value("document.body.innerText")
+        page.open(f"{address}/v2/dashboard")
+        page.value("new Promise(done => setTimeout(done, 3000))")
+    with urlopen(f"{address}/ui-settings", timeout=60) as answer:
+        assert b'"available_uis":["v1"]' in answer.read()
+
+
+def test_nothing_leaves_mlflows_page(servers, tmp_path):
+    address, _ = servers["mlflow"]
+    with nothing_leaves(tmp_path) as page:
+        for path in ("/", "/#/models", "/#/experiments/0"):
+            page.open(address + path)
+            page.until(SHOWN, seconds=120)
+
+
+def test_nothing_leaves_the_explorer_and_the_pages_that_are_files(addresses, files, tmp_path):
+    with nothing_leaves(tmp_path) as page:
+        for address in (*addresses.values(), *files.values()):
+            page.open(address)
+            page.until(f"document.readyState === 'complete' && {SHOWN}", seconds=60)
