@@ -117,7 +117,7 @@ class Step:
 class Batcher:
     """Encodes works in steps, so many tokens at a time, a piece of each work in turn.
 
-    :param reader: PieceReader of the encoder.
+    :param reader: Reader of the encoder.
     :param batch_tokens: Largest number of tokens in a batch; a longer piece is a batch by itself.
     :param max_tokens: Largest number of tokens of a work.
 

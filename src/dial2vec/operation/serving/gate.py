@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 class Gate:
     """The ASGI application: checks a request, reads it, has it encoded, and answers.
 
-    :param reader: PieceReader of the encoder.
+    :param reader: Reader of the encoder.
     :param about: Answer to `GET /version`.
     :param settings: Limits.
     :param hosts: Names under which the server may be asked.

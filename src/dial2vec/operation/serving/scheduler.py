@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 class Scheduler:
     """Encodes requests' dialogues while others wait, in one thread: an encoding already uses every processor.
 
-    :param reader: PieceReader of the encoder.
+    :param reader: Reader of the encoder.
     :param settings: Limits.
     """
 
