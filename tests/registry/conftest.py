@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from dial2vec.config import Promote
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
+from dial2vec.registry.champions import promote
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import open_store, register_training
 
@@ -111,3 +113,20 @@ def registered_store(record: TrainingRecord, empty_store: Path, tmp_path_factory
 def registered(registered_store: Path, new_root: Path) -> Path:
     """A copy of a project in which the record above was registered."""
     return shutil.copytree(registered_store, new_root)
+
+
+@pytest.fixture(scope="session")
+def three_versions(registered_store: Path, record: TrainingRecord, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Version 1 is the start, 2 was champion, 3 is champion and candidate."""
+    folder = shutil.copytree(registered_store, tmp_path_factory.mktemp("three") / "project")
+    assert promote(folder, "demo", Promote(confidence=0.0)).promoted
+    better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
+    register_training(folder, replace(record, fingerprint="f2", dev_scores=better))
+    assert promote(folder, "demo", Promote(confidence=0.0)).promoted
+    return folder
+
+
+@pytest.fixture
+def project(three_versions: Path, new_root: Path) -> Path:
+    """A copy of a project with these three versions."""
+    return shutil.copytree(three_versions, new_root)

@@ -13,7 +13,7 @@ import pytest
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.files import write_json
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.registry import decisions
+from dial2vec.registry import by_hand, decisions
 from dial2vec.registry.champions import history, promote, rollback
 from dial2vec.registry.receipts import reconcile, standing_champion
 from dial2vec.registry.records import Decision
@@ -34,6 +34,10 @@ def receipt(registered, record):
 
 def decided(root):
     return [(one.kind, one.before, one.after) for one in history(root, "demo")]
+
+
+def told(root):
+    return str(history(root, "demo")[-1])
 
 
 def killed_history(root, monkeypatch, *, after):
@@ -126,7 +130,7 @@ def test_a_move_of_another_machine_is_not_taken_for_one_by_hand(registered, monk
             decisions.record(client, experiment, "demo", begun)
     decisions.settle(client, experiment, "demo")
     client.set_registered_model_alias(NAME, "champion", "2")
-    assert decisions.notice(client, experiment, "demo") is None
+    assert by_hand.notice(client, registered, experiment, "demo") == []
     assert decided(registered) == [("first", "", "1"), ("promoted", "1", "2")]
 
 
@@ -153,7 +157,8 @@ def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start
     third(registered, make_record)
     shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
     open_store(registered).delete_model_version(NAME, "3")
-    assert decided(registered)[3:] == [("removed by hand", "3", "1")]
+    assert decided(registered)[3:] == [("removed by hand", "3", "1"), ("changed by hand", "1", "1")]
+    assert "version 2 changed by hand; champion stays version 1. Somebody deleted its files" in told(registered)
     assert aliases(registered) == {"champion": "1"}
 
 
@@ -171,7 +176,8 @@ def test_a_deleted_candidate_is_written_down_and_registered_again(registered, re
     client.delete_model_version(NAME, "2")
     with pytest.raises(ModelError, match=r"no version under the alias 'candidate'\. Run `make run` first"):
         run_address(registered, "demo")
-    [note] = reconcile(registered, ["demo"])
+    change, note = reconcile(registered, ["demo"])
+    assert "version 2 removed by hand" in change
     assert note == "dial2vec-demo: version 2 is no longer in the registry, so stage register runs again"
     assert not receipt.exists()
     assert decided(registered)[1:] == [("removed by hand", "1", "1")]
@@ -222,7 +228,8 @@ def test_a_deleted_model_is_made_again_with_its_history(registered, receipt, rec
 
 def test_a_version_without_files_is_registered_again(registered, receipt, record):
     shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
-    [note] = reconcile(registered, ["demo"])
+    change, note = reconcile(registered, ["demo"])
+    assert "Somebody deleted its files; noticed at this time" in change
     assert note.startswith("dial2vec-demo: the files of version 2 are gone")
     assert register_training(registered, record).version == "3"
 

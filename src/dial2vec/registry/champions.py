@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,8 +15,9 @@ from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation.selection.choice import MIN_DIALOGUES
 from dial2vec.registry import corpus_of, promotion
-from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, notice, record, settle
-from dial2vec.registry.model_card import verdict_text, with_verdict
+from dial2vec.registry.by_hand import notice, noticed, remember
+from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, record, settle, verdict_key
+from dial2vec.registry.model_card import verdict_text
 from dial2vec.registry.promotion import Contender, Verdict
 from dial2vec.registry.records import CHAMPION, PREVIOUS, ROLLED_BACK, Decision, Figures
 from dial2vec.registry.store import (
@@ -118,11 +118,19 @@ def rollback(root: Path, corpus: str, *, to: str | None = None, because: str = "
 def history(root: Path, corpus: str) -> list[Decision]:
     """Return every decision about the champion of a corpus, oldest first.
 
-    :raises ModelError: if nothing is registered, or the store cannot be used.
+    The history outlives a model that somebody has deleted.
+
+    :raises ModelError: if nothing was ever registered, or the store cannot be used.
     """
-    client = open_store(root)
-    with one_sentence(store_uri(root)), _held(client, root, corpus) as experiment_id:
-        return decisions(client, experiment_id)
+    noticed(root, corpus)
+    client, name = open_store(root), model_name(corpus)
+    with one_sentence(store_uri(root)):
+        existing = client.get_experiment_by_name(name)
+        done = decisions(client, existing.experiment_id) if existing else []
+        if not done:
+            # Says what is registered.
+            aliases_of(client, name)
+        return done
 
 
 @contextmanager
@@ -133,8 +141,9 @@ def _held(client: MlflowClient, root: Path, corpus: str) -> Iterator[str]:
         aliases_of(client, model_name(corpus))
         experiment_id = experiment(client, root, corpus)
         settle(client, experiment_id, corpus)
-        notice(client, experiment_id, corpus)
+        notice(client, root, experiment_id, corpus)
         yield experiment_id
+        remember(client, root, experiment_id, corpus)
 
 
 def _teacher(client: MlflowClient, corpus: str, number: str) -> ModelVersion:
@@ -212,20 +221,14 @@ def _carry_out(
     contenders: list[Contender],
     verdict: Verdict,
 ) -> None:
-    name, champion = model_name(corpus), contenders[2].version
-    outcome = promotion.verdict_sentence(verdict)
-    text = verdict_text(contenders, verdict)
+    champion, outcome = contenders[2].version, promotion.verdict_sentence(verdict)
     kind: Literal["promoted", "refused"] = "promoted" if verdict.promoted else "refused"
-    # Before the alias moves: the gate never judges a champion again, so a kill would leave this undone.
-    client.set_model_version_tag(name, candidate.version, "promotion", kind if verdict.promoted else outcome)
-    client.update_model_version(name, candidate.version, description=with_verdict(candidate.description or "", text))
+    after = str(candidate.version) if verdict.promoted else champion
+    decision = Decision(kind, str(candidate.version), champion, after, outcome, time.time())
     # The same refusal every night would fill the page. A promotion always moves the alias.
-    key = json.dumps([champion, outcome])
-    if verdict.promoted or candidate.tags.get("promotion_key") != key:
-        after = str(candidate.version) if verdict.promoted else champion
-        decision = Decision(kind, str(candidate.version), champion, after, outcome, time.time())
-        record(client, experiment_id, corpus, decision, text=text, metrics=_metrics(contenders, verdict))
-        client.set_model_version_tag(name, candidate.version, "promotion_key", key)
+    if verdict.promoted or candidate.tags.get("promotion_key") != verdict_key(decision):
+        text, metrics = verdict_text(contenders, verdict), _metrics(contenders, verdict)
+        record(client, experiment_id, corpus, decision, text=text, metrics=metrics)
 
 
 def _metrics(contenders: list[Contender], verdict: Verdict) -> dict[str, float]:

@@ -11,16 +11,14 @@ from mlflow import MlflowClient
 from dial2vec.errors import ArtifactError, ModelError
 from dial2vec.files import read_json
 from dial2vec.registry import SMALL, receipt_path
-from dial2vec.registry.decisions import notice, notice_removed, settle
+from dial2vec.registry.by_hand import noticed
 from dial2vec.registry.records import CANDIDATE, CHAMPION
 from dial2vec.registry.store import (
     aliases_of,
-    experiment,
     has_files,
     model_name,
     one_sentence,
     open_store,
-    registry_lock,
     store_uri,
     versions_of,
 )
@@ -35,22 +33,20 @@ def reconcile(root: Path, corpora: Sequence[str]) -> list[str]:
     """
     notes = []
     for corpus in corpora:
+        for name in (corpus, f"{corpus}{SMALL}"):
+            notes += noticed(root, name)
         path = receipt_path(root, corpus)
         if not path.is_file():
             continue
-        client, lost = open_store(root), []
-        with one_sentence(store_uri(root)), registry_lock(root):
-            for name, receipt in _receipts(path, corpus).items():
-                experiment_id = experiment(client, root, name)
-                settle(client, experiment_id, name)
-                if decision := notice(client, experiment_id, name):
-                    notes.append(f"{model_name(name)}: {decision}")
-                for number, reason in _lost(client, receipt, name):
-                    if number:
-                        notice_removed(client, experiment_id, name, number)
-                    lost.append(f"{model_name(name)}: {reason}, so stage register runs again")
-            if lost:
-                path.unlink()
+        client = open_store(root)
+        with one_sentence(store_uri(root)):
+            lost = [
+                f"{model_name(name)}: {reason}, so stage register runs again"
+                for name, receipt in _receipts(path, corpus).items()
+                for reason in _lost(client, receipt, name)
+            ]
+        if lost:
+            path.unlink()
         notes += lost
     return notes
 
@@ -87,20 +83,20 @@ def _receipts(path: Path, corpus: str) -> dict[str, dict[str, Any]]:
     return {corpus: receipt} | ({f"{corpus}{SMALL}": small} if small else {})
 
 
-def _lost(client: MlflowClient, receipt: dict[str, Any], corpus: str) -> list[tuple[str, str]]:
-    """Return the first missing version ("" if its number is unknown or kept) with a reason, or nothing."""
+def _lost(client: MlflowClient, receipt: dict[str, Any], corpus: str) -> list[str]:
+    """Return what the registry lacks first, or nothing."""
     name = model_name(corpus)
     if not {"version", "start_version"} <= receipt.keys():
-        return [("", "the receipt of its registration cannot be read")]
+        return ["the receipt of its registration cannot be read"]
     try:
         aliases = aliases_of(client, name)
     except ModelError:
-        return [("", "nothing is registered")]
+        return ["nothing is registered"]
     known = versions_of(client, name)
     for number in (str(receipt[key]) for key in ("version", "start_version")):
         if number not in known:
-            return [(number, f"version {number} is no longer in the registry")]
+            return [f"version {number} is no longer in the registry"]
         if not has_files(client, known[number]):
-            return [("", f"the files of version {number} are gone")]
+            return [f"the files of version {number} are gone"]
     absent = [alias for alias in (CANDIDATE, CHAMPION) if alias not in aliases]
-    return [("", f"no version has the alias '{alias}'") for alias in absent[:1]]
+    return [f"no version has the alias '{alias}'" for alias in absent[:1]]

@@ -14,10 +14,12 @@ from dial2vec.registry import promotion
 Scores = dict[str, float]
 # Aliases of versions.
 CANDIDATE, CHAMPION, PREVIOUS = "candidate", "champion", "previous"
-# Kinds of decisions; the first two were made in MLflow.
+# Kinds of decisions; the first three were made in MLflow.
 MOVED: Final = "moved by hand"
 REMOVED: Final = "removed by hand"
+CHANGED: Final = "changed by hand"
 ROLLED_BACK: Final = "rolled back"
+PRUNED: Final = "pruned"
 
 
 def local_minute(when: float) -> str:
@@ -128,14 +130,24 @@ class Decision:
     """A decision about the champion of a corpus.
 
     :param kind: kind of the decision; "first" makes the starting encoder champion until a better one comes.
-    :param version: version that was promoted, refused, rolled back, moved or removed.
+    :param version: version that was promoted, refused, rolled back, moved, removed, changed or pruned; "" for the
+        whole registry.
     :param before: champion before; "" before the first.
     :param after: champion afterwards; "" for none.
     :param reason: one or more sentences.
     :param when: seconds since 1970.
     """
 
-    kind: Literal["first", "promoted", "refused", "rolled back", "moved by hand", "removed by hand"]
+    kind: Literal[
+        "first",
+        "promoted",
+        "refused",
+        "rolled back",
+        "pruned",
+        "moved by hand",
+        "removed by hand",
+        "changed by hand",
+    ]
     version: str
     before: str
     after: str
@@ -145,7 +157,9 @@ class Decision:
     @property
     def title(self) -> str:
         """Name of its run on MLflow's page."""
-        return f"champion {self.kind}" if self.kind == MOVED else f"version {self.version} {self.kind}"
+        if self.kind == MOVED:
+            return f"champion {self.kind}"
+        return f"version {self.version} {self.kind}" if self.version else f"registry {self.kind}"
 
     def __str__(self) -> str:
         champion = f"champion is version {self.after}" if self.after else "there is no champion"

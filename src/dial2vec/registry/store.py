@@ -20,6 +20,7 @@ from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.registry import SMALL, corpus_of
 from dial2vec.registry.records import CANDIDATE
+from dial2vec.registry.seen import last_seen
 from dial2vec.telemetry import switch_off
 
 switch_off()  # mlflow reads its switches while it is imported
@@ -213,11 +214,27 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
             raise ModelError(
                 f"nothing is registered as {name}: no run has kept a student. `dial2vec results` says why."
             )
+        if new_name := renamed_to(client, name):
+            raise ModelError(
+                f"nothing is registered as {name}: somebody renamed it to {new_name} in MLflow. Give it its old name "
+                "back there, or let `dial2vec run` register the latest training under the old name again."
+            )
         raise ModelError(
             f"nothing is registered as {name}.{did_you_mean(name, names)} "
             f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."
         )
     return {alias: str(number) for alias, number in client.get_registered_model(name).aliases.items()}
+
+
+def renamed_to(client: MlflowClient, name: str) -> str:
+    """Return the new name of a model that somebody has renamed; "" if nobody has.
+
+    A new name does not change the time at which the model was created.
+    """
+    known = client.get_experiment_by_name(name)
+    created = last_seen(known.tags).model if known else 0
+    models = client.search_registered_models() if created else []
+    return next((model.name for model in models if model.creation_timestamp == created and model.name != name), "")
 
 
 def candidate_of(client: MlflowClient, name: str) -> ModelVersion:
@@ -310,3 +327,22 @@ def _link(source: str, target: str) -> None:
         os.link(source, target)
     except OSError:
         shutil.copy2(source, target)
+
+
+def hard_delete(client: MlflowClient, *, run_id: str = "", model_id: str = "") -> None:
+    """Delete a run and a logged model; those of the store in the project folder for good, as `mlflow gc` does.
+
+    :param run_id: id of the run; "" for none.
+    :param model_id: id of the logged model; "" for none.
+    """
+    if model_id:
+        client.delete_logged_model(model_id)
+    if run_id:
+        client.delete_run(run_id)
+    if not os.environ.get(SERVER):
+        # MLflow has this for its own command `gc` only.
+        store = client._tracking_client.store
+        if model_id:
+            store._hard_delete_logged_model(model_id)
+        if run_id:
+            store._hard_delete_run(run_id)

@@ -17,6 +17,7 @@ from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root, write_json
 from dial2vec.registry import corpus_of, decisions
+from dial2vec.registry.by_hand import notice, remember
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
 from dial2vec.registry.store import (
@@ -44,6 +45,7 @@ import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import LoggedModelOutput, Metric, Param
 from mlflow.entities.model_registry import ModelVersion
+from mlflow.exceptions import MlflowException
 from mlflow.models import Model
 
 PACKAGE = Path(__file__).parents[1]
@@ -65,7 +67,7 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
     with one_sentence(store_uri(root)), registry_lock(root):
         experiment_id = experiment(client, root, record.corpus)
         decisions.settle(client, experiment_id, record.corpus)
-        decisions.notice(client, experiment_id, record.corpus)
+        notice(client, root, experiment_id, record.corpus)
         start = _start_version(client, experiment_id, record)
         if CHAMPION not in client.get_registered_model(name).aliases:
             reason = "The starting encoder, until a better one comes."
@@ -85,7 +87,9 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
                 # Somebody deleted the version that the tag names.
                 client.set_model_version_tag(name, version.version, tag, number)
         keep_files(root)
+        remember(client, root, experiment_id, record.corpus, candidate=str(version.version))
         client.set_registered_model_alias(name, CANDIDATE, version.version)
+        remember(client, root, experiment_id, record.corpus)
         champion = client.get_registered_model(name).aliases[CHAMPION]
     return Registration(str(version.version), version.run_id, start, str(champion), created=existing is None)
 
@@ -284,14 +288,19 @@ def local_model(uri: str, *, root: Path | None) -> Path:
 
 
 def run_address(root: Path, corpus: str) -> str:
-    """Return the address of the candidate's run on MLflow's page, relative to the page.
+    """Return the address of the candidate's run on MLflow's page, relative to the page; of its version without a run.
 
     :raises ModelError: if nothing is registered, or the store cannot be used.
     """
     client, name = open_store(root), model_name(corpus)
     with one_sentence(store_uri(root)):
         version = candidate_of(client, name)
-        return f"/#/experiments/{client.get_run(version.run_id).info.experiment_id}/runs/{version.run_id}"
+        try:
+            of = client.get_run(version.run_id).info.experiment_id
+        except MlflowException:
+            # Somebody has deleted the run for good.
+            return f"/#/models/{name}/versions/{version.version}"
+        return f"/#/experiments/{of}/runs/{version.run_id}"
 
 
 def registered_versions(root: Path, corpus: str) -> list[RegisteredVersion]:
