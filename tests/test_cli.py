@@ -27,7 +27,7 @@ def test_help_lists_every_command():
     done = CliRunner().invoke(main, ["--help"])
     for command in [
         *("run", "results", "embed", "drift", "page", "schedule", "serve"),
-        *("promote", "rollback", "history", "versions"),
+        *("promote", "rollback", "history", "versions", "prune", "forget"),
         *("index", "search", "cluster", "explore"),
         *("fetch", "add", "import", "stats"),
         *("tables", "augment", "evaluate", "explain"),

@@ -302,6 +302,18 @@ class Serve:
 
 
 @dataclass(frozen=True, slots=True)
+class Prune:
+    """Which old versions `dial2vec prune` keeps (block `prune`; docs/champion.md).
+
+    `nightly` is True if each retraining removes the others at its end.
+    """
+
+    keep_last: int = bounded(5, low=0)
+    keep_days: float = bounded(30.0, low=0)
+    nightly: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class LanguageModel:
     """A language model that describes groups (block `language_model`; docs/language-model.md); prices per million."""
 
@@ -321,6 +333,7 @@ class Operation:
     schedule: Schedule = field(default_factory=Schedule)
     drift: Drift = field(default_factory=Drift)
     serve: Serve = field(default_factory=Serve)
+    prune: Prune = field(default_factory=Prune)
     language_model: LanguageModel = field(default_factory=LanguageModel)
 
 

@@ -11,9 +11,10 @@ from contextlib import nullcontext, suppress
 
 from dial2vec import telemetry
 from dial2vec.addresses import shown
-from dial2vec.config import Schedule, Settings
+from dial2vec.config import Prune, Schedule, Settings
 from dial2vec.errors import BusyError, Dial2vecError
 from dial2vec.files import checkout_lock, find_root
+from dial2vec.operation.old_runs import remove_old_runs
 from dial2vec.operation.pages import use_prefect
 from dial2vec.operation.schedule.embedding import embed_folder
 from dial2vec.operation.schedule.inbox import Arrival, take_in
@@ -27,6 +28,7 @@ from dial2vec.pipeline.dvc import STAGES, add_data, dvc_lines, ensure_data, pull
 from dial2vec.pipeline.dvc import push as push_versions
 from dial2vec.pipeline.free_space import require_space
 from dial2vec.pipeline.promotion import promote_candidate
+from dial2vec.pipeline.prune import prune
 from dial2vec.pipeline.register import data_hash
 from dial2vec.registry.promotion import Verdict, verdict_sentence
 from dial2vec.registry.receipts import reconcile, registered_models
@@ -102,6 +104,15 @@ def push(outputs: str) -> str:
     return push_versions(ROOT, ["data.dvc"] if outputs == "data" else [])
 
 
+@task
+def prune_old(corpora: list[str], rules: Prune) -> str:
+    """Remove old versions and old runs by the rules of block `prune`; return what was removed."""
+    removed = prune(ROOT, corpora, rules)
+    get_run_logger().info(removed or "there are no old versions to remove")
+    get_run_logger().info(remove_old_runs(ROOT, rules.keep_days, dry_run=False))
+    return removed
+
+
 @flow(name="retrain")
 def retrain(corpora: list[str] | None = None, force: bool = False) -> dict[str, str] | State[None]:
     """Retrain the listed corpora (default: those of params.yaml) and return the result of each, in words.
@@ -142,7 +153,7 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
         done.arrived(bring_data(corpora, schedule))
         done.notes += reconcile(ROOT, corpora)
         key = work_key(ROOT, data_hash(ROOT))
-        before = None if force or done.imported else done_before(ROOT, key, corpora)
+        before = None if force or done.imported or done.notes else done_before(ROOT, key, corpora)
         if before is not None:
             done.corpora, done.before = before.corpora, before.before
         else:
@@ -155,6 +166,12 @@ def _retrain(corpora: list[str], settings: Settings, schedule: Schedule, *, forc
             done.notes.append(problem)
         if schedule.embed and not done.failed:
             embed(settings.corpora[0], schedule.embed)
+        if (
+            not done.failed
+            and load_operation(ROOT / "operation.yaml").prune.nightly
+            and (removed := prune_old(corpora))
+        ):
+            done.notes.append(removed)
         remember(ROOT, key, done)
     except Exception as error:
         done.corpora.append(CorpusResult("all corpora", failed=_sentence(error)))
