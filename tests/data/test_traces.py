@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import gzip
+import json
+import zipfile
+
+import pytest
+
+from conftest import make_dialogue
+from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
+
+OTHERS = [make_dialogue("c1", "a: my parcel is late", "b: so sorry to hear that")]
+GONE = make_dialogue("c2", "a: my parcel is <grün> & zerknautscht", "b: so sorry to hear that")
+
+
+@pytest.fixture
+def traces():
+    return traces_of([GONE], OTHERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("they wrote zerknautscht there", True),
+        ("zerknautschter", False),
+        ("my parcel is late; so sorry to hear that", False),
+        (json.dumps("my parcel is <grün> & zerknautscht"), True),
+        ("my parcel is &lt;grün&gt; &amp; zerknautscht", True),
+    ],
+)
+def test_a_file_holds_a_dialogue_by_words_that_no_other_dialogue_has(traces, tmp_path, text, found):
+    path = tmp_path / "file"
+    path.write_text(text)
+    assert holds(path, traces.words) is found
+
+
+def test_packed_files_are_read_within(traces, tmp_path):
+    with gzip.open(tmp_path / "a.jsonl.gz", "wt") as handle:
+        handle.write("zerknautscht")
+    with zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("sheet.xml", "<c>zerknautscht</c>")
+    (tmp_path / "broken.zip").write_bytes(b"PK\x03\x04zerknautscht")
+    assert [holds(tmp_path / name, traces.words) for name in ("a.jsonl.gz", "a.xlsx", "broken.zip")] == [
+        True,
+        True,
+        False,
+    ]
+
+
+def test_a_dialogue_without_words_of_its_own_is_known_by_all_its_turns(tmp_path):
+    twin = make_dialogue("c3", "b: so sorry to hear that", "a: my parcel is late")
+    traces = traces_of([twin], OTHERS)
+    (tmp_path / "with").write_text(json.dumps(twin.to_record()))
+    (tmp_path / "without").write_text(json.dumps(OTHERS[0].to_record()))
+    assert holds(tmp_path / "with", traces.words)
+    assert not holds(tmp_path / "without", traces.words)
+    assert holds(tmp_path / "with", traces.ids)
+
+
+@pytest.mark.parametrize("name", ["calls.jsonl", "calls.jsonl.gz"])
+def test_other_lines_stay_byte_for_byte(tmp_path, name):
+    lines = b'{"dialogue_id": "c1", "x":  1}\nnot json\n{"dialogue_id": "c2"}\n{"dialogue_id": null}\n'
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(lines) if name.endswith("gz") else lines)
+    without_dialogues(path, {"c2"})
+    rest = gzip.decompress(path.read_bytes()) if name.endswith("gz") else path.read_bytes()
+    assert rest == b'{"dialogue_id": "c1", "x":  1}\nnot json\n{"dialogue_id": null}\n'
+
+
+def test_labels_lose_the_rows(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text('dialogue_id,label\nc1,"a, b"\nc2,c\n')
+    without_label_rows(path, {"c2"})
+    assert path.read_text().splitlines() == ["dialogue_id,label", 'c1,"a, b"']

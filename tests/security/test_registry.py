@@ -1,0 +1,149 @@
+"""The registry: nothing is called promoted before its alias was read back, and forgetting leaves no word."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import mlflow
+import pytest
+from click.testing import CliRunner
+
+from dial2vec.cli import main
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.errors import BusyError
+from dial2vec.registry.champions import promote
+from dial2vec.registry.store import open_store
+from dial2vec.registry.tracking import local_model, register_training
+from registry.conftest import *  # noqa: F403
+from registry.test_champions import MARGINS
+
+
+def words_about(root, version):
+    found = open_store(root).get_model_version("dial2vec-demo", version)
+    return f"{found.description} {found.tags}".lower()
+
+
+def test_no_word_of_a_promotion_is_written_before_its_alias_was_read_back(registered, monkeypatch):
+    with monkeypatch.context() as patch:
+        # A server that says yes and moves nothing.
+        patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", lambda *_: None)
+        with pytest.raises(BusyError):
+            promote(registered, "demo", MARGINS)
+    assert "promoted" not in words_about(registered, "2")
+    assert promote(registered, "demo", MARGINS).promoted
+    assert "promoted" in words_about(registered, "2")
+
+
+def test_the_command_says_nothing_of_a_promotion_whose_alias_did_not_move(registered, monkeypatch):
+    for name in ("dvc.yaml", "params.yaml"):
+        (registered / name).write_text("corpora: [demo]\n")
+    monkeypatch.chdir(registered)
+    monkeypatch.setattr(mlflow.MlflowClient, "set_registered_model_alias", lambda *_: None)
+    margins = "promote: {confidence: 0}\ncorpora: [demo]\n"
+    (registered / "params.yaml").write_text(margins)
+    done = CliRunner().invoke(main, ["promote", "demo"])
+    assert done.exit_code == 1
+    assert "champion now" not in done.output
+    assert "Error: the champion of dial2vec-demo has changed meanwhile" in done.output
+
+
+SECRET = "zanzibarine"
+
+
+def dvc(root, *arguments):
+    command = [sys.executable, "-m", "dvc", *arguments]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture
+def forgetful(root, make_record, monkeypatch):
+    """A project in which dialogue c2 left its words in data, artifacts, DVC, MLflow, the inbox and a collection."""
+    from dial2vec.pipeline.dvc import add_data
+    from dial2vec.pipeline.register import data_hash
+
+    def lines(*names):
+        return "".join(
+            json.dumps(Dialogue(name, (Turn("a", "good day"), Turn("b", words))).to_record()) + "\n"
+            for name, words in (
+                (name, f"my {SECRET} is broken" if name == "c2" else "good day to you") for name in names
+            )
+        )
+
+    files = {
+        "params.yaml": "corpora: [calls]\n",
+        "dvc.yaml": "stages: {}\n",
+        "data/calls/may.jsonl": lines("c1", "c2", "c3"),
+        "data/calls/labels.csv": "dialogue_id,label\nc1,x\nc2,y\n",
+        "data/chats/may.jsonl": lines("c2").replace(SECRET, "other"),
+        "artifacts/calls/dialogues.jsonl": lines("c1", "c2", "c3"),
+        "artifacts/calls/splits/train.jsonl": lines("c2"),
+        "artifacts/calls/splits/dev.jsonl": lines("c1"),
+        "artifacts/calls/report.html": f"<p>{SECRET}</p>",
+        "artifacts/calls/vectors/0.npy": "numbers",
+        "artifacts/calls/model/weights": "numbers",
+        "artifacts/calls/import/may.quarantine.jsonl": lines("c2"),
+        "inbox/imported/calls/may.csv": f"id,text\nc2,my {SECRET} is broken\n",
+    }
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(root)
+    subprocess.run([sys.executable, "-m", "dvc", "init", "--no-scm", "--quiet"], check=True, cwd=root)
+    subprocess.run(
+        [sys.executable, "-m", "dvc", "remote", "add", "-d", "far", str(root / "far"), "-q"], check=True, cwd=root
+    )
+    add_data(root)
+    subprocess.run([sys.executable, "-m", "dvc", "push", "--quiet"], check=True, cwd=root)
+    report = root / "report.html"
+    report.write_text(f"<p>{SECRET}</p>")
+    example = Dialogue("c2", (Turn("a", "good day"), Turn("b", f"my {SECRET} is broken")))
+    register_training(root, make_record(corpus="calls", example=example, report=report, data_hash=data_hash(root)))
+    report.unlink()
+    return root
+
+
+def holding(root, word):
+    return sorted(
+        str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and word.encode() in path.read_bytes()
+    )
+
+
+def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
+    assert len(holding(forgetful, SECRET)) > 10
+    dry = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote"])
+    assert dry.exit_code == 0, dry.output
+    assert "Dry run: nothing is changed." in dry.output
+    assert "Then remove them: dial2vec prune calls --version 2 --yes" in dry.output
+    assert len(holding(forgetful, SECRET)) > 10
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert holding(forgetful, SECRET) == []
+    rest = (forgetful / "data" / "calls" / "may.jsonl").read_text().splitlines()
+    assert [json.loads(line)["dialogue_id"] for line in rest] == ["c1", "c3"]
+    assert (forgetful / "data" / "calls" / "labels.csv").read_text().split() == ["dialogue_id,label", "c1,x"]
+    # Another corpus has a dialogue of the same id.
+    assert "c2" in (forgetful / "data" / "chats" / "may.jsonl").read_text()
+    assert (forgetful / "artifacts" / "calls" / "model" / "weights").is_file()
+    assert not (forgetful / "artifacts" / "calls" / "vectors").exists()
+    # DVC has the present data whole, and nothing of the model is gone.
+    status = subprocess.run(
+        [sys.executable, "-m", "dvc", "status", "data.dvc"], cwd=forgetful, capture_output=True, text=True
+    )
+    assert "up to date" in status.stdout, status.stdout + status.stderr
+    assert local_model("models:/dial2vec-calls@candidate", root=forgetful).is_dir()
+    again = CliRunner().invoke(main, ["forget", "calls", "c2"])
+    assert again.exit_code == 1
+    assert "has no dialogue 'c2'; expected one of its 2 ids." in again.output
+
+
+def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("dial2vec.operation.forget.add_data", lambda _: 1 / 0)
+        CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+    assert holding(forgetful, SECRET)
+    done = CliRunner().invoke(main, ["forget", "calls", "c2", "--remote", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert holding(forgetful, SECRET) == []
