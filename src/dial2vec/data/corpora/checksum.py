@@ -15,6 +15,8 @@ from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path
 
 ENDING = ".sha256"
+# Bytes that are read at a time.
+BLOCK = 1 << 20
 LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 # The files that hold a corpus's dialogues, by their paths below the top folder, and the SHA-256 over their paths and
 # contents. Upstream publishes none, and hosts pack the same files differently; these are of archives whose dialogues
@@ -62,8 +64,11 @@ def content_digest(path: Path, pattern: str) -> str:
     with zipfile.ZipFile(path) as archive:
         for name, info in members(archive).items():
             if re.fullmatch(pattern, name):
+                one = hashlib.sha256()
                 with archive.open(info) as content:
-                    digest.update(f"{hashlib.file_digest(content, 'sha256').hexdigest()}  {name}\n".encode())
+                    while block := content.read(BLOCK):
+                        one.update(block)
+                digest.update(f"{one.hexdigest()}  {name}\n".encode())
     return digest.hexdigest()
 
 

@@ -24,6 +24,8 @@ READY_SECONDS = 240
 class _Server(SubprocessASGIServer):
     """Prefect uses this instance wherever it would start a temporary server itself."""
 
+    running: bool
+
     def start(self, timeout: int | None = None) -> None:
         """Start the server and wait until it answers.
 
