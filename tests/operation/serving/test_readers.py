@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -62,6 +63,18 @@ def test_pieces_of_several_requests_give_the_vectors_of_encode(tiny_folder, pool
     requests = [random_dialogues(count, seed=count, longest=longest) for count, longest in ((7, 3), (3, 60), (1, 100))]
     for vectors, dialogues in zip(in_pieces(encoder, *requests, batch_tokens=batch_tokens), requests, strict=True):
         np.testing.assert_allclose(vectors, encoder.encode(dialogues), atol=2e-5)
+
+
+def test_turns_that_are_read_alone_are_cut_between_turns(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, input="turns")
+    reader, [dialogue] = reader_of(encoder), random_dialogues(1, seed=4, longest=40)
+    dialogue = Dialogue("d", dialogue.turns * 9)
+    pieces, _ = reader.pieces(dialogue, reader.tokenise([turn.text for turn in dialogue.turns]))
+    sequences = [piece.content[0] for piece in pieces]
+    assert len(pieces) > 3
+    assert max(piece.tokens for piece in pieces) <= encoder.max_length
+    assert all(a.turns[-1] < b.turns[0] for a, b in itertools.pairwise(sequences))
+    assert sum(piece.tokens for piece in pieces) == len(encoder.tokens.dialogues([dialogue])[0].ids)
 
 
 def test_the_head_maps_vectors_that_were_pooled_from_pieces(tiny_folder):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +19,7 @@ from dial2vec.operation.serving.batching import Piece, PieceReader
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
     from dial2vec.encoder.loading import Encoder
+    from dial2vec.encoder.tokens import TokenSequence
 
 # Rows that a GPU reads at a time, at least: short rows are padded to the longest of them.
 ROWS = 8
@@ -28,7 +31,10 @@ def reader_of(encoder: Encoder) -> PieceReader:
 
 
 class EncoderReader:
-    """Reads dialogues as `DialogueEncoder.encode` does; a piece is a window of a dialogue."""
+    """Reads dialogues as `DialogueEncoder.encode` does.
+
+    A piece is a window of a dialogue; or some turns of it, if each turn is read alone.
+    """
 
     def __init__(self, encoder: DialogueEncoder) -> None:
         self.encoder = encoder
@@ -46,7 +52,9 @@ class EncoderReader:
         tokens = self.encoder.tokens
         windows = cut_windows(tokens, turns, dialogue.roles)
         weights = windows.weights(self.encoder.pooling, separator=tokens.separator)
-        pairs = zip(windows.sequences, weights, strict=True)
+        pairs = list(zip(windows.sequences, weights, strict=True))
+        if tokens.style.apart and self.encoder.network.hierarchy is None:
+            pairs = [part for pair in pairs for part in _by_turns(*pair, most=self.encoder.max_length)]
         return [Piece(len(sequence.ids), (sequence, weight)) for sequence, weight in pairs], windows.long
 
     def encode(self, pieces: Sequence[Piece]) -> NDArray[np.float32]:
@@ -73,6 +81,20 @@ class EncoderReader:
         with torch.inference_mode():
             mapped = self.encoder.through_head(torch.from_numpy(pooled).to(self.encoder.device)).cpu().numpy()
         return np.where(pooled.any(-1, keepdims=True), mapped, np.float32(0))
+
+
+def _by_turns(
+    sequence: TokenSequence, weights: NDArray[np.float32], *, most: int
+) -> Iterator[tuple[TokenSequence, NDArray[np.float32]]]:
+    """Yield the parts of a dialogue whose turns are read alone: whole turns, as many as have `most` tokens."""
+    ends = [*(np.flatnonzero(np.diff(sequence.turns)) + 1).tolist(), len(sequence.ids)]
+    first = 0
+    for end, following in pairwise([*ends, first + len(sequence.ids) + most + 1]):
+        if following - first > most:
+            part = slice(first, end)
+            ids, turns, roles = sequence.ids[part], sequence.turns[part], sequence.roles[part]
+            yield replace(sequence, ids=ids, turns=turns, roles=roles), weights[part]
+            first = end
 
 
 class StudentReader:
