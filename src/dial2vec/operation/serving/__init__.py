@@ -1,1 +1,1 @@
-"""Serving of a registered model: `keeper` holds the port, a `worker` answers, and its `gate` checks requests."""
+"""Serving of a model: `keeper` holds the port, a `worker` answers; `gate` checks requests, `batching` encodes them."""
