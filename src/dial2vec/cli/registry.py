@@ -114,7 +114,7 @@ def prune(
     """
     from dial2vec.operation.old_runs import remove_old_runs
     from dial2vec.params import load_operation, load_settings
-    from dial2vec.pipeline.prune import carry_out, plan_prune
+    from dial2vec.pipeline.prune import plan_prune, remove_planned
 
     root = find_root()
     block = load_operation(root / "operation.yaml").prune
@@ -134,7 +134,7 @@ def prune(
             click.echo(line)
         if kept := [version for version in plan.versions if version.version in chosen and version.why]:
             click.echo(f"Version {kept[0].version} stays: {'; '.join(kept[0].why)}.")
-        for sentence in carry_out(root, plan) if yes else ():
+        for sentence in remove_planned(root, plan) if yes else ():
             click.echo(sentence)
         click.echo(remove_old_runs(root, rules.keep_days, dry_run=not yes))
     click.echo("All of this is removed." if yes else "Dry run: nothing is removed. With --yes all of this is removed.")

@@ -160,20 +160,20 @@ def _find(root: Path, corpus: str, ids: Sequence[str]) -> tuple[dict[str, Dialog
     folder, note = Artifacts(root, corpus).data, _note(root, corpus)
     if not folder.is_dir():
         raise CorpusError(f"there is no data of corpus '{corpus}' in {folder}. Name a corpus of data/.")
-    found = {}
+    wanted = {}
     if note.is_file():
-        found = {one.dialogue_id: one for one in map(dialogue_from_record, read_json(note))}
+        wanted = {dialogue.dialogue_id: dialogue for dialogue in map(dialogue_from_record, read_json(note))}
     others = []
     for path in transcript_files(folder):
         for dialogue in read_dialogues(path, quarantine=[], may_be_empty=True):
-            if dialogue.dialogue_id in ids or dialogue.dialogue_id in found:
-                found[dialogue.dialogue_id] = dialogue
+            if dialogue.dialogue_id in ids or dialogue.dialogue_id in wanted:
+                wanted[dialogue.dialogue_id] = dialogue
             else:
                 others.append(dialogue)
-    if unknown := [name for name in ids if name not in found]:
+    if unknown := [name for name in ids if name not in wanted]:
         hint = did_you_mean(unknown[0], [dialogue.dialogue_id for dialogue in others[:10_000]])
         raise CorpusError(f"{folder} has no dialogue {unknown[0]!r}; expected one of its {len(others)} ids.{hint}")
-    return found, others
+    return wanted, others
 
 
 def _files(root: Path, without: Iterable[Path | None]) -> Iterable[Path]:

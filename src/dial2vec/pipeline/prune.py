@@ -66,7 +66,7 @@ def plan_prune(
     return PrunePlan(versions, cache, unused_objects(root, cache, staying, young=young) if cache else [])
 
 
-def carry_out(root: Path, plan: PrunePlan) -> list[str]:
+def remove_planned(root: Path, plan: PrunePlan) -> list[str]:
     """Remove what a plan says, and return sentences about what stayed after all.
 
     Call it with the checkout locked.
@@ -86,7 +86,7 @@ def prune(root: Path, corpora: Sequence[str], rules: Prune, *, young: float = YO
     """
     plan = plan_prune(root, corpora, rules, young=young)
     size = sum(version.size for version in plan.going) + sum(path.stat().st_size for path in plan.objects)
-    carry_out(root, plan)
+    remove_planned(root, plan)
     if not plan.going and not plan.objects:
         return ""
     removed = f"{len(plan.going)} old versions and {len(plan.objects)} objects of DVC's cache"

@@ -6,7 +6,7 @@ Nobody knows who it was, nor when: a decision says when it was noticed, and from
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,7 @@ from dial2vec.registry.decisions import (
     ROLLED_BACK_TAG,
     carried_out,
     champion_before,
+    last_number,
     number_of,
     of_this_model,
     present_aliases,
@@ -66,35 +67,44 @@ def notice(client: MlflowClient, root: Path, experiment_id: str, corpus: str) ->
     state = _State.of(client, experiment_id, corpus)
     if state is None:
         return []
+    lost = sorted(set(range(1, state.seen.number + 1)) - state.numbers)
     made = list(_older_registry(state, seen_here(root, corpus)))
-    made += _lost_decisions(state)
+    made += _lost_decisions(state, [number for number in lost if number not in state.seen.lost])
     made += _changed_champion(client, state)
-    told = {decision.version for decision in made}
-    made += [decision for decision in _other_changes(client, state) if decision.version not in told]
+    recorded = {decision.version for decision in made}
+    made += [decision for decision in _other_changes(client, state) if decision.version not in recorded]
     for number, decision in enumerate(made):
         if number and decision.kind != REMOVED:
             # The champion may have moved by the decision before.
             decision = made[number] = replace(decision, before=made[number - 1].after, after=made[number - 1].after)
         record(client, experiment_id, corpus, decision)
-    remember(client, root, experiment_id, corpus)
+    note_state(client, root, experiment_id, corpus, lost=lost)
     return made
 
 
-def remember(client: MlflowClient, root: Path, experiment_id: str, corpus: str, *, candidate: str = "") -> None:
+def note_state(
+    client: MlflowClient,
+    root: Path,
+    experiment_id: str,
+    corpus: str,
+    *,
+    candidate: str = "",
+    lost: Sequence[int] | None = None,
+) -> None:
     """Note the present state of the registry, so that later differences count as changes by hand.
 
     Call it with the registry locked, after every change.
 
     :param candidate: version that gets the alias `candidate` next; "" for none.
+    :param lost: numbers of decisions whose runs are gone; None for those known before.
     """
     tags, name = client.get_experiment(experiment_id).tags, model_name(corpus)
     models, aliases = client.search_registered_models(f"name = '{name}'"), present_aliases(client, name)
     versions, before = versions_of(client, name), last_seen(tags)
-    existing = {number_of(run) for run in runs_of(client, experiment_id)}
     seen = Seen(
         model=models[0].creation_timestamp if models else before.model,
-        number=max([before.number, *existing]),
-        lost=tuple(sorted(set(range(1, before.number + 1)) - existing)),
+        number=last_number(client, experiment_id),
+        lost=before.lost if lost is None else tuple(lost),
         champion=aliases.get(CHAMPION, ""),
         candidate=tuple(number for number in (aliases.get(CANDIDATE, ""), candidate) if number),
         versions=tuple(versions),
@@ -150,20 +160,19 @@ def _older_registry(state: _State, here: Seen) -> Iterator[Decision]:
     number = max([state.seen.number, *state.numbers])
     if number >= here.number:
         return
-    found = f"has only {number} of the {here.number} decisions, so it was restored from an older state"
+    damage = f"has only {number} of the {here.number} decisions, so it was restored from an older state"
     if not number:
-        found = f"has none of the {here.number} decisions, so mlflow.db or its experiment was removed"
+        damage = f"has none of the {here.number} decisions, so mlflow.db or its experiment was removed"
     was = f"version {here.champion} was champion" if here.champion else "there was no champion"
     reason = (
-        f"The registry {found}; noticed at this time. Before that, {was}. Restore a newer copy of mlruns/, or let "
+        f"The registry {damage}; noticed at this time. Before that, {was}. Restore a newer copy of mlruns/, or let "
         "`dial2vec run` register the latest training again."
     )
     yield state.changed("", reason, kind=CHANGED)
 
 
-def _lost_decisions(state: _State) -> Iterator[Decision]:
-    seen = state.seen
-    if lost := sorted(set(range(1, seen.number + 1)) - state.numbers - set(seen.lost)):
+def _lost_decisions(state: _State, lost: Sequence[int]) -> Iterator[Decision]:
+    if lost:
         which = ", ".join(map(str, lost[:5])) + (", ..." if len(lost) > 5 else "")
         reason = (
             f"Somebody deleted decisions of this history (numbers: {which}) from MLflow for good; noticed at this "

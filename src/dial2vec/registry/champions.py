@@ -15,7 +15,7 @@ from dial2vec.config import Promote
 from dial2vec.errors import BusyError, ModelError
 from dial2vec.evaluation.selection.choice import MIN_DIALOGUES
 from dial2vec.registry import corpus_of, promotion
-from dial2vec.registry.by_hand import notice, noticed, remember
+from dial2vec.registry.by_hand import note_state, notice, noticed
 from dial2vec.registry.decisions import ROLLED_BACK_TAG, decisions, record, settle, verdict_key
 from dial2vec.registry.model_card import verdict_text
 from dial2vec.registry.promotion import Contender, Verdict
@@ -143,7 +143,7 @@ def _held(client: MlflowClient, root: Path, corpus: str) -> Iterator[str]:
         settle(client, experiment_id, corpus)
         notice(client, root, experiment_id, corpus)
         yield experiment_id
-        remember(client, root, experiment_id, corpus)
+        note_state(client, root, experiment_id, corpus)
 
 
 def _teacher(client: MlflowClient, corpus: str, number: str) -> ModelVersion:

@@ -22,7 +22,7 @@ from mlflow.exceptions import MlflowException
 from dial2vec.config import Prune
 from dial2vec.errors import ModelError
 from dial2vec.registry import SMALL
-from dial2vec.registry.by_hand import notice, remember
+from dial2vec.registry.by_hand import note_state, notice
 from dial2vec.registry.decisions import record, settle
 from dial2vec.registry.promotion import figures_sentence
 from dial2vec.registry.records import CANDIDATE, CHAMPION, PREVIOUS, PRUNED, Decision, local_minute
@@ -131,7 +131,7 @@ def remove(root: Path, old: Sequence[OldVersion]) -> list[str]:
                     stayed.append(f"version {version.version} of {name} stays: somebody has changed it meanwhile")
                     continue
                 _remove(client, root, experiment_id, version, present, aliases.get(CHAMPION, ""))
-            remember(client, root, experiment_id, corpus)
+            note_state(client, root, experiment_id, corpus)
         for folder in orphans(client, root):
             shutil.rmtree(folder, ignore_errors=True)
     return stayed

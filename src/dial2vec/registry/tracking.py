@@ -17,7 +17,7 @@ from dial2vec.encoder.folder import folder_hash
 from dial2vec.errors import ModelError, did_you_mean
 from dial2vec.files import find_root, write_json
 from dial2vec.registry import corpus_of, decisions
-from dial2vec.registry.by_hand import notice, remember
+from dial2vec.registry.by_hand import note_state, notice
 from dial2vec.registry.model_card import model_card, start_card
 from dial2vec.registry.records import CANDIDATE, CHAMPION, Decision, RegisteredVersion, Registration, TrainingRecord
 from dial2vec.registry.store import (
@@ -87,9 +87,9 @@ def register_training(root: Path, record: TrainingRecord) -> Registration:
                 # Somebody deleted the version that the tag names.
                 client.set_model_version_tag(name, version.version, tag, number)
         keep_files(root)
-        remember(client, root, experiment_id, record.corpus, candidate=str(version.version))
+        note_state(client, root, experiment_id, record.corpus, candidate=str(version.version))
         client.set_registered_model_alias(name, CANDIDATE, version.version)
-        remember(client, root, experiment_id, record.corpus)
+        note_state(client, root, experiment_id, record.corpus)
         champion = client.get_registered_model(name).aliases[CHAMPION]
     return Registration(str(version.version), version.run_id, start, str(champion), created=existing is None)
 
