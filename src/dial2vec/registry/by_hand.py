@@ -6,7 +6,7 @@ Nobody knows who it was, nor when: a decision says when it was noticed, and from
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -29,6 +29,7 @@ from dial2vec.registry.decisions import (
 from dial2vec.registry.records import CANDIDATE, CHAMPION, CHANGED, MOVED, PREVIOUS, PRUNED, REMOVED, Decision
 from dial2vec.registry.seen import TAG, Seen, keep_here, last_seen, seen_here
 from dial2vec.registry.store import (
+    PREFIX,
     experiment,
     has_files,
     model_name,
@@ -56,6 +57,24 @@ def noticed(root: Path, corpus: str) -> list[str]:
         experiment_id = experiment(client, root, corpus)
         settle(client, experiment_id, corpus)
         return [f"{name}: {decision}" for decision in notice(client, root, experiment_id, corpus)]
+
+
+def notice_champion(root: Path, model: str, aliases: Mapping[str, str]) -> bool:
+    """Record what was done by hand if the champion is not the one that was seen last; return whether something was.
+
+    Cheap if nothing has changed, so a server may call it every few seconds.
+
+    :param model: name of a registered model; those of others are left alone.
+    :param aliases: its aliases at this moment.
+    :raises ModelError: if the store cannot be used.
+    """
+    client = open_store(root)
+    with one_sentence(store_uri(root)):
+        known = client.get_experiment_by_name(model)
+        seen = last_seen(known.tags) if known else Seen()
+    if not model.startswith(PREFIX) or not seen.model or seen.champion == aliases.get(CHAMPION, ""):
+        return False
+    return bool(noticed(root, model.removeprefix(PREFIX)))
 
 
 def notice(client: MlflowClient, root: Path, experiment_id: str, corpus: str) -> list[Decision]:

@@ -33,6 +33,8 @@ from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
 
 SERVER = "MLFLOW_TRACKING_URI"
+# Start of the names of our experiments and models.
+PREFIX = "dial2vec-"
 # Columns of MLflow's database that hold absolute paths.
 ABSOLUTE_PATHS = {
     "experiments": "artifact_location",
@@ -52,7 +54,7 @@ def model_name(corpus: str) -> str:
         raise CorpusError(
             f"{corpus!r} is no corpus name; use letters, digits and '_' only, and '{SMALL}' at the end for its student."
         )
-    return f"dial2vec-{corpus}"
+    return f"{PREFIX}{corpus}"
 
 
 def store_uri(root: Path) -> str:

@@ -23,6 +23,8 @@ from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.operation.serving.address import Address
 from dial2vec.operation.serving.job import Job
 from dial2vec.operation.serving.worker import load_gate
+from dial2vec.registry import registered_model
+from dial2vec.registry.champions import history
 from dial2vec.registry.store import open_store
 from students import run_without_torch
 
@@ -47,9 +49,15 @@ def test_an_address_means_a_version_at_a_moment(project):
     client = open_store(project)
     client.set_registered_model_alias("dial2vec-demo", "champion", "2")
     assert champion.current(project) == "2"
+    # What somebody does to the champion is noticed while it is served; a deleted one has a successor.
     client.delete_registered_model_alias("dial2vec-demo", "champion")
-    with pytest.raises(ModelError, match="no alias 'champion' any more"):
-        champion.current(project)
+    assert champion.current(project) == "1"
+    assert [decision.kind for decision in history(project, "demo")] == ["first", "moved by hand", "removed by hand"]
+    client.set_registered_model_alias("dial2vec-demo", "website", "1")
+    website = Address.of("models:/dial2vec-demo@website", root=project)
+    client.delete_registered_model_alias("dial2vec-demo", "website")
+    with pytest.raises(ModelError, match="no alias 'website' any more"):
+        website.current(project)
 
 
 def test_a_job_reaches_the_worker_whole():
