@@ -49,7 +49,7 @@ def test_its_stages_are_those_of_the_repository_but_depend_on_the_installed_code
     for stage, block in repository.items():
         expected = [name for name in block["deps"] if not name.startswith("src/")] + [f".code/{stage}"]
         assert sorted(own[stage].pop("deps")) == sorted(expected)
-        assert own[stage].pop("cmd") == block["cmd"].replace(".venv/bin/python", "python")
+        assert own[stage].pop("cmd") == block["cmd"].replace('"$DVC_ROOT/.venv/bin/python"', "python")
         assert own[stage] == {name: value for name, value in block.items() if name not in ("deps", "cmd")}
     assert own.keys() == repository.keys()
     assert "src/" not in (new / "dvc.yaml").read_text()

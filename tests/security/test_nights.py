@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import socket
 import threading
@@ -15,7 +16,8 @@ import pytest
 from dial2vec.addresses import masked
 from dial2vec.config import Schedule
 from dial2vec.operation.schedule import notify as notice
-from dial2vec.operation.schedule.inbox import Arrival
+from dial2vec.operation.schedule import rehearsal
+from dial2vec.operation.schedule.inbox import Arrival, take_in
 from dial2vec.operation.schedule.result import CorpusResult, Retraining
 
 SECRET = "T0K3N"
@@ -119,6 +121,56 @@ def test_an_endless_error_output_takes_no_memory(tmp_path, monkeypatch):
 
 def test_a_long_reason_is_cut(tmp_path):
     assert len(told("head -c 100000 /dev/zero | tr '\\0' x >&2; exit 1", tmp_path)) < 400
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Path:
+    """The inbox of the corpus `calls`, in a project."""
+    for name in ("params.yaml", "dvc.yaml"):
+        (tmp_path / name).touch()
+    folder = tmp_path / "inbox" / "calls"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def taken(box: Path) -> tuple[list[Arrival], str]:
+    """What was taken from the inbox, and what was said."""
+    said: list[str] = []
+    root = box.parents[1]
+    return take_in(root, root / "inbox", ["calls"], redact=False, say=said.append), "\n".join(said)
+
+
+def test_what_is_no_file_is_told_and_never_opened(box, monkeypatch):
+    os.mkfifo(box / "pipe.jsonl")
+    os.mkfifo(box.parent / "outside.jsonl")
+    (box / "week").mkdir()
+    (box / "lost.csv").symlink_to("nowhere")
+    # By a short name: such addresses hold about 100 bytes.
+    monkeypatch.chdir(box)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("door")
+        arrivals, said = taken(box)
+    assert arrivals == []
+    for name, kind in {
+        "pipe.jsonl": "a named pipe",
+        "week": "a folder",
+        "lost.csv": "a link",
+        "door": "a socket",
+    }.items():
+        assert f"{box / name} stays in place: it is {kind}" in said
+    assert f"{box.parent / 'outside.jsonl'} stays in place" in said
+
+
+def test_a_file_that_takes_too_long_to_read_is_set_aside_with_the_reason(box, monkeypatch):
+    # One cell, without an end of its own.
+    (box / "endless.csv").write_bytes(b'id,speaker,text\n1,a,"' + bytes(10_000_000))
+    os.utime(box / "endless.csv", (1, 1))
+    monkeypatch.setattr(rehearsal, "LONGEST_READING", 0.3)
+    [arrival], _ = taken(box)
+    assert "reading it took longer than 0.005 minutes and was ended" in arrival.refused
+    [aside] = (box.parent / "refused" / "calls").glob("*.reason.txt")
+    assert aside.read_text().strip() == arrival.refused
+    assert not list(box.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -79,8 +79,8 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
     root = find_root()
     _tell_changes(root, corpus)
     done = roll_back(root, corpus, to=to, because=because)
-    replaced = f", in place of version {done.before}" if done.before else ""
-    click.echo(f"dial2vec-{corpus}: version {done.after} is champion again{replaced}.")
+    before = f", in place of version {done.before}" if done.before else "; there was none"
+    click.echo(f"dial2vec-{corpus}: version {done.after} is champion again{before}.")
     if done.before:
         click.echo(f"  To undo this: dial2vec rollback {corpus} --to {done.before}")
 

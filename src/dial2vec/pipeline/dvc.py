@@ -12,12 +12,24 @@ from pathlib import Path
 from dial2vec.data.corpora.demo import write_demo
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError, require_module
 from dial2vec.files import ending_with
+from dial2vec.params import load_operation
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.dvc_records import add_was_cut, adding, data_is_from_elsewhere, mend, note_data
+from dial2vec.pipeline.dvc_records import (
+    add_was_cut,
+    adding,
+    data_is_from_elsewhere,
+    mend,
+    note_data,
+    require_no_conflict,
+)
 from dial2vec.pipeline.free_space import disk_hint
 from dial2vec.pipeline.project import do_without_git, write_code_hashes
 
 STAGES = ("validate", "prepare", "sample", "train", "select", "distil", "evaluate", "register")
+
+
+# Commands that may wait for a remote, and the status of one that took too long.
+REMOTE, TIMED_OUT = ("pull", "push", "fetch"), 124
 
 
 def dvc(root: Path, *arguments: str) -> None:
@@ -197,15 +209,32 @@ def _recorded(root: Path) -> set[str]:
 
 def _run_dvc(root: Path, *arguments: str, quiet: bool = True) -> subprocess.CompletedProcess[str]:
     _ready(root)
-    return subprocess.run(
+    pipe = subprocess.PIPE if quiet else None
+    minutes = load_operation(root / "operation.yaml").schedule.remote_minutes if arguments[0] in REMOTE else None
+    with subprocess.Popen(
         [sys.executable, "-m", "dvc", *arguments],
         cwd=root,
         env=stage_environment(),
         preexec_fn=ending_with(os.getpid()),
-        capture_output=quiet,
+        stdout=pipe,
+        stderr=pipe,
         text=True,
-        check=False,
-    )
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=minutes and minutes * 60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return subprocess.CompletedProcess(
+                arguments,
+                TIMED_OUT,
+                "",
+                f"ERROR: `dvc {arguments[0]}` took longer than {minutes:g} minutes and was ended; does the remote "
+                "answer? schedule.remote_minutes of operation.yaml is the limit",
+            )
+        except BaseException:
+            process.kill()
+            raise
+    return subprocess.CompletedProcess(arguments, process.returncode, output or "", errors or "")
 
 
 def _ready(root: Path) -> None:
@@ -213,6 +242,7 @@ def _ready(root: Path) -> None:
     require_module("dvc")
     do_without_git(root)
     write_code_hashes(root)
+    require_no_conflict(root)
     mend(root)
 
 

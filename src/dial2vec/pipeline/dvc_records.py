@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from dial2vec.errors import Dial2vecError
+from dial2vec.errors import Dial2vecError, VersioningError
 from dial2vec.files import atomic_path, write_errors
 
 log = logging.getLogger(__name__)
@@ -51,6 +51,25 @@ def mend(root: Path) -> None:
     if busy.is_file() and _truncated(busy, _complete_json):
         log.warning("%s was truncated by a kill or a full disk; DVC starts a new one.", busy)
         busy.unlink(missing_ok=True)
+
+
+def require_no_conflict(root: Path) -> None:
+    """Raise if git has left conflict marks in a DVC record; DVC's own errors are those of its parser.
+
+    :raises VersioningError: naming file and line, and how to resolve the conflict.
+    """
+    for name in RECORDS:
+        path = root / name
+        if not path.is_file() or CONFLICT not in (content := path.read_bytes()):
+            continue
+        line = next((number for number, text in enumerate(content.splitlines(), 1) if text.startswith(CONFLICT)), 0)
+        if not line:
+            continue
+        then = "dvc pull data.dvc" if name == DATA_DVC else "make run"
+        raise VersioningError(
+            f"{path}, line {line}, has git's conflict marks: two people have changed it. Take one side by `git "
+            f"checkout --ours {name}` or `git checkout --theirs {name}`, then `{then}` and `git add {name}`."
+        )
 
 
 @contextlib.contextmanager

@@ -75,14 +75,15 @@ def _template(name: str) -> str:
 
 def _for_installed_code(dvc_yaml: str) -> str:
     lines, stage = [], ""
-    for line in dvc_yaml.replace(".venv/bin/python", "python").splitlines(keepends=True):
+    own_python = re.sub(r"cmd: '\"\$DVC_ROOT/\.venv/bin/python\" (.*)'", r"cmd: python \1", dvc_yaml)
+    for line in own_python.splitlines(keepends=True):
         stage = match[1] if (match := re.match(r"  (\w+):$", line)) else stage
         if not line.startswith("      - src/"):
             lines.append(line)
         elif lines[-1] != (own := f"      - {CODE}/{stage}\n"):
             lines.append(own)
-    head = "A stage always runs .venv's Python.", f"Each\n# depends on a hash of dial2vec's code in {CODE}/."
-    return "".join(lines).replace(*head)
+    own_head = f"Each\n# depends on a hash of dial2vec's code in {CODE}/."
+    return re.sub(r"A stage always runs .venv's Python\.\n# .*", own_head, "".join(lines))
 
 
 def _makefile(makefile: str) -> str:

@@ -18,7 +18,7 @@ from dial2vec.collection.embedding.parts import Part, _among, _hashes, _hashes_t
 from dial2vec.collection.embedding.shards import Shard, ShardReader, shards_of
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import BusyError, CorpusError
+from dial2vec.errors import BusyError, CorpusError, ModelError
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,15 @@ def test_vectors_are_those_of_encode_in_input_order_over_several_shards(encoder,
     vectors = np.array(table["embedding"].to_pylist(), dtype=np.float32)
     np.testing.assert_allclose(vectors, encoder.encode(list(read_dialogues(path))), atol=1e-5)
     assert (done.dialogues, done.dimension, done.long, done.quarantine, done.quarantine_file) == (7, 16, 0, 0, None)
+
+
+def test_vectors_that_are_not_finite_are_refused_with_dialogue_and_model(tiny_folder, tmp_path):
+    damaged = DialogueEncoder.from_pretrained(tiny_folder)
+    next(iter(damaged.network.parameters())).data.fill_(float("nan"))
+    reason = r"bert gives NaN or infinity for 7 of 7 dialogues, such as 'd0' of .*calls\.jsonl; .* take another model"
+    with pytest.raises(ModelError, match=reason):
+        embed_file(transcripts(tmp_path), tmp_path / "v.parquet", encoder=damaged, progress=False)
+    assert not (tmp_path / "v.parquet").exists()
 
 
 def test_metadata_become_typed_columns_over_all_shards(encoder, tmp_path, small_shards):

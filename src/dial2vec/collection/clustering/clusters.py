@@ -21,7 +21,7 @@ from pyarrow.compute import replace_substring_regex
 from dial2vec.collection.clustering.levels import Area, FineTopic
 from dial2vec.collection.clustering.partition import Groups, Vectors, assign
 from dial2vec.collection.collection_folder import CollectionFolder
-from dial2vec.data.metadata import METADATA_PREFIX, typed_columns
+from dial2vec.data.metadata import typed_columns
 from dial2vec.data.terms import Term
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
@@ -338,9 +338,9 @@ def _write_tables(collection: CollectionFolder, clusters: Clusters, state: Clust
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:
-    """Put ' before texts of metadata that a spreadsheet would take for formulas, as the explorer does."""
+    """Put ' before texts that a spreadsheet would take for formulas: ids, names and metadata, as the explorer does."""
     for place, column in enumerate(table.schema):
-        if column.name.startswith(METADATA_PREFIX) and column.type == pa.string():
+        if column.type == pa.string():
             safe = replace_substring_regex(table[place], r"\A([=+\-@\t\r])", r"'\1")
             table = table.set_column(place, column.name, safe)
     return table

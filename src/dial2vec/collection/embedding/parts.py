@@ -20,6 +20,7 @@ from dial2vec.data.metadata import METADATA_PREFIX, Evidence, kinds_of, packed_m
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
 from dial2vec.encoder.student import StudentEncoder
+from dial2vec.errors import ModelError
 from dial2vec.files import atomic_path
 
 ID, VECTOR = "dialogue_id", "embedding"
@@ -72,10 +73,18 @@ def embed_part(
     Writing a part twice changes nothing, so a kill at any time loses and repeats nothing.
 
     :param done: called with the number of dialogues of each batch, then with the number of other lines.
+    :raises ModelError: if a vector is not finite.
     """
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
     vectors, long = _vectors(encoder, dialogues, batch_size, done)
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(broken):
+        raise ModelError(
+            f"the encoder {encoder.name or 'without a name'} gives NaN or infinity for {len(broken)} of "
+            f"{len(dialogues)} dialogues, such as {dialogues[broken[0]].dialogue_id!r} of {part.shard.path}; expected "
+            "finite numbers. Its weights are damaged, or its training diverged: take another model, or train again."
+        )
     columns = [
         pa.array([dialogue.dialogue_id for dialogue in dialogues], pa.string()),
         pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel(), pa.float32()), encoder.dimension),

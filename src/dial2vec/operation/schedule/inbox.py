@@ -105,6 +105,8 @@ class _Box:
 
     def take_new(self) -> None:
         """Take the complete files of the corpus's folder."""
+        for path in _no_files(self.inbox / self.corpus):
+            self.say(f"{path} stays in place: it is {_kind(path)}; expected files in {self.inbox / self.corpus}")
         # Earlier versions took files under names that were too long to import.
         stuck = [path for path in self.taken() if _own_name(path.name, "") != path.name]
         for path in [*_whole_files(self.inbox / self.corpus), *stuck]:
@@ -204,6 +206,23 @@ def _whole_files(folder: Path) -> Iterator[Path]:
         hidden = path.name.startswith((".", "~")) or path.suffix.lower() in UNFINISHED
         if path.is_file() and not hidden and is_quiet(path):
             yield path
+
+
+def _no_files(folder: Path) -> Iterator[Path]:
+    """Yield what can be no export: folders, named pipes, sockets, devices and links to nothing; never opened."""
+    for path in sorted(folder.glob("*")):
+        if not path.name.startswith(".") and not path.is_file():
+            yield path
+
+
+def _kind(path: Path) -> str:
+    kinds = {
+        "a folder": path.is_dir,
+        "a named pipe": path.is_fifo,
+        "a socket": path.is_socket,
+        "a link to a missing file": path.is_symlink,
+    }
+    return next((name for name, applies in kinds.items() if applies()), "a device")
 
 
 def _outside_corpora(inbox: Path, corpora: Sequence[str]) -> Iterator[Path]:

@@ -8,6 +8,7 @@ import resource
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from dial2vec.errors import Dial2vecError
@@ -15,6 +16,8 @@ from dial2vec.files import ending_with
 
 # Half of the memory: a file of 12 KB can unpack to 6 GB. Libraries alone reserve addresses for over 1 GB.
 MOST_MEMORY = max(4 << 30, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+# Seconds; an export of many GB takes minutes.
+LONGEST_READING = 3600
 
 
 def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
@@ -31,8 +34,24 @@ def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
 
-    done = subprocess.run(
-        command + ["--redact"] * redact,
+    try:
+        done = _read(root, command + ["--redact"] * redact, limit_memory)
+    except subprocess.TimeoutExpired:
+        return printable_text(
+            f"{path.name} cannot be imported: reading it took longer than {LONGEST_READING / 60:g} minutes and was "
+            "ended. Split it, or export it again."
+        )
+    if done.returncode == 0:
+        return ""
+    if -done.returncode in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        raise Dial2vecError(f"the import of {path.name} was stopped. It goes on at the next retraining.")
+    last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+    return last.removeprefix("Error: ") if last.startswith("Error: ") else unexpected_reason(path, last)
+
+
+def _read(root: Path, command: list[str], limit_memory: Callable[[], None]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command,
         cwd=root,
         env=os.environ | {"PYTHONIOENCODING": "utf-8:backslashreplace"},
         stdin=subprocess.DEVNULL,
@@ -44,13 +63,8 @@ def rehearse(root: Path, path: Path, *, corpus: str, redact: bool) -> str:
         encoding="utf-8",
         errors="replace",
         check=False,
+        timeout=LONGEST_READING,
     )
-    if done.returncode == 0:
-        return ""
-    if -done.returncode in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        raise Dial2vecError(f"the import of {path.name} was stopped. It goes on at the next retraining.")
-    last = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-    return last.removeprefix("Error: ") if last.startswith("Error: ") else unexpected_reason(path, last)
 
 
 def unexpected_reason(path: Path, reason: str) -> str:
