@@ -75,7 +75,7 @@ def test_a_night_without_a_verdict_is_told_in_the_form_of_a_verdict(tmp_path):
     assert record["failed"] == "all corpora: it was killed"
     assert tell(tmp_path, Schedule(notify="cat > told.json", notify_form="text"), "it was killed") == ""
     assert (
-        f"{tmp_path.name}: retraining failed\nall corpora: failed. failed: it was killed"
+        f"{tmp_path.name}: retraining failed\nall corpora: failed: it was killed"
         == (json.loads((tmp_path / "told.json").read_text())["text"])
     )
 

@@ -111,7 +111,10 @@ class Retraining:
         :param project: Name of the project, for the first line.
         """
         lines = [f"{project}: retraining {'failed' if self.failed else 'ended'}"]
-        lines += [f"{result.corpus}: {_mark(result)}. {result}" for result in self.corpora]
+        for result in self.corpora:
+            lines.append(
+                f"{result.corpus}: {result}" if result.failed else f"{result.corpus}: {_mark(result)}. {result}"
+            )
         lines += [f"Imported from the inbox: {', '.join(self.imported)}"] * bool(self.imported)
         lines += [f"Refused from the inbox: {reason}" for reason in self.refused]
         return "\n".join(lines + [f"Note: {note}" for note in self.notes])
