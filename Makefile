@@ -1,12 +1,13 @@
 # `make help` lists the targets. Everything is installed into .venv, which need not be activated.
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
+UV := .uv/bin/uv
 
 # Each package is compared with its SHA-256, those that have to be built are built with setuptools of the lock, and only
 # what a lock names is installed.
 PIP := $(BIN)/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation
 
-.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit clean
+.PHONY: help run test install retrain schedule tables mlflow prefect faults bench bench-quick docs wheel lint types audit sbom clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -108,6 +109,12 @@ audit:
 	@[ ! -f .audit/found.txt ] || echo \
 		"$$(grep -c 'could not be audited' .audit/found.txt) of $$(cat requirements.lock requirements.torch.lock | grep -c ==) packages were skipped"
 
+# A bill of materials in CycloneDX's form: each package that is installed, with version, licence and where it came from.
+sbom: .venv/installed $(UV)  ## write dist/sbom.json, the list of all packages with versions and licences
+	@mkdir -p dist && $(UV) tool run --quiet --from cyclonedx-bom cyclonedx-py environment --output-reproducible \
+		--pyproject pyproject.toml --output-format JSON --output-file dist/sbom.json .venv/bin/python
+	@$(BIN)/python -c 'import json; print(len(json.load(open("dist/sbom.json"))["components"]), "packages in dist/sbom.json")'
+
 clean:  ## remove .venv and caches; artifacts, data and mlruns stay
 	rm -rf .venv .audit .uv .mypy_cache .ruff_cache .hypothesis src/*.egg-info
 
@@ -117,11 +124,13 @@ clean:  ## remove .venv and caches; artifacts, data and mlruns stay
 NEWER ?=
 # Where pip looks for torch's CPU build, besides its own settings. Only the wheel for this Python and system is named.
 TORCH_CPU ?= --extra-index-url https://download.pytorch.org/whl/cpu
-COMPILE = .uv/bin/uv pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
+COMPILE = $(UV) pip compile --quiet --no-config --universal --python-version 3.11 --generate-hashes --no-annotate \
 	--no-header
+$(UV):
+	@$(PYTHON) -m venv .uv && .uv/bin/python -m pip install --disable-pip-version-check --quiet uv
+
 .PHONY: lock
-lock:  ## rewrite requirements*.lock from requirements.in (docs: CONTRIBUTING.md)
-	@[ -x .uv/bin/uv ] || { $(PYTHON) -m venv .uv && .uv/bin/python -m pip install --disable-pip-version-check --quiet uv; }
+lock: $(UV)  ## rewrite requirements*.lock from requirements.in (docs: CONTRIBUTING.md)
 	@cat requirements.lock requirements.torch.lock > lock.tmp
 	@$(COMPILE) $(NEWER) --excludes requirements.excluded --no-emit-package dial2vec requirements.in \
 		--output-file lock.tmp

@@ -13,10 +13,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import ModelError
+from dial2vec.registry.tracking import local_model
+from registry.conftest import empty_store, encoders, record, registered_store
 from tiny_models import build
+
+__all__ = ["empty_store", "encoders", "record", "registered_store"]
 
 ROOT = Path(__file__).parents[2]
 CODE = """from pathlib import Path
@@ -85,6 +90,23 @@ def test_of_weights_of_pytorch_only_tensors_are_read(name, saved, tmp_path):
             pickle.dump({"weight": Harmful(ran)}, file, protocol=2)
     with pytest.raises(Exception, match=r"(?i)weights.only|unpickl|cannot be loaded"):
         DialogueEncoder.from_pretrained(folder, input="plato" if name == "plato" else "text")
+    assert not ran.exists()
+
+
+def test_a_version_of_the_registry_runs_none_of_its_code(registered_store, tmp_path, monkeypatch):
+    store, ran = shutil.copytree(registered_store, tmp_path / "project"), tmp_path / "ran"
+    folder = local_model("models:/dial2vec-demo/1", root=store)
+    assert folder.is_relative_to(store)
+    model = next(parent for parent in folder.parents if (parent / "MLmodel").is_file())
+    scripts = list(model.rglob("*.py"))
+    assert model / "registered_model.py" in scripts
+    for script in scripts:
+        script.write_text(f"open({str(ran)!r}, 'w')\n" + script.read_text())
+    monkeypatch.chdir(store)
+    for name in ("params.yaml", "dvc.yaml"):
+        (store / name).touch()
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    assert DialogueEncoder.from_pretrained("models:/dial2vec-demo/1").encode(make_dialogue("d", "a: w1", "b: w2")).shape
     assert not ran.exists()
 
 
