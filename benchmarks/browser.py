@@ -193,14 +193,14 @@ class Page:
 
 
 @contextlib.contextmanager
-def browser(profile: Path, *more: str) -> Iterator[Page]:
+def browser(profile: Path, *options: str) -> Iterator[Page]:
     """Start Chromium with an empty page, and end it with the `with`.
 
     :param profile: new folder for the browser profile.
-    :param more: further options of Chromium.
+    :param options: further options of the command line.
     """
     assert CHROMIUM is not None, "no chromium here"
-    command = [CHROMIUM, *OPTIONS, *more, f"--user-data-dir={profile}", "about:blank"]
+    command = [CHROMIUM, *OPTIONS, *options, f"--user-data-dir={profile}", "about:blank"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
             with connect(_address(profile, process), max_size=None) as connection:
