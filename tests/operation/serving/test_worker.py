@@ -23,7 +23,6 @@ from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.operation.serving.address import Address
 from dial2vec.operation.serving.job import Job
 from dial2vec.operation.serving.worker import load_gate
-from dial2vec.registry import registered_model
 from dial2vec.registry.champions import history
 from dial2vec.registry.store import open_store
 from students import run_without_torch
