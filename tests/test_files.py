@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from dial2vec.errors import ArtifactError, BusyError, Dial2vecError
-from dial2vec.files import LOCK_OWNER, atomic_path, checkout_lock, claim, ending_with, read_json, write_json
+from dial2vec.files import (
+    LOCK_OWNER,
+    atomic_path,
+    checkout_lock,
+    claim,
+    ending_with,
+    find_root,
+    read_json,
+    write_json,
+)
 
 HOLDER = """
 import sys, time
@@ -155,3 +164,22 @@ def test_a_folder_replaces_a_folder_as_a_whole(tmp_path):
             folder.mkdir()
             (folder / name).touch()
     assert [path.name for path in target.iterdir()] == ["new"]
+
+
+@pytest.mark.parametrize("name", ["why?", 'it\'s "quoted"', "two\nlines"])
+def test_a_project_in_a_folder_that_mlflow_cannot_open_is_refused_at_the_start(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    for file in ("params.yaml", "dvc.yaml"):
+        (folder / file).touch()
+    with pytest.raises(Dial2vecError, match=r"MLflow's database cannot be opened there\. Rename the folder"):
+        find_root(folder)
+
+
+@pytest.mark.parametrize("name", ["100%", "a%20b", "o'neil", 'say "hi"', "a#b"])
+def test_a_project_in_a_folder_with_other_odd_letters_is_found(tmp_path, name):
+    folder = tmp_path / name
+    folder.mkdir()
+    for file in ("params.yaml", "dvc.yaml"):
+        (folder / file).touch()
+    assert find_root(folder) == folder

@@ -34,16 +34,28 @@ REFUSED_WRITES = {
 def find_root(start: Path | None = None) -> Path:
     """Return the nearest folder at or above `start` (default: here) with `params.yaml` and `dvc.yaml`.
 
-    :raises Dial2vecError: if no folder has both.
+    :raises Dial2vecError: if no folder has both, or MLflow's database could not be opened in it.
     """
     here = (start or Path.cwd()).resolve()
     for folder in (here, *here.parents):
         if (folder / "params.yaml").is_file() and (folder / "dvc.yaml").is_file():
+            _check_name(folder)
             return folder
     raise Dial2vecError(
         f"no project at or above {here}: expected params.yaml and dvc.yaml. Change into one, or make one: "
         "dial2vec new FOLDER."
     )
+
+
+def _check_name(folder: Path) -> None:
+    """Raise if MLflow's database cannot be opened in a folder of this name; otherwise a training fails at its end."""
+    name = str(folder)
+    odd = "a question mark" if "?" in name else "a line break" if "\n" in name else ""
+    if odd or ("'" in name and '"' in name):
+        raise Dial2vecError(
+            f"the path of the project, {name!r}, has {odd or 'both kinds of quotes'}; MLflow's database cannot be "
+            "opened there. Rename the folder."
+        )
 
 
 @contextlib.contextmanager
