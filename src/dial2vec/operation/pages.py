@@ -42,7 +42,7 @@ def page_command(which: Literal["mlflow", "prefect"], root: Path, port: int) -> 
     artifacts = root / "mlruns" / "artifacts"
     return [
         *("-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port), "--workers", "1"),
-        # MLflow's own application answers the pages of other servers on this machine.
+        # MLflow's own application answers pages of other servers on this machine; registry/mlflow_app.py is `guarded`.
         *("--app-name", "dial2vec"),
         *("--backend-store-uri", store_uri(root), "--artifacts-destination", str(artifacts)),
     ], {}

@@ -40,9 +40,9 @@ def require_recorded(archive: Path, *, folder: Path, source: str, otherwise: str
     records = _records(folder)
     if not records and folder.name in PINNED:
         pattern, pinned = PINNED[folder.name]
-        if (found := content_digest(archive, pattern)) != pinned:
+        if (digest := content_digest(archive, pattern)) != pinned:
             raise CorpusError(
-                f"the dialogues in {source} have the SHA-256 {found}, expected {pinned}, that of the dialogues which "
+                f"the dialogues in {source} have the SHA-256 {digest}, expected {pinned}, that of the dialogues which "
                 f"this version was tested with. {otherwise}, or, if you trust it, write its `sha256sum` into "
                 f"{folder / (folder.name + '.zip' + ENDING)}."
             )
