@@ -10,13 +10,11 @@ import re
 import zipfile
 from pathlib import Path
 
-from dial2vec.data.corpora.archive import members
+from dial2vec.data.corpora.archive import members, read_member
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path
 
 ENDING = ".sha256"
-# Bytes that are read at a time.
-BLOCK = 1 << 20
 LINE = re.compile(r"([0-9a-f]{64}) [ *](.+)")
 # The files that hold a corpus's dialogues, by their paths below the top folder, and the SHA-256 over their paths and
 # contents. Upstream publishes none, and hosts pack the same files differently; these are of archives whose dialogues
@@ -64,11 +62,8 @@ def content_digest(path: Path, pattern: str) -> str:
     with zipfile.ZipFile(path) as archive:
         for name, info in members(archive).items():
             if re.fullmatch(pattern, name):
-                one = hashlib.sha256()
-                with archive.open(info) as content:
-                    while block := content.read(BLOCK):
-                        one.update(block)
-                digest.update(f"{one.hexdigest()}  {name}\n".encode())
+                content = hashlib.sha256(read_member(archive, info)).hexdigest()
+                digest.update(f"{content}  {name}\n".encode())
     return digest.hexdigest()
 
 
