@@ -3,9 +3,10 @@
     .venv/bin/python tests/faults/kills.py --kills 200 --output docs/faults.json
 
 Each round brings new dialogues or new settings, starts one of the commands, and kills a random process of its tree at a
-random moment of its usual duration: the command itself, DVC, a stage, the flow. Then the champion is loaded, every
-version's files and aliases are looked at, and the same command is started again: until it ended before its kill, or was
-killed four times, and is left alone. That last run has to succeed. A stopped series of rounds continues at its end.
+random moment of its usual duration: the command itself, DVC, a stage, the flow, a server's worker. Then the champion is
+loaded, every version's files and aliases are looked at, the collection is opened, and the same command is started
+again: until it ended before its kill, or was killed four times, and is left alone. That last run has to succeed; one of
+a server has to answer. A stopped series of rounds continues at its end.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import urllib.request
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import chain
@@ -28,68 +30,16 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-import yaml
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
 
-from project import CORPUS, bring_by_hand, call, dialogues, drop, lost_dialogues, make_project, registry_faults, start
+from kinds import KINDS, Kind
+from project import call, collection_faults, lost_dialogues, make_project, registry_faults, start
 
-USUAL = 25.0  # seconds, until a command was seen
 MOST_KILLS = 4
 PATIENCE = 1800.0
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 HOW = ".venv/bin/python tests/faults/kills.py --kills {kills}"
-
-
-def new_dialogues(project: Path, number: int) -> None:
-    """Data changes: every stage runs again."""
-    drop(project, f"night{number}.jsonl", dialogues(12, first=10_000 + 100 * number, seed=number))
-
-
-def new_by_hand(project: Path, number: int) -> None:
-    """Data changes, without the inbox."""
-    bring_by_hand(project, f"hand{number}.jsonl", dialogues(12, first=10_000 + 100 * number, seed=number))
-
-
-def new_rate(project: Path, number: int) -> None:
-    """A setting of training changes: train and what follows."""
-    _set(project, "train", "learning_rate", 1e-4 * (1 + number / 1000))
-
-
-def new_student(project: Path, number: int) -> None:
-    """A setting of the student changes: distil and what follows."""
-    _set(project, "distil", "learning_rate", 3e-3 * (1 + number / 1000))
-
-
-def new_selection(project: Path, number: int) -> None:
-    """A setting of evaluation changes: evaluate and register."""
-    _set(project, "evaluate", "batch_size", 8 + number)
-
-
-def _set(project: Path, block: str, key: str, value: object) -> None:
-    path = project / "params.yaml"
-    params = yaml.safe_load(path.read_text())
-    params[block][key] = value
-    path.write_text(yaml.safe_dump(params))
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A command, what changes before it, and how often it is drawn."""
-
-    name: str
-    command: tuple[str, ...]
-    change: Callable[[Path, int], None] | None
-    weight: float
-
-
-KINDS = (
-    Kind("nightly flow, new data", ("python", "flows/retrain.py"), new_dialogues, 0.25),
-    Kind("training, new data", ("dial2vec", "run"), new_by_hand, 0.15),
-    Kind("training", ("dial2vec", "run"), new_rate, 0.15),
-    Kind("distillation", ("dial2vec", "run"), new_student, 0.1),
-    Kind("evaluation", ("dial2vec", "run"), new_selection, 0.2),
-    Kind("promotion", ("dial2vec", "promote", CORPUS), new_rate, 0.15),
-)
 
 
 @dataclass(frozen=True)
@@ -112,36 +62,54 @@ def one_round(project: Path, seed: int, number: int, usual: dict[str, float]) ->
     if kind.change is not None:
         kind.change(project, number)
     faults: list[str] = []
-    if kind.name == "promotion" and (before := call(project, "dial2vec", "run")).returncode:
+    if kind.before and (before := call(project, *kind.before)).returncode:
         faults.append(f"before the kills: {_reason(before.stdout + before.stderr)}")
     kills: list[tuple[float, str]] = []
     longest, status = 0.0, None
     while status is None:
-        wait = float(rng.uniform(0, usual.get(kind.name, USUAL))) if len(kills) < MOST_KILLS else PATIENCE
+        wait = float(rng.uniform(0, usual.get(kind.name, kind.seconds))) if len(kills) < MOST_KILLS else PATIENCE
         again = time.monotonic()
-        killed, status = _attempt(project, kind.command, wait, rng)
+        killed, status = _attempt(project, kind, wait, rng)
         longest = max(longest, time.monotonic() - again)
         if killed:
             kills.append((round(wait, 2), killed))
-        faults += registry_faults(project)
-    usual[kind.name] = 0.7 * usual.get(kind.name, USUAL) + 0.3 * longest
+        faults += registry_faults(project) + collection_faults(project)
+    usual[kind.name] = 0.7 * usual.get(kind.name, kind.seconds) + 0.3 * longest
     if status:
         faults.append(_reason((project / "said.log").read_text()))
-    faults += lost_dialogues(project)
+    faults += lost_dialogues(project) + kind.check(project)
     return Round(number, kind.name, kills, faults, status == 0, round(time.monotonic() - began, 1))
 
 
-def _attempt(project: Path, command: tuple[str, ...], wait: float, rng: np.random.Generator) -> tuple[str, int | None]:
+def _attempt(project: Path, kind: Kind, wait: float, rng: np.random.Generator) -> tuple[str, int | None]:
     """Run a command, kill a process of its tree after a while, and return which, or the status it ended with before."""
     (project / "said.log").unlink(missing_ok=True)
-    process = start(project, *command)
+    process = start(project, *kind.command)
+    if kind.answers and wait == PATIENCE:
+        return "", _answered(project, process, kind.answers)
     with contextlib.suppress(subprocess.TimeoutExpired):
         return "", process.wait(wait)
     killed = _kill(process.pid, rng)
     with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(60)
+        process.wait(5 if kind.answers else 60)
     _end_group(process.pid)
     return (killed, None) if killed else ("", process.wait())
+
+
+def _answered(project: Path, process: subprocess.Popen[bytes], path: str) -> int:
+    """Ask a server for a path once it has said its address, end it by Ctrl-C, and return its exit status."""
+    deadline, address = time.monotonic() + 300, None
+    while address is None and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.5)
+        address = ADDRESS.search((project / "said.log").read_text())
+    if address is not None:
+        with urllib.request.urlopen(address[0] + path, timeout=30) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(60)
+    _end_group(process.pid)
+    return process.wait() or 1
 
 
 def _reason(said: str) -> str:

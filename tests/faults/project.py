@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from dial2vec.collection.clustering.clusters import read_clusters
+from dial2vec.collection.collection_folder import MANIFEST, CollectionFolder
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
@@ -102,6 +104,32 @@ def bring_by_hand(project: Path, name: str, text: str) -> None:
     for folder in (project / "brought", project / "data" / CORPUS):
         folder.mkdir(exist_ok=True)
         (folder / name).write_text(text)
+
+
+def bring_to_collection(project: Path, text: str) -> None:
+    """Add dialogues to the export that is made a collection."""
+    with (project / "export.jsonl").open("a") as export:
+        export.write(text)
+
+
+def collection_faults(project: Path) -> list[str]:
+    """Return what is wrong with the collection, in sentences: it opens, and each vector has its dialogue."""
+    if not (project / "collection" / MANIFEST).exists():
+        return []
+    try:
+        collection = CollectionFolder(project / "collection")
+        found = sum(1 for _ in collection.dialogues())
+        read_clusters(collection)
+    except Dial2vecError as error:
+        return [str(error)]
+    return [] if found == len(collection) else [f"{found} dialogues of {len(collection)} can be read"]
+
+
+def missing_in_collection(project: Path) -> list[str]:
+    """Return a sentence if a dialogue of the export is not in the collection."""
+    wanted = {json.loads(line)["dialogue_id"] for line in (project / "export.jsonl").open()}
+    held = {one.dialogue_id for one in CollectionFolder(project / "collection").dialogues()}
+    return [] if wanted == held else [f"{len(wanted - held)} of {len(wanted)} dialogues are not in the collection"]
 
 
 def registry_faults(project: Path) -> list[str]:

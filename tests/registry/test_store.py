@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+import logging
 import os
+import sqlite3
 import time
 from pathlib import Path
 
 import pytest
 
 from dial2vec.errors import ModelError
-from dial2vec.registry.store import open_store
+from dial2vec.registry.store import one_sentence, open_store
 
 
 @pytest.fixture
@@ -44,3 +46,13 @@ def test_a_dead_server_is_found_out_at_once(root, monkeypatch):
     with pytest.raises(ModelError, match=r"http://127.0.0.1:9 does not answer .* unset MLFLOW_TRACKING_URI"):
         open_store(root)
     assert time.monotonic() - started < 5
+
+
+def test_a_full_disk_is_one_sentence_and_no_traceback_of_the_store(caplog):
+    with (
+        pytest.raises(ModelError, match="Free some space and run again"),
+        one_sentence("sqlite:///a.db"),
+    ):
+        raise sqlite3.OperationalError("database or disk is full")
+    logging.getLogger("mlflow.store.db.utils").error("an error of the database, with a traceback")
+    assert caplog.messages == []

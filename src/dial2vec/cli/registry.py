@@ -153,7 +153,7 @@ def prune(
 @click.option("--remote", is_flag=True, help="Remove them from DVC's remote too, if it is a folder.")
 @click.option("--yes", is_flag=True, help="Do it; without it nothing is changed.")
 def forget(corpus: str, ids: tuple[str, ...], collections: tuple[Path, ...], remote: bool, yes: bool) -> None:
-    """Remove dialogues from data, whatever was computed from them, and DVC.
+    """Remove dialogues from data, what was made of them, and DVC.
 
     First shows the files that hold them, and the registered versions that knew them (docs/champion.md).
     """

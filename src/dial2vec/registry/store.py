@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import hashlib
 import json
+import logging
 import os
 import shutil
 import sqlite3
@@ -31,6 +32,9 @@ from mlflow.entities.model_registry import ModelVersion  # noqa: E402
 from mlflow.exceptions import MlflowException  # noqa: E402
 from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore  # noqa: E402
 from sqlalchemy.exc import SQLAlchemyError  # noqa: E402
+
+# It logs each error of the database with a traceback, and raises it too.
+logging.getLogger("mlflow.store.db.utils").setLevel(logging.CRITICAL)
 
 SERVER = "MLFLOW_TRACKING_URI"
 # Start of the names of our experiments and models.
@@ -119,7 +123,9 @@ def one_sentence(uri: str) -> Iterator[None]:
     except (MlflowException, SQLAlchemyError, sqlite3.Error) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         advice = "Check the server."
-        if uri.startswith("sqlite:///"):
+        if "disk is full" in reason:
+            advice = "Free some space and run again."
+        elif uri.startswith("sqlite:///"):
             advice = (
                 "Expected a complete database of this MLflow version in a writable folder; restore it, or move the "
                 "folder `mlruns` away and run `make run`."
