@@ -133,8 +133,8 @@ def test_a_model_of_many_languages_is_refused(folder, monkeypatch):
 
     load = AutoTokenizer.from_pretrained
 
-    def many(name):
-        tokenizer = load(name)
+    def many(name, **options):
+        tokenizer = load(name, **options)
         tokenizer.src_lang = "en_XX"
         return tokenizer
 

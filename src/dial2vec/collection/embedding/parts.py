@@ -78,8 +78,8 @@ def embed_part(
     quarantine: list[Quarantined] = []
     dialogues = reader.read(part.shard, quarantine=quarantine)
     vectors, long = _vectors(encoder, dialogues, batch_size, done)
-    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(broken):
+    broken = [number for number, vector in enumerate(vectors) if not np.isfinite(vector).all()]
+    if broken:
         raise ModelError(
             f"the encoder {encoder.name or 'without a name'} gives NaN or infinity for {len(broken)} of "
             f"{len(dialogues)} dialogues, such as {dialogues[broken[0]].dialogue_id!r} of {part.shard.path}; expected "
