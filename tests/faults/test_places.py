@@ -18,7 +18,7 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from project import CORPUS, call, dialogues, drop, lost_dialogues, make_project, registry_faults
+from project import CORPUS, call, dialogues, drop, environment, lost_dialogues, make_project, registry_faults
 
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting takes root")
 
@@ -119,6 +119,19 @@ def test_a_store_that_is_slow_is_waited_for(project):
     finally:
         stop.set()
         holder.join()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert registry_faults(project) == []
+
+
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
+def test_a_slow_disk_is_waited_for(project):
+    """Whatever is written through to the disk, or renamed on it, takes a quarter of a second longer."""
+    change(project)
+    slow = "inject=fsync,fdatasync,rename,renameat,renameat2:delay_exit=250000"
+    done = subprocess.run(
+        ["strace", "-f", "-qq", "-o", "/dev/null", "-e", slow, ".venv/bin/dial2vec", "run"],
+        cwd=project, env=environment(project), capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert registry_faults(project) == []
 

@@ -9,13 +9,10 @@ import contextlib
 import os
 import pwd
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +22,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from project import CORPUS, dialogues, drop, environment, make_project
+from servers import OFF, free_port, running, wait_for_page
 
 BIN = Path(sys.prefix) / "bin"
 FOUND = [shutil.which("initdb"), *Path("/usr/lib").glob("postgresql/*/bin/initdb")]
@@ -32,32 +30,6 @@ POSTGRES = [Path(found).resolve().parent for found in FOUND if found]
 NEEDED = ("psycopg2", "asyncpg", "moto", "dvc_s3")
 MISSING = [name for name in NEEDED if find_spec(name) is None] + ([] if POSTGRES else ["PostgreSQL"])
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"not installed: {', '.join(MISSING)}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def wait_for_page(address: str) -> None:
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        with contextlib.suppress(OSError), urllib.request.urlopen(address, timeout=5):
-            return
-        time.sleep(0.5)
-    raise AssertionError(f"{address} did not answer")
-
-
-@contextlib.contextmanager
-def running(log: Path, *command: str | Path, variables: dict[str, str]) -> Iterator[None]:
-    with log.open("ab") as said:
-        process = subprocess.Popen(command, cwd=log.parent, env=os.environ | variables, stdout=said, stderr=said)
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -106,9 +78,8 @@ def servers(postgres: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             client.create_bucket(Bucket=bucket)
         listen = ("--host", "127.0.0.1", "--port")
         stores = ("--backend-store-uri", f"postgresql://{postgres}/mlflow", "--artifacts-destination", "s3://models")
-        off = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false", "MLFLOW_DISABLE_TELEMETRY": "true"}
         server = (sys.executable, "-m", "mlflow", "server", *listen, str(mlflow), "--workers", "1", *stores)
-        stack.enter_context(running(folder / "mlflow", *server, variables=keys | off))
+        stack.enter_context(running(folder / "mlflow", *server, variables=keys | OFF))
         database = {"PREFECT_API_DATABASE_CONNECTION_URL": f"postgresql+asyncpg://{postgres}/prefect"}
         database |= {"PREFECT_HOME": str(folder / "prefect-home"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false"}
         server = (sys.executable, "-m", "prefect", "server", "start", *listen, str(prefect))

@@ -26,6 +26,11 @@ from dial2vec.telemetry import switch_off
 
 switch_off()  # mlflow reads its switches while it is imported
 
+# Of one request to a registry server. MLflow's own limits add up to a quarter of an hour with a server that hangs.
+LIMITS = {"MLFLOW_HTTP_REQUEST_TIMEOUT": "60", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "3"}
+for limit, value in LIMITS.items():
+    os.environ.setdefault(limit, value)
+
 import mlflow  # noqa: E402
 from mlflow import MlflowClient  # noqa: E402
 from mlflow.entities.model_registry import ModelVersion  # noqa: E402

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from dial2vec.config import Serve
 from dial2vec.dialogue import Dialogue
@@ -31,6 +32,8 @@ class Scheduler:
         self.batcher = Batcher(reader, batch_tokens=settings.batch_tokens, max_tokens=settings.max_request_tokens)
         self._waiting: dict[Workload, asyncio.Future[None]] = {}
         self._stepping: asyncio.Task[None] | None = None
+        # The loop's own executor starts further threads, and torch and malloc keep memory for each.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encoding")
         metrics.count_waiting(lambda: len(self._waiting))
 
     @property
@@ -89,7 +92,7 @@ class Scheduler:
         loop = asyncio.get_running_loop()
         while self.batcher.busy:
             try:
-                step = await loop.run_in_executor(None, self.batcher.step)
+                step = await loop.run_in_executor(self._thread, self.batcher.step)
                 ended = step.ended
                 self.metrics.step(step)
             except Exception as error:
