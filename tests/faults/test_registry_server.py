@@ -61,7 +61,7 @@ class Listening(socketserver.ThreadingTCPServer):
 
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Return the address of a real server, behind one that can fail."""
+    """Return the address of a proxy that can fail, before a real server."""
     with (
         mlflow_server(tmp_path_factory.mktemp("server")) as Between.port,
         Listening(("127.0.0.1", 0), Between) as between,
