@@ -71,7 +71,7 @@ prefect: .venv/installed  ## open the Prefect page: http://127.0.0.1:4200
 
 faults: .venv/installed  ## test recovery after kills at random moments; takes hours (docs/reliability.md)
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/faults
-	@OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 200 --output docs/faults.json
+	@OMP_NUM_THREADS=1 $(BIN)/python tests/faults/kills.py --kills 300 --output docs/faults.json
 
 bench: .venv/installed  ## run all benchmarks and fill docs/benchmarks.md; over an hour on an idle machine, 3 GB
 	@$(BIN)/python benchmarks/bench.py

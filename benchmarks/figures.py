@@ -182,7 +182,7 @@ def recipe() -> Any:
 def reliability() -> Any:
     """Draw the rounds of kills by what was killed, and what came of them."""
     faults = json.loads((ROOT / "docs" / "faults.json").read_text(encoding="utf-8"))
-    figure, [panel] = sheet(7, 2.2, 1)
+    figure, [panel] = sheet(7, 3.4, 1)
     kinds = list(faults["by_kind"])[::-1]
     bars = panel.barh(kinds, [faults["by_kind"][kind] for kind in kinds], color=COLOURS[0])
     panel.bar_label(bars, fontsize=8, padding=2)

@@ -1,6 +1,6 @@
 """Kill -9 at random moments, again and again: does the champion always load, and does the next run succeed?
 
-    .venv/bin/python tests/faults/kills.py --kills 200 --output docs/faults.json
+    .venv/bin/python tests/faults/kills.py --kills 300 --output docs/faults.json
 
 Each round brings new dialogues or new settings, starts one of the commands, and kills a random process of its tree at a
 random moment of its usual duration: the command itself, DVC, a stage, the flow, a server's worker. Then the champion is
