@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from dial2vec.config import Serve
 from dial2vec.dialogue import Dialogue
-from dial2vec.operation.serving.batching import Batcher, PieceReader, Workload
+from dial2vec.operation.serving.batching import Batcher, PieceReader, Step, Workload
+from dial2vec.operation.serving.memory import FreeMemory
 from dial2vec.operation.serving.metrics import Metrics
 from dial2vec.operation.serving.refusals import GoneError, RefusedRequestError
 
@@ -34,6 +35,7 @@ class Scheduler:
         self._stepping: asyncio.Task[None] | None = None
         # The loop's own executor starts further threads, and torch and malloc keep memory for each.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="encoding")
+        self._memory = FreeMemory()
         metrics.count_waiting(lambda: len(self._waiting))
 
     @property
@@ -87,12 +89,17 @@ class Scheduler:
     def _retry_after(self) -> str:
         return str(max(1, min(LONGEST_RETRY, math.ceil(self.batcher.seconds_ahead()))))
 
+    def _step(self) -> Step:
+        step = self.batcher.step()
+        self._memory.give_back()
+        return step
+
     async def _steps(self) -> None:
         """Step until no work is left."""
         loop = asyncio.get_running_loop()
         while self.batcher.busy:
             try:
-                step = await loop.run_in_executor(self._thread, self.batcher.step)
+                step = await loop.run_in_executor(self._thread, self._step)
                 ended = step.ended
                 self.metrics.step(step)
             except Exception as error:
