@@ -27,7 +27,7 @@ class DialogueClustering(AbsTaskClustering):
 
     metadata = TaskMetadata(
         name="DialogueClustering",
-        description="Clustering of whole dialogues by domain, service or topic (Liu et al. 2022, section 4.2).",
+        description="Clustering of whole dialogues by domain, service or topic (Liu et al. 2022, section 4.1).",
         reference="https://aclanthology.org/2022.emnlp-main.490/",
         dataset={"path": "local", "revision": "local"},
         type="Clustering",

@@ -77,7 +77,7 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = bounded(512, low=8)
-    input: Literal["auto", "text", "separators", "closed", "turns", PaperInput] = "auto"
+    input: Literal["auto", "text", "separators", "eou", "closed", "turns", PaperInput] = "auto"
     last_turns: int | None = bounded(None, low=1)
     pooling: Literal["role", "mean", "turns", "cls", "separators"] = "role"
     hierarchy: Literal["none", "hssa", "biden"] = "none"

@@ -36,6 +36,16 @@ def test_without_separators_the_turns_are_running_text_and_keep_their_turn_and_r
     assert (tokens.n_special(3), with_separators.n_special(3)) == (1, 3)
 
 
+def test_input_eou_parts_the_turns_of_bert_by_the_end_of_an_utterance_as_the_papers_footnote_says(tmp_path, dialogue):
+    encoder = DialogueEncoder.from_pretrained(build("bert", tmp_path / "bert"), input="eou", pooling="separators")
+    [sequence] = encoder.tokens.dialogues([dialogue("d", "a: w0 w1", "b: w2", "a: w3")])
+    names = encoder.tokens.tokenizer.convert_ids_to_tokens(sequence.ids)
+    assert names == ["[CLS]", "w0", "w1", "[unused1]", "w2", "[unused1]", "w3"]
+    assert (sequence.turns.tolist(), sequence.cut) == ([0, 0, 0, 0, 1, 1, 2], 0)
+    assert encoder.tokens.separator == sequence.ids[3]
+    assert encoder.tokens.n_special(3) == 3
+
+
 @pytest.mark.parametrize(
     ("name", "separator"),
     [("bert", "[SEP]"), ("roberta", "</s>"), ("t5", "</s>"), ("tod-bert", "[SEP]"), ("plato", "[unused1]")],

@@ -32,7 +32,7 @@ AS_IN_THE_ENCODER = {r"^(model\.)?encoder\.": "", r"^(model\.)?shared\.": "embed
 
 
 def own_input(name: str | Path, folder: str) -> str:
-    """Return the default input of an encoder: the paper's for its encoders, else "text".
+    """Return the default input of an encoder: the published code's for the paper's encoders, else "text".
 
     :param name: name that the user gave.
     :param folder: result of `resolve`.

@@ -84,8 +84,8 @@ class DialogueEncoder(nn.Module):
             "models:/dial2vec-demo@champion", any Hugging Face folder or name, "all-MiniLM-L6-v2" (packaged), or a
             short name of the paper's encoders, such as "tod-bert" (docs/encoders.md).
         :param max_length: longest input in tokens.
-        :param input: name of `dial2vec.encoder.inputs.STYLES`; "auto" is as saved, else the paper's input for the
-            encoder of a short name, else "text".
+        :param input: name of `dial2vec.encoder.inputs.STYLES`; "auto" is as saved, else the published
+            code's input for the encoder of a short name, else "text".
         :param last_turns: number of last turns to read; None is as saved with input "auto", else the input's own.
         :param pooling: "role", "mean", "turns", "cls" or "separators".
         :param hierarchy: "none", "hssa" or "biden"; other than the saved one it is untrained.

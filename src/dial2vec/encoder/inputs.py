@@ -15,6 +15,7 @@ class InputStyle:
     :param start: whether the encoder's own start token, if it has one, comes first; it belongs to the first turn.
     :param before: token in front of every turn, by role; roles beyond the last entry use the last entry.
     :param after: token after every turn.
+    :param parting: token after every turn but the last.
     :param between: whether the encoder's own separator follows every turn but the last.
     :param end: whether the encoder's own separator follows the last turn.
     :param last_turns: number of turns that are read, counted from the end; None is all.
@@ -27,6 +28,7 @@ class InputStyle:
     start: bool = True
     before: tuple[str, ...] = ()
     after: str | None = None
+    parting: str | None = None
     between: bool = False
     end: bool = False
     last_turns: int | None = None
@@ -41,19 +43,22 @@ class InputStyle:
 
     @property
     def marks(self) -> tuple[str, ...]:
-        """The tokens before or after every turn, without the encoder's own."""
-        return self.before if self.after is None else (*self.before, self.after)
+        """The tokens before, after or between turns, without the encoder's own."""
+        return (*self.before, *(token for token in (self.after, self.parting) if token is not None))
 
     @property
     def separated(self) -> bool:
         """Whether any token stands between turns or after them."""
-        return self.after is not None or self.between or self.end
+        return self.after is not None or self.parting is not None or self.between or self.end
 
 
+# End of an utterance, [EOU]: the published code of Liu et al. 2022 takes this token of BERT's vocabulary for it.
+EOU = "[unused1]"
 # Name in `encoder.input` -> style; docs/encoders.md shows an example of each.
 STYLES: dict[str, InputStyle] = {
     "text": InputStyle(),
     "separators": InputStyle(between=True),
+    "eou": InputStyle(parting=EOU),
     "closed": InputStyle(between=True, end=True),
     "turns": InputStyle(end=True, apart=True),
     "t5": InputStyle(start=False, between=True, end=True),
@@ -62,8 +67,8 @@ STYLES: dict[str, InputStyle] = {
     "blender_turns": InputStyle(start=False, end=True, apart=True),
     "tod_bert": InputStyle(before=("[sys]", "[usr]"), end=True),
     "tod_bert_turns": InputStyle(before=("[sys]", "[usr]"), end=True, apart=True),
-    "plato": InputStyle(start=False, after="[unused1]", last_turns=15, restart_positions=True, count_down=True),
-    "plato_turns": InputStyle(start=False, after="[unused1]", restart_positions=True, count_down=True, apart=True),
+    "plato": InputStyle(start=False, after=EOU, last_turns=15, restart_positions=True, count_down=True),
+    "plato_turns": InputStyle(start=False, after=EOU, restart_positions=True, count_down=True, apart=True),
 }
 # Inputs with the same tokens around a turn: all turns as one sequence -> each turn alone.
 APART = {

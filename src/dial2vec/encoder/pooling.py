@@ -1,4 +1,4 @@
-"""Token vectors to one vector per dialogue or per speaker (Liu et al. 2022, section 3.3 and table 5)."""
+"""Token vectors to one vector per dialogue or per speaker (Liu et al. 2022, section 3.2 and table 5)."""
 
 from __future__ import annotations
 

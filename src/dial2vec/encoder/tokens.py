@@ -174,13 +174,14 @@ class DialogueTokenizer:
         # RoBERTa and similar models put two separators between two texts.
         doubled = 2 if "roberta" in type(tokenizer).__name__.lower() else 1
         after = [] if style.after is None else [self._token(style.after)]
-        self.separator: int | None = after[0] if after else separator
+        parting = [] if style.parting is None else [self._token(style.parting)]
+        self.separator: int | None = [*after, *parting, separator][0]
         started = [start] if style.start and start is not None else []
         self._start, first = ([], started) if style.apart else (started, [])
         self.starts = bool(self._start)
         self._before = [[*first, self._token(text)] for text in style.before] or [first]
         self._end = after + (own if style.end else [])
-        self._between = self._end if style.apart else after + (own * doubled if style.between else [])
+        self._between = self._end if style.apart else after + parting + (own * doubled if style.between else [])
         if style.apart:
             # Each turn has to fit by itself, and a dialogue may have any number of turns.
             max_turn = min(max_length, max_turn or max_length)

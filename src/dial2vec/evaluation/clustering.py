@@ -44,7 +44,7 @@ def cluster_scores(
 ) -> ClusterScores:
     """Cluster the raw (not normalised) vectors into as many clusters as there are labels and compare.
 
-    Source: Liu et al. 2022, section 4.2 (domain categorisation). Clusters from elsewhere: `compare_clusters`.
+    Source: Liu et al. 2022, section 4.1 (domain categorisation). Clusters from elsewhere: `compare_clusters`.
 
     :param vectors: [n, d] float32.
     :param labels: n labels.

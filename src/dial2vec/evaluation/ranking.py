@@ -36,7 +36,7 @@ def rank_others(vectors: np.ndarray, labels: Sequence[str | int], *, block: int 
     """Rank all other dialogues by cosine for every dialogue; those of its label are its hits.
 
     Takes n^2 (d + log n) time, and per thread memory for some six arrays of `block` x n numbers. Sources: Liu et
-    al. 2022, section 4.2; the ties are ours.
+    al. 2022, section 4.1; the ties are ours.
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.

@@ -15,7 +15,7 @@ def spearman(vectors: np.ndarray, labels: Sequence[str | int], *, block: int | N
 
     Every dialogue is a query against all others; relevance is 1 for the same label and 0 otherwise. Ties share their
     average rank. It counts 0 if it is undefined: all or no others relevant, or all equally similar.
-    Its maximum is not 1 but `spearman_ceiling`. Source: Liu et al. 2022, section 4.2, over all pairs instead of
+    Its maximum is not 1 but `spearman_ceiling`. Source: Liu et al. 2022, section 4.1, over all pairs instead of
     one random partner per dialogue.
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.

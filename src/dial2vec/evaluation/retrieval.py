@@ -33,7 +33,7 @@ def retrieval_scores(vectors: np.ndarray, labels: Sequence[str | int], *, block:
     """Rank all other dialogues by cosine for every dialogue; a hit is one of the same label.
 
     Among equally similar dialogues the hits come last, so the order of the input never matters and vectors that
-    collapsed to one point gain nothing. Source: Liu et al. 2022, section 4.2 (conversation retrieval).
+    collapsed to one point gain nothing. Source: Liu et al. 2022, section 4.1 (dialogue retrieval).
 
     :param vectors: [n, d] float32; a zero vector has cosine 0 to everything.
     :param labels: n labels.

@@ -140,7 +140,7 @@ def choice_record(
         dev = None if scores is None else {task: scores[task] for task in TASKS}
         spread = {
             "dev": dev,
-            "alignment": None if scores is None else scores["alignment"],
+            "adjusted_alignment": None if scores is None else scores["adjusted_alignment"],
             "uniformity": uniformity(candidate.views.whole) if len(candidate.views.whole) > 1 else None,
         }
         listed.append(asdict(judged) | spread)

@@ -86,7 +86,7 @@ def draw_samples(
     whole training split, or in the dialogue's own cluster.
 
     :param train: Training split; read once, and only the speakers of its turns are kept in memory.
-    :param negatives: N - 1, negatives per dialogue and pass (the paper: 9).
+    :param negatives: N - 1, negatives per dialogue and pass (the release: 9; the paper gives no number).
     :param passes: Uses of each dialogue per epoch, each with new negatives (the release: 10).
     :param keep_role: "random" draws the kept role per negative (the paper), "first" and "second" fix it
         (the release keeps one fixed role throughout).

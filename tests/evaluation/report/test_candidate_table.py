@@ -4,7 +4,7 @@ from dial2vec.evaluation.report.candidate_table import candidate_table
 
 
 def candidate(name, step, **changes):
-    base = {"criteria": {"stability": 0.39}, "score": None, "verdict": "ahead", "alignment": 0.5, "uniformity": -2.0}
+    base = {"criteria": {"stability": 0.39}, "score": None, "verdict": "ahead", "adjusted_alignment": -0.5, "uniformity": -2.0}
     return {"name": name, "step": step, "dev": None} | base | changes
 
 
@@ -30,10 +30,10 @@ def test_what_a_candidate_lacks_is_a_dash_and_minus_is_a_minus():
     assert [row.dev for row in found.rows] == [["–"], ["5.00"]]
 
 
-def test_a_candidate_without_alignment_is_in_the_table_and_not_on_the_path():
-    found = candidate_table(selection(candidate("start", 0), candidate("late", 9, alignment=None)))
+def test_a_candidate_without_adjusted_alignment_is_in_the_table_and_not_on_the_path():
+    found = candidate_table(selection(candidate("start", 0), candidate("late", 9, adjusted_alignment=None)))
     assert len(found.rows) == 2
-    assert (found.points, found.point_names, found.chosen_point) == ([(-2.0, 0.5)], ["start"], None)
+    assert (found.points, found.point_names, found.chosen_point) == ([(-2.0, -0.5)], ["start"], None)
 
 
 @pytest.mark.parametrize(("rule", "by_labels"), [("label_free", False), ("dev_purity", True)])

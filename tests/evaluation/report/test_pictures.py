@@ -32,6 +32,7 @@ def test_histograms_share_their_axes_so_that_they_can_be_compared():
 def test_path_names_the_start_the_chosen_one_and_every_candidate_between():
     svg = path([(-2, 0.5), (-2.2, 0.4), (-2.1, 0.3)], ["start", "step 5", "step 9"], chosen=2)
     assert all(f">{text}</text>" in svg for text in ("start (start)", "chosen (step 9)", "step 5"))
+    assert ">adjusted alignment (lower is better)</text>" in svg
 
 
 def test_many_candidates_are_drawn_without_their_names_and_none_need_be_chosen():

@@ -17,7 +17,7 @@ CANDIDATES = [
         "criteria": {"stability": 0.39, "cross_side": 0.87},
         "score": None,
         "verdict": verdict,
-        "alignment": 0.5 - step / 100,
+        "adjusted_alignment": -0.5 - step / 100,
         "uniformity": -2.1,
         "dev": {"purity": 70.1},
     }
@@ -202,7 +202,7 @@ def test_a_student_has_its_column_its_sentence_and_its_candidates(report):
     vectors = np.random.default_rng(1).normal(size=(20, 8)).astype(np.float32)
     candidates = [candidate | {"agreement": 0.97} for candidate in CANDIDATES]
     for candidate in candidates:
-        del candidate["alignment"], candidate["uniformity"]
+        del candidate["adjusted_alignment"], candidate["uniformity"]
     distillation = {"sentence": "The student of 2 epochs was kept.", "chosen": "step 5", "candidates": candidates}
     student = {"student": FIGURES | {"map": 48.75}, "student_vectors": vectors, "distillation": distillation}
     page = render_report(dataclasses.replace(report, **student))
@@ -248,10 +248,10 @@ def test_a_run_without_a_selection_says_that_nothing_was_chosen(report):
 
 
 def test_candidates_without_alignment_are_told_in_a_sentence_and_not_drawn(report):
-    unlabelled = [candidate | {"alignment": None} for candidate in CANDIDATES]
+    unlabelled = [candidate | {"adjusted_alignment": None} for candidate in CANDIDATES]
     page = render_report(dataclasses.replace(report, selection=SELECTION | {"candidates": unlabelled}))
-    assert "Alignment needs labels" in page
-    assert "Alignment over uniformity" not in page
+    assert "Adjusted alignment needs labels" in page
+    assert "Adjusted alignment over uniformity" not in page
 
 
 def test_a_long_dialogue_is_cut_in_the_examples_with_a_note(dialogue):

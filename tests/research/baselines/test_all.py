@@ -25,7 +25,8 @@ def options(tiny_folder, glove):
         "doc2vec": {"dimensions": 16, "passes": 200},
         "word2vec": {"dimensions": 16, "passes": 100},
         "encoder_mean": {"start": tiny_folder},
-        "simcse": {"start": tiny_folder, "max_steps": 2, "batch_size": 16},
+        "simcse": {"start": tiny_folder},
+        "simcse_trained": {"start": tiny_folder, "max_steps": 2, "batch_size": 16},
         "whitening": {"start": tiny_folder, "dimensions": 8},
     }
 

@@ -1,4 +1,4 @@
-"""The baselines that begin with an encoder: its mean, whitening, SimCSE."""
+"""The baselines that begin with an encoder: its mean, whitening, SimCSE as it was trained, and trained here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
-from dial2vec.research.baselines import encoder_mean, simcse, whitening
+from dial2vec.research.baselines import encoder_mean, simcse, simcse_trained, whitening
 
 
 def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
@@ -60,9 +60,19 @@ def test_whitening_is_fitted_to_a_seeded_lot_of_the_train_split(tiny_folder, cor
     assert not np.allclose(of(1), of(2))
 
 
-def test_simcse_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, corpus, dialogue):
+def test_simcse_is_the_pretrained_model_whose_cls_vectors_of_the_utterances_are_averaged(tiny_folder, dialogue):
     one = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
-    found = simcse.fit(corpus[0], seed=1, start=tiny_folder, max_steps=0)([one])
+    found = simcse.fit([dialogue("t", "a: w5", "b: w6")], seed=1, start=tiny_folder)([one])
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    ids = encoder.tokens.tokenizer(["w1 w2 w3", "w4"], return_tensors="pt", padding=True)
+    with torch.inference_mode():
+        cls = encoder.backbone(ids["input_ids"], attention_mask=ids["attention_mask"]).last_hidden_state[:, 0].numpy()
+    np.testing.assert_allclose(found[0], (cls[0] + 2 * cls[1]) / 3, atol=1e-5)
+
+
+def test_simcse_trained_here_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, corpus, dialogue):
+    one = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
+    found = simcse_trained.fit(corpus[0], seed=1, start=tiny_folder, max_steps=0)([one])
     alone = [dialogue("u", "a: w1 w2 w3"), dialogue("v", "a: w4"), dialogue("v", "a: w4")]
     # The tokenizer of the library closes with [SEP], so the expectation comes from the library's own pooling.
     from sentence_transformers import SentenceTransformer
@@ -72,10 +82,10 @@ def test_simcse_without_a_step_is_the_mean_of_the_utterances_means(tiny_folder, 
     np.testing.assert_allclose(found[0], expected.mean(axis=0), atol=1e-5)
 
 
-def test_simcse_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone(tiny_folder, corpus):
+def test_simcse_trained_here_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone(tiny_folder, corpus):
     def of(seed, steps=3):
         options = {"max_steps": steps, "batch_size": 8, "learning_rate": 1e-2}
-        return simcse.fit(corpus[0], seed=seed, start=tiny_folder, **options)(corpus[1])
+        return simcse_trained.fit(corpus[0], seed=seed, start=tiny_folder, **options)(corpus[1])
 
     torch.manual_seed(5)
     expected = torch.rand(1)
@@ -87,7 +97,7 @@ def test_simcse_moves_the_encoder_by_the_seed_and_leaves_the_callers_draws_alone
     assert not np.allclose(first, other, atol=1e-3)
 
 
-def test_simcse_lowers_its_own_loss(tiny_folder, corpus):
+def test_simcse_trained_here_lowers_its_own_loss(tiny_folder, corpus):
     """After training, two dropout views of an utterance are nearer to each other than to other utterances'."""
     from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
@@ -100,16 +110,16 @@ def test_simcse_lowers_its_own_loss(tiny_folder, corpus):
         with torch.no_grad():
             return float(MultipleNegativesRankingLoss(model)([dict(tokens), dict(tokens)], None))
 
-    model = simcse._load(tiny_folder, max_length=64)
+    model = simcse_trained._load(tiny_folder, max_length=64)
     before = loss(model)
     torch.manual_seed(1)
-    simcse._train(model, sorted(texts) * 20, batch_size=32, learning_rate=1e-3)
+    simcse_trained._train(model, sorted(texts) * 20, batch_size=32, learning_rate=1e-3)
     assert loss(model) < before
 
 
 def test_an_encoder_that_is_not_there_is_named(corpus):
     with pytest.raises(ModelError, match="not a folder with a model"):
-        simcse.fit(corpus[0], seed=1, start="/no/such/folder")
+        simcse_trained.fit(corpus[0], seed=1, start="/no/such/folder")
 
 
 def test_on_the_tasks_the_encoders_read_contexts_with_separators_and_their_last_turns(tiny_folder, dialogue, caplog):

@@ -38,7 +38,7 @@ class CandidateTable:
     :param criteria: column titles of the criteria.
     :param dev: column titles of the dev figures; empty if no candidate has any.
     :param rows: candidates in the order of their steps.
-    :param points: (uniformity, alignment) of the candidates with both, in the order of their steps.
+    :param points: (uniformity, adjusted alignment) of the candidates with both, in the order of their steps.
     :param point_names: candidate of each point.
     :param chosen_point: place of the chosen candidate in `points`; None if it has no point.
     :param by_labels: True if labels of dev were used for the choice.
@@ -59,7 +59,7 @@ def candidate_table(selection: dict[str, Any] | None) -> CandidateTable | None:
 
     :param selection: content of the file: "chosen", "sentence" and "candidates", in `selection.json` also "rule" and
         "criteria"; each candidate has "name", "step", "criteria", "score", "verdict" and "dev", and may have
-        "agreement" (with the teacher), "alignment" and "uniformity".
+        "agreement" (with the teacher), "adjusted_alignment" and "uniformity".
     """
     if selection is None:
         return None
@@ -68,14 +68,14 @@ def candidate_table(selection: dict[str, Any] | None) -> CandidateTable | None:
     criteria = selection.get("criteria") or list(dict.fromkeys(name for c in candidates for name in c["criteria"]))
     if any("agreement" in candidate for candidate in candidates):
         criteria = [*criteria, "agreement"]
-    drawn = [c for c in candidates if c.get("alignment") is not None and c.get("uniformity") is not None]
+    drawn = [c for c in candidates if c.get("adjusted_alignment") is not None and c.get("uniformity") is not None]
     names = [candidate["name"] for candidate in drawn]
     return CandidateTable(
         sentence=selection["sentence"],
         criteria=[criterion.replace("_", " ") for criterion in criteria],
         dev=[DEV_TITLES.get(title, title) for title in dev],
         rows=[_row(candidate, criteria, dev, chosen=selection["chosen"]) for candidate in candidates],
-        points=[(float(candidate["uniformity"]), float(candidate["alignment"])) for candidate in drawn],
+        points=[(float(candidate["uniformity"]), float(candidate["adjusted_alignment"])) for candidate in drawn],
         point_names=names,
         chosen_point=names.index(selection["chosen"]) if selection["chosen"] in names else None,
         by_labels=selection.get("rule") == LABELLED_RULE,

@@ -70,9 +70,9 @@ def distributions(similarities: dict[str, Similarities]) -> dict[str, str]:
 
 
 def path(points: Sequence[tuple[float, float]], names: Sequence[str], *, chosen: int | None) -> str:
-    """Plot candidates by uniformity (x) and alignment (y), joined in order (Liu et al. 2022, figure 3).
+    """Plot candidates by uniformity (x) and adjusted alignment (y), joined in order (Liu et al. 2022, figure 3).
 
-    :param points: (uniformity, alignment) of each candidate, the start first.
+    :param points: (uniformity, adjusted alignment) of each candidate, the start first.
     :param names: text next to each point.
     :param chosen: place of the chosen candidate; None if it has no point.
     """
@@ -91,7 +91,7 @@ def path(points: Sequence[tuple[float, float]], names: Sequence[str], *, chosen:
             axes.annotate(name, place, xytext=offset, textcoords="offset points", fontsize=8, color=INK)
     axes.margins(0.15)
     axes.set_xlabel("uniformity (lower is better)")
-    axes.set_ylabel("alignment (lower is better)")
+    axes.set_ylabel("adjusted alignment (lower is better)")
     axes.legend(frameon=False, labelcolor=INK, loc="best")
     _restyle(axes)
     return _svg(figure, "path")

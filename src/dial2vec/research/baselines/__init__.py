@@ -18,7 +18,17 @@ from typing import Any, NamedTuple
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
-from dial2vec.research.baselines import doc2vec, encoder_mean, lda, simcse, tfidf_svd, whitening, word2vec, word_vectors
+from dial2vec.research.baselines import (
+    doc2vec,
+    encoder_mean,
+    lda,
+    simcse,
+    simcse_trained,
+    tfidf_svd,
+    whitening,
+    word2vec,
+    word_vectors,
+)
 from dial2vec.research.baselines.encode import Encode
 
 
@@ -42,7 +52,8 @@ BASELINES: dict[str, Baseline] = {
     "word2vec": Baseline(word2vec.fit),
     "doc2vec": Baseline(doc2vec.fit),
     "encoder_mean": Baseline(encoder_mean.fit, encodes=True, on_tasks={"contexts": True}),
-    "simcse": Baseline(simcse.fit, encodes=True),
+    "simcse": Baseline(simcse.fit),
+    "simcse_trained": Baseline(simcse_trained.fit, encodes=True),
     "whitening": Baseline(whitening.fit, encodes=True, on_tasks={"contexts": True}),
 }
 

@@ -1,19 +1,16 @@
-"""Unsupervised SimCSE on utterances (Gao, Yao & Chen 2021): an utterance is the positive of itself under dropout.
+"""The SimCSE that its authors trained (Gao, Yao & Chen 2021), read by utterance and averaged.
 
-A dialogue is the mean of its utterances. The source trains BERT on a million sentences of Wikipedia: one pass, batches
-of 64, learning rate 3e-5, temperature 0.05, on [CLS] through a layer that is dropped afterwards. The settings of the
-paper's row are unknown. Here learning rate, batch size and temperature are the source's; pooling and start are the
-project's, and the number of steps is limited. (The model that the source's authors trained is `encoder_mean` with
-start="simcse".)
-
-Cost: 4 s per step, about 7 minutes, and less than a minute for the utterances of the judged dialogues.
+It is the row SimCSE of Liu et al. 2022 (section 4.3): the vectors of a dialogue's sentences come from the pre-trained
+model, and a dialogue is their mean. An utterance is its [CLS] vector without the layer of training, as the authors use
+the model. Its weights come from the hub by the short name `simcse`, or from a folder `simcse`. `simcse_trained` trains
+on the corpus instead. Cost: a minute and a half, for the utterances of the judged dialogues alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,84 +18,27 @@ from numpy.typing import NDArray
 from dial2vec.dialogue import Dialogue
 from dial2vec.research.baselines.encode import Encode
 
-TEMPERATURE = 0.05
+if TYPE_CHECKING:
+    from dial2vec.encoder import DialogueEncoder
 
 
-def fit(
-    train: Sequence[Dialogue],
-    *,
-    seed: int,
-    start: str = "all-MiniLM-L6-v2",
-    max_steps: int = 100,
-    batch_size: int = 64,
-    learning_rate: float = 3e-5,
-    max_length: int = 32,
-) -> Encode:
-    """Train on utterances, and return a function that averages the utterance vectors of a dialogue, float32 [n, d].
+def fit(train: Sequence[Dialogue], *, seed: int, start: str = "simcse") -> Encode:
+    """Return a function that averages the utterance vectors of a dialogue, float32 [n, d].
 
-    :param start: name or folder of an encoder that sentence-transformers loads; without that library's own settings it
-        is pooled by the mean of its tokens.
-    :param max_steps: upper limit of steps: one pass over a seeded draw of at most `max_steps * batch_size` different
-        utterances. 0 trains nothing, which gives the start alone.
-    :param learning_rate: learning rate of the first step; falls linearly to 0.
-    :param max_length: number of tokens at which utterances are cut, as in the source.
+    :param train: training dialogues, unused.
+    :param seed: random seed, unused.
+    :param start: name or folder of an encoder with a start token.
     :raises ModelError: if the encoder cannot be loaded.
     """
-    import torch
+    from dial2vec.encoder import DialogueEncoder
 
-    model = _load(start, max_length=max_length)
-    utterances = list(dict.fromkeys(turn.text for dialogue in train for turn in dialogue.turns))
-    lot = np.random.default_rng(seed).permutation(len(utterances))[: max_steps * batch_size]
-    # The caller's random state is restored afterwards.
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        _train(model, [utterances[place] for place in lot], batch_size=batch_size, learning_rate=learning_rate)
-    return partial(_averaged, model)
+    return partial(_averaged, DialogueEncoder.from_pretrained(start, input="closed", pooling="cls"))
 
 
-def _train(model: Any, utterances: Sequence[str], *, batch_size: int, learning_rate: float) -> None:
-    import torch
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-
-    # An utterance alone in its batch has no negative, so a single last one is dropped.
-    starts = range(0, len(utterances) - 1, batch_size)
-    loss_of = MultipleNegativesRankingLoss(model, scale=1 / TEMPERATURE)
-    optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate, weight_decay=0.0)
-    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, total_iters=max(1, len(starts)))
-    model.train()
-    for first in starts:
-        tokens = {
-            name: values.to(model.device) if isinstance(values, torch.Tensor) else values
-            for name, values in model.preprocess(utterances[first : first + batch_size]).items()
-        }
-        # The same batch twice: dropout makes the two views.
-        loss_of([dict(tokens), dict(tokens)], None).backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimiser.step()
-        schedule.step()
-        optimiser.zero_grad()
-    model.eval()
-
-
-def _averaged(model: Any, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+def _averaged(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
     """Encode each different utterance once, and average over the turns of each dialogue."""
     texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
     row = {text: place for place, text in enumerate(texts)}
-    encoded = model.encode(texts, batch_size=64, show_progress_bar=False)
+    encoded = encoder.encode_utterances(texts, batch_size=64)
     means = [encoded[[row[turn.text] for turn in dialogue.turns]].mean(axis=0) for dialogue in dialogues]
     return np.asarray(means, dtype=np.float32)
-
-
-def _load(start: str, *, max_length: int) -> Any:
-    from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging as transformers_logging
-
-    from dial2vec.encoder.backbone import loading_errors
-    from dial2vec.encoder.names import resolve
-
-    transformers_logging.disable_progress_bar()
-    folder = resolve(start)
-    with loading_errors(f"{folder} cannot be loaded by sentence-transformers"):
-        model = SentenceTransformer(folder, trust_remote_code=False)
-    model.max_seq_length = min(max_length, model.max_seq_length or max_length)
-    return model

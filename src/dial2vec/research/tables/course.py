@@ -24,7 +24,7 @@ class Training:
     """The training of a cell: its size, and the steps that the choices take.
 
     :param chosen: name of the candidate that is scored; "" if nothing was trained.
-    :param by_labels: step with the best purity on dev, the paper's choice; None if dev has no labels.
+    :param by_labels: step with the best purity on dev, the release's choice; None if dev has no labels.
     :param label_free: step that the criteria without labels choose; None if they were not asked.
     :param label_free_name: name of that candidate; "" if the criteria were not asked.
     :param steps: number of training steps.

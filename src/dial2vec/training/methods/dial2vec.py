@@ -106,7 +106,7 @@ def dial2vec_loss(
     window: int | None = 10,
     mean: Literal["dialogues", "columns"] = "dialogues",
 ) -> Tensor:
-    """Let each speaker's side of a dialogue guide the other's (Liu et al. 2022, section 3.3, equations 5 to 7).
+    """Let each speaker's side of a dialogue guide the other's (Liu et al. 2022, section 3.2.4, equations 5 and 6).
 
     In plain words: of N versions of a dialogue, one is real; in the others one side was replaced by unrelated
     utterances. Each role's vector must resemble what the other side "sees" of it most in the real version.
@@ -148,7 +148,7 @@ def self_and_cross(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Pool each role's own token vectors, and the same vectors as the other roles' tokens see them, in linear time.
 
-    The definition (Liu et al. 2022, section 3.3, equations 1 to 4): with `C = Ê^a (Ê^b)^T`, entries of turns further
+    The definition (Liu et al. 2022, section 3.2.2, equations 1 to 3): with `C = Ê^a (Ê^b)^T`, entries of turns further
     apart than the window set to 0, the cross-representation of role a is the sum over b's places of `C^T Ê^a`. That
     sum over places j of b is `Σ_i h_i (h_i · s_{T(i)})`, with `s_t` the sum of b's vectors in turns t - w ... t + w:
     one dot product per token and one running sum over turns, O(n d), and no n x n matrix. Each of more than two roles
