@@ -208,6 +208,8 @@ class Evaluate:
     """Scoring of the three tasks (block `evaluate`)."""
 
     kmeans_runs: int | None = bounded(30, low=1)
+    kmeans: Literal["ours", "paper", "release"] = "ours"
+    clusters: Literal["split", "corpus"] = "split"
     batch_size: int = bounded(32, low=1)
 
 

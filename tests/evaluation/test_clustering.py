@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.cluster import KMeans
 
 from dial2vec.evaluation.clustering import accuracy, cluster_scores, published_runs, purity
 
@@ -72,6 +73,26 @@ def test_the_published_code_runs_less_often_the_more_dialogues_there_are():
     vectors = np.random.default_rng(0).normal(size=(40, 2)).astype(np.float32)
     labels = [place % 3 for place in range(40)]
     assert cluster_scores(vectors, labels, runs=None, seed=0) == cluster_scores(vectors, labels, runs=10, seed=0)
+
+
+@pytest.mark.parametrize("n_clusters", [None, 5])
+def test_the_papers_way_and_the_releases_are_scikit_learns_calls_of_them(n_clusters):
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(60, 4)).astype(np.float32), rng.integers(0, 3, 60).tolist()
+    k = n_clusters or 3
+
+    def called(seed, **options):
+        return purity(labels, KMeans(k, random_state=seed, **options).fit_predict(vectors))
+
+    paper = cluster_scores(vectors, labels, runs=2, seed=5, way="paper", n_clusters=n_clusters)
+    assert paper.purities == tuple(called(5 + run, n_init=1) for run in range(10))
+    release = cluster_scores(vectors, labels, runs=2, seed=5, way="release", n_clusters=n_clusters)
+    assert release.purities == tuple(called(5 + run, n_init=10, max_iter=500, tol=1e-5) for run in range(10))
+
+
+def test_more_clusters_than_dialogues_are_as_many_as_there_are_dialogues():
+    vectors = np.arange(8, dtype=np.float32)[:, None]
+    assert cluster_scores(vectors, list("aabbccdd"), runs=1, seed=0, n_clusters=45).purity == 1
 
 
 def test_figures_are_the_mean_and_population_deviation_of_the_runs():

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from dial2vec.evaluation.relatedness import spearman, spearman_ceiling
+from dial2vec.evaluation.relatedness import spearman, spearman_ceiling, spearman_of_partners
 from evaluation.references import SMALL, labels_for, rescaled, slow_cosine
 
 
@@ -38,6 +38,25 @@ def test_spearman_is_scipys_on_real_valued_vectors_with_a_label_that_occurs_once
     vectors = rng.normal(size=(60, 16)).astype(np.float32)
     labels = ["alone", *rng.integers(0, 5, 59).astype(str).tolist()]
     assert spearman(vectors, labels) == pytest.approx(slow_spearman(vectors, labels), abs=1e-9)
+
+
+def test_partners_are_scipys_spearman_over_one_other_dialogue_for_each():
+    rng = np.random.default_rng(0)
+    vectors, labels = rng.normal(size=(60, 16)).astype(np.float32), rng.integers(0, 3, 60).tolist()
+    partners = [(place + step) % 60 for place, step in enumerate(np.random.default_rng(4).integers(1, 60, size=60))]
+    assert all(partner != place for place, partner in enumerate(partners))
+    cosines = [slow_cosine(vectors[place], vectors[partner]) for place, partner in enumerate(partners)]
+    same = [labels[place] == labels[partner] for place, partner in enumerate(partners)]
+    expected = spearmanr(cosines, same).statistic
+    assert spearman_of_partners(vectors, labels, seed=4) == pytest.approx(expected, abs=1e-9)
+    many = spearman_of_partners(vectors, labels, seed=4, draws=3)
+    assert many != pytest.approx(expected)
+    assert many == spearman_of_partners(vectors, labels, seed=4, draws=3)
+
+
+def test_partners_of_identical_vectors_or_of_one_label_count_as_no_correlation():
+    assert spearman_of_partners(np.ones((5, 3), np.float32), list("aabbc"), seed=0) == 0
+    assert spearman_of_partners(np.eye(5, dtype=np.float32), list("aaaaa"), seed=0) == 0
 
 
 def test_block_size_does_not_matter():

@@ -23,7 +23,7 @@ from dial2vec.files import checkout_lock, find_root, read_json
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.evaluate import evaluate
+from dial2vec.pipeline.evaluate import evaluate, scoring
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.register import data_hash, git_commit
 from dial2vec.pipeline.sample import sample
@@ -117,6 +117,18 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert not artifacts.checkpoints.exists()
     assert said[3] == "3 candidates; 5 steps over 10 dialogues"
     assert said[4] == "The checkpoint of step 5 was chosen: it is the last candidate, and none was compared."
+
+
+def test_clusters_of_the_whole_corpus_are_as_many_as_all_splits_have_labels(project):
+    change(project, "evaluate", clusters="corpus", kmeans="release")
+    artifacts, _ = run(project, validate, prepare)
+    written = read_json(artifacts.split_report)
+    written["labels"] = {"train": {"a": 9, "b": 1}, "dev": {"c": 1}, "test": {"a": 2}}
+    artifacts.split_report.write_text(json.dumps(written))
+    found = scoring(artifacts, load_settings(project / "params.yaml"))
+    assert found == {"runs": 2, "seed": 42, "way": "release", "n_clusters": 3}
+    change(project, "evaluate", clusters="split")
+    assert scoring(artifacts, load_settings(project / "params.yaml"))["n_clusters"] is None
 
 
 def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(larger):

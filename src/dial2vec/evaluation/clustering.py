@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,12 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from dial2vec.evaluation.blocks import in_threads
+
+# Way of clustering: "ours" (`runs` runs of one start each), "paper" (10 of those: Liu et al. 2022, table 2), "release"
+# (`published_runs` runs, each the best of 10 starts, as the published code calls scikit-learn).
+Way = Literal["ours", "paper", "release"]
+PAPER_RUNS = 10
+RELEASE: dict[str, Any] = {"n_init": 10, "max_iter": 500, "tol": 1e-5}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +47,35 @@ class ClusterScores:
 
 
 def cluster_scores(
-    vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None = 10, seed: int
+    vectors: np.ndarray,
+    labels: Sequence[str | int],
+    *,
+    runs: int | None = 10,
+    seed: int,
+    way: Way = "ours",
+    n_clusters: int | None = None,
 ) -> ClusterScores:
-    """Cluster the raw (not normalised) vectors into as many clusters as there are labels and compare.
+    """Cluster the raw (not normalised) vectors and compare the clusters with the labels.
 
-    Source: Liu et al. 2022, section 4.1 (domain categorisation). Clusters from elsewhere: `compare_clusters`.
+    Source: Liu et al. 2022, section 4.1 (domain categorisation), with as many clusters as the data set has domains;
+    its published code takes the labels of the file. Clusters from elsewhere: `compare_clusters`.
 
     :param vectors: [n, d] float32.
     :param labels: n labels.
-    :param runs: starts of k-means++, at least 1; purity moves by points from start to start. None means
-        `published_runs`, as in the paper's published code.
+    :param runs: starts of k-means++ for the way "ours", at least 1; purity moves by points from start to start. None
+        means `published_runs`.
     :param seed: seed of the first run; run i takes `seed + i`.
+    :param way: way of clustering, one of `Way`.
+    :param n_clusters: number of clusters; None is the number of different labels. At most n are made.
     """
-    n_labels = len(set(labels))
-    if runs is None:
+    n = min(n_clusters or len(set(labels)), len(labels))
+    if way == "paper":
+        runs = PAPER_RUNS
+    elif way == "release" or runs is None:
         runs = published_runs(len(labels))
     seeds = [seed + run for run in range(runs)]
-    return compare_clusters(np.stack(_runs(vectors, n_labels, seeds)), labels)
+    options = RELEASE if way == "release" else {}
+    return compare_clusters(np.stack(_runs(vectors, n, seeds, **options)), labels)
 
 
 def published_runs(n: int) -> int:
@@ -121,9 +140,17 @@ def kmeans(vectors: np.ndarray, n_clusters: int, seed: int) -> np.ndarray:
     return _runs(vectors, n_clusters, [seed])[0]
 
 
-def _runs(vectors: np.ndarray, n_clusters: int, seeds: Sequence[int]) -> list[np.ndarray]:
+def _runs(
+    vectors: np.ndarray,
+    n_clusters: int,
+    seeds: Sequence[int],
+    *,
+    n_init: int = 1,
+    max_iter: int = 300,
+    tol: float = 1e-4,
+) -> list[np.ndarray]:
     def run(seed: int) -> np.ndarray:
-        means = KMeans(n_clusters, init="k-means++", n_init=1, random_state=seed)
+        means = KMeans(n_clusters, init="k-means++", n_init=n_init, max_iter=max_iter, tol=tol, random_state=seed)
         clusters: np.ndarray = means.fit_predict(vectors)
         return clusters
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
+from dial2vec.evaluation.clustering import Way
 from dial2vec.evaluation.intervals import Contributions, contributions
 from dial2vec.evaluation.scores import figures, score, task_scores
 
@@ -43,18 +44,22 @@ def measure(
     seed: int,
     batch_size: int,
     progress: bool = True,
+    way: Way = "ours",
+    n_clusters: int | None = None,
 ) -> Measured:
     """Encode the dialogues that have exactly one label and score their vectors (methods: Liu et al. 2022, section 4).
 
     :param runs: runs of k-means; None as in `clustering.cluster_scores`.
     :param seed: seed of the first run.
+    :param way: way of k-means, as in `clustering.cluster_scores`.
+    :param n_clusters: number of clusters, as there.
     """
     labelled = [dialogue for dialogue in dialogues if dialogue.label is not None]
     labels = [str(dialogue.label) for dialogue in labelled]
     if not 2 <= len(set(labels)) < len(labels):
         return Measured(None, np.zeros((0, encoder.dimension), np.float32), [], None)
     vectors = encoder.encode(labelled, batch_size=batch_size, progress=progress)
-    scores = task_scores(vectors, labels, runs=runs, seed=seed)
+    scores = task_scores(vectors, labels, runs=runs, seed=seed, way=way, n_clusters=n_clusters)
     return Measured(figures(scores, vectors, labels), vectors, labels, contributions(scores, labels))
 
 
@@ -71,12 +76,20 @@ def measure_vectors(
     return score(vectors[rows], known, runs=runs, seed=seed) if 2 <= len(set(known)) < len(known) else None
 
 
-def measurement_hash(dialogues: Sequence[Dialogue], *, runs: int | None, seed: int) -> str:
+def measurement_hash(
+    dialogues: Sequence[Dialogue],
+    *,
+    runs: int | None,
+    seed: int,
+    way: Way = "ours",
+    n_clusters: int | None = None,
+) -> str:
     """Return a hash of a split's texts and labels and of the settings of its measurement.
 
     Only figures of equal hashes are comparable.
     """
-    digest = hashlib.sha256(repr((runs, seed)).encode())
+    other = () if (way, n_clusters) == ("ours", None) else (way, n_clusters)
+    digest = hashlib.sha256(repr((runs, seed, *other)).encode())
     for dialogue in dialogues:
         digest.update(repr((dialogue.labels, [(turn.speaker, turn.text) for turn in dialogue.turns])).encode())
     return digest.hexdigest()[:16]

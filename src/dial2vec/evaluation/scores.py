@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError
-from dial2vec.evaluation.clustering import ClusterScores, cluster_scores, compare_clusters
+from dial2vec.evaluation.clustering import ClusterScores, Way, cluster_scores, compare_clusters
 from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity
 from dial2vec.evaluation.ranking import rank_others
 from dial2vec.evaluation.relatedness import spearman_ceiling
@@ -29,16 +29,25 @@ class TaskScores:
 
 
 def task_scores(
-    vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None, seed: int, clusters: np.ndarray | None = None
+    vectors: np.ndarray,
+    labels: Sequence[str | int],
+    *,
+    runs: int | None,
+    seed: int,
+    clusters: np.ndarray | None = None,
+    way: Way = "ours",
+    n_clusters: int | None = None,
 ) -> TaskScores:
     """Score vectors on the three tasks; parameters and errors are those of `score`.
 
     :param clusters: cluster of each dialogue, [n], if the system makes its own; None means k-means.
+    :param way: way of k-means, as in `cluster_scores`.
+    :param n_clusters: number of clusters, as in `cluster_scores`.
     """
     _check(vectors, labels, runs)
     rankings = rank_others(vectors, labels)
     return TaskScores(
-        clusters=cluster_scores(vectors, labels, runs=runs, seed=seed)
+        clusters=cluster_scores(vectors, labels, runs=runs, seed=seed, way=way, n_clusters=n_clusters)
         if clusters is None
         else compare_clusters(clusters[None], labels),
         relatedness=rankings.correlations,

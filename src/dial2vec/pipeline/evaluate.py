@@ -41,12 +41,14 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     }
     if artifacts.kept_student:
         encoders["student"] = load_encoder(artifacts.student)
-    on_dev = {name: _measure(encoder, dev, settings) for name, encoder in encoders.items()}
-    on_test = {name: _measure(encoder, test, settings) for name, encoder in encoders.items()}
+    size = settings.evaluate.batch_size
+    options = scoring(artifacts, settings)
+    on_dev = {name: measure(encoder, dev, batch_size=size, **options) for name, encoder in encoders.items()}
+    on_test = {name: measure(encoder, test, batch_size=size, **options) for name, encoder in encoders.items()}
     sizes = read_json(artifacts.split_report)["split_sizes"]
     scores = _scores(on_test)
     write_json(artifacts.metrics, {"corpus": artifacts.corpus, "split_sizes": sizes} | scores)
-    dev_hash = measurement_hash(dev, runs=settings.evaluate.kmeans_runs, seed=settings.seed)
+    dev_hash = measurement_hash(dev, **options)
     write_json(artifacts.dev_metrics, {"dev_hash": dev_hash} | _scores(on_dev))
     _keep_for_the_gate(artifacts, encoders, on_dev, dev_hash)
     spreads = {name: _spreads(measured, settings.seed) for name, measured in (("dev", on_dev), ("test", on_test))}
@@ -71,9 +73,23 @@ def _scores(measured: dict[str, Measured]) -> Scores:
     return {name: measured[name].scores if name in measured else None for name in ENCODERS}
 
 
-def _measure(encoder: Encoder, dialogues: Sequence[Dialogue], settings: Settings) -> Measured:
+def scoring(artifacts: Artifacts, settings: Settings) -> dict[str, Any]:
+    """Return the options of k-means for `measure`: runs, seed, way and number of clusters.
+
+    With `evaluate.clusters: corpus` this is the number of labels in all splits together, None otherwise.
+    """
     options = settings.evaluate
-    return measure(encoder, dialogues, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
+    n_clusters = n_labels(artifacts) if options.clusters == "corpus" else None
+    return {"runs": options.kmeans_runs, "seed": settings.seed, "way": options.kmeans, "n_clusters": n_clusters}
+
+
+def n_labels(artifacts: Artifacts) -> int:
+    """Return the number of different labels in train, dev and test together; a dialogue of several labels is left out.
+
+    :raises ArtifactError: if the record of stage prepare cannot be read.
+    """
+    by_split = read_json(artifacts.split_report).get("labels", {})
+    return len({label for counts in by_split.values() for label in counts})
 
 
 def _notes(encoder: Encoder, dialogues: Sequence[Dialogue]) -> list[str]:

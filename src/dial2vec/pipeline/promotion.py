@@ -12,6 +12,7 @@ from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.score_cache import cache_scores, cached_scores
 from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.evaluate import scoring
 from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry import corpus_of
 from dial2vec.registry.champions import promote
@@ -30,15 +31,15 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
     artifacts = Artifacts(root, corpus_of(corpus))
     path = artifacts.split("dev")
     dev = list(read_dialogues(path, may_be_empty=True)) if path.is_file() else []
-    options = settings.evaluate
-    today = measurement_hash(dev, runs=options.kmeans_runs, seed=settings.seed)
+    options = scoring(artifacts, settings)
+    today = measurement_hash(dev, **options)
 
     def rescore(model: Path) -> Figures:
         digest = folder_hash(model)
         if known := cached_scores(artifacts.on_dev, digest, today):
             return Figures(*known)
         encoder = load_encoder(model)
-        measured = measure(encoder, dev, runs=options.kmeans_runs, seed=settings.seed, batch_size=options.batch_size)
+        measured = measure(encoder, dev, batch_size=settings.evaluate.batch_size, **options)
         cache_scores(artifacts.on_dev, digest, today, measured)
         return Figures(measured.scores, measured.contributions)
 

@@ -4,7 +4,13 @@ from dial2vec.evaluation.report.candidate_table import candidate_table
 
 
 def candidate(name, step, **changes):
-    base = {"criteria": {"stability": 0.39}, "score": None, "verdict": "ahead", "adjusted_alignment": -0.5, "uniformity": -2.0}
+    base = {
+        "criteria": {"stability": 0.39},
+        "score": None,
+        "verdict": "ahead",
+        "adjusted_alignment": -0.5,
+        "uniformity": -2.0,
+    }
     return {"name": name, "step": step, "dev": None} | base | changes
 
 
