@@ -15,7 +15,7 @@ from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
 from dial2vec.research.tables.cells import Cell, Place
 from dial2vec.research.tables.grid import bring_splits, places, run_cells, write_all
-from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS
+from dial2vec.research.tables.systems import METHOD_ROWS, SYSTEMS, system_of
 from dial2vec.research.tables.utterances import TaskData
 
 ROOT = find_root(Path(__file__).parent)
@@ -64,7 +64,7 @@ def tables(
 
 def _row(done: Cell) -> dict[str, Any]:
     scores = done.scores.get("both", {})
-    place = {"corpus": done.corpus, "system": ALL[done.system].title, "seed": done.seed}
+    place = {"corpus": done.corpus, "system": system_of(done.system).title, "seed": done.seed}
     return place | {task: scores.get(task) for task in TASKS} | {"left out": done.left_out}
 
 

@@ -23,10 +23,11 @@ from dial2vec.files import checkout_lock, find_root, read_json
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.evaluate import evaluate, scoring
+from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.register import data_hash, git_commit
 from dial2vec.pipeline.sample import sample
+from dial2vec.pipeline.scoring import scoring
 from dial2vec.pipeline.select import draw_dialogues, select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate

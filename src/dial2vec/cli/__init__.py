@@ -20,6 +20,7 @@ from dial2vec.cli.importing import import_
 from dial2vec.cli.look import look
 from dial2vec.cli.new import new
 from dial2vec.cli.pipeline import drift, embed, page, results, run
+from dial2vec.cli.preset import preset
 from dial2vec.cli.registry import forget, history, promote, prune, rollback, versions
 from dial2vec.cli.report import report
 from dial2vec.cli.research import augment, evaluate, explain, tables
@@ -35,7 +36,7 @@ SECTIONS: dict[str, tuple[click.Command, ...]] = {
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),
     "Use the vectors": (embed, serve),
     "Keep the model good": (promote, rollback, history, versions, prune, forget, drift, schedule),
-    "Compare methods": (tables, evaluate, augment),
+    "Compare methods": (preset, tables, evaluate, augment),
     "The shell": (completion,),
 }
 

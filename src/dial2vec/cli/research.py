@@ -16,8 +16,9 @@ from dial2vec.files import find_root
 @click.command(epilog=examples("dial2vec tables --corpus sgd --system start --system default --seed 1"))
 @click.option("--corpus", "corpora", metavar="CORPUS", multiple=True, help="A corpus; default: all of params.yaml.")
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
+@click.option("--encoder", "encoders", metavar="ENCODER", multiple=True, help="A start; default: that of params.yaml.")
 @click.option(
-    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in the paper's recipe, or all."
+    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in row `paper`, or all."
 )
 @click.option(
     "--seed",
@@ -36,6 +37,7 @@ from dial2vec.files import find_root
 def tables(
     corpora: tuple[str, ...],
     systems: tuple[str, ...],
+    encoders: tuple[str, ...],
     ablations: tuple[str, ...],
     seeds: tuple[int, ...],
     tasks: bool,
@@ -46,7 +48,8 @@ def tables(
 ) -> None:
     """Fill the papers' tables, with the published figures.
 
-    Runs every SYSTEM on every CORPUS with every seed. Kept cells are not computed again, so a killed run continues.
+    Runs every SYSTEM from every ENCODER on every CORPUS with every seed, but the papers' whole trainings, which take
+    hours, only if you name them, such as dial2vec_paper. Kept cells are not computed again, so a killed run continues.
     Each cell is a run of MLflow's experiment dial2vec-benchmark.
     """
     from dial2vec.params import load_settings
@@ -62,6 +65,7 @@ def tables(
         load_settings(root / "params.yaml"),
         corpora=corpora,
         systems=list(dict.fromkeys(named)),
+        encoders=encoders,
         seeds=seeds,
         tasks=TaskData(intents=intents) if tasks or intents else None,
         jobs=jobs,

@@ -27,6 +27,7 @@ from dial2vec.evaluation.score_cache import cache_scores
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.scoring import scoring
 
 Scores = dict[str, dict[str, float] | None]
 Vectors = NDArray[np.float32]
@@ -71,25 +72,6 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
 def _scores(measured: dict[str, Measured]) -> Scores:
     """Return the scores of start, trained and student; None for a student that was not kept."""
     return {name: measured[name].scores if name in measured else None for name in ENCODERS}
-
-
-def scoring(artifacts: Artifacts, settings: Settings) -> dict[str, Any]:
-    """Return the options of k-means for `measure`: runs, seed, way and number of clusters.
-
-    With `evaluate.clusters: corpus` this is the number of labels in all splits together, None otherwise.
-    """
-    options = settings.evaluate
-    n_clusters = n_labels(artifacts) if options.clusters == "corpus" else None
-    return {"runs": options.kmeans_runs, "seed": settings.seed, "way": options.kmeans, "n_clusters": n_clusters}
-
-
-def n_labels(artifacts: Artifacts) -> int:
-    """Return the number of different labels in train, dev and test together; a dialogue of several labels is left out.
-
-    :raises ArtifactError: if the record of stage prepare cannot be read.
-    """
-    by_split = read_json(artifacts.split_report).get("labels", {})
-    return len({label for counts in by_split.values() for label in counts})
 
 
 def _notes(encoder: Encoder, dialogues: Sequence[Dialogue]) -> list[str]:

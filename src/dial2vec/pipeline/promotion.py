@@ -12,7 +12,7 @@ from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.score_cache import cache_scores, cached_scores
 from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.evaluate import scoring
+from dial2vec.pipeline.scoring import scoring
 from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry import corpus_of
 from dial2vec.registry.champions import promote

@@ -15,7 +15,8 @@ from dial2vec.research.baselines import BASELINES
 from dial2vec.research.tables import cells as cells_module
 from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell, labelled_test, made_by
 from dial2vec.research.tables.grid import places, run_cells
-from dial2vec.research.tables.systems import ALL, SYSTEMS, encoder_views, fitted_baseline
+from dial2vec.research.tables.systems import ALL, SYSTEMS
+from dial2vec.research.tables.views import encoder_views, fitted_baseline
 from research.tables.small import talk
 
 

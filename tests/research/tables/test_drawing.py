@@ -51,7 +51,7 @@ def test_without_labels_on_dev_nothing_is_chosen_by_them(tmp_path):
 def test_the_page_holds_its_data_and_asks_for_nothing_from_a_network():
     page = render_curves(curve_data([cell("paper"), cell("window_2")]))
     data = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])
-    assert [one["title"] for one in data["courses"]] == ["dial2vec, the paper's recipe", "window 2"]
+    assert [one["title"] for one in data["courses"]] == ["dial2vec, 200 dialogues of the paper's recipe", "window 2"]
     assert data["courses"][0]["points"][1] == [10, 50, 30, 62, -1, 0.5]
     assert data["courses"][0]["chosen"] == [20, 10]
     assert not re.findall(r"(?:src|href)=|https?://(?!www\.w3\.org)", page)
@@ -61,14 +61,15 @@ def test_the_page_holds_its_data_and_asks_for_nothing_from_a_network():
 def test_the_tables_say_what_every_choice_of_the_checkpoint_gives_and_what_ablations_change():
     page = paper_markdown([cell("paper"), cell("window_2"), cell("start_separators", course=False)])
     assert (
-        "| calls | dial2vec, the paper's recipe | 1 | 50.00 / 30.00 / 60.00, step 0 | 50.00 / 30.00 / 62.00, step 10 | "
-        "50.00 / 30.00 / 59.00, step 20 | 50.00 / 30.00 / 59.00, step 20 | 50.00 / 30.00 / 62.00, step 10 |"
+        "| calls | dial2vec, 200 dialogues of the paper's recipe | 1 | 50.00 / 30.00 / 60.00, step 0 | "
+        "50.00 / 30.00 / 62.00, step 10 | 50.00 / 30.00 / 59.00, step 20 | "
+        "50.00 / 30.00 / 59.00, step 20 | 50.00 / 30.00 / 62.00, step 10 |"
     ) in page
     changed = page.partition("## Ablations, calls")[2]
     assert [line.split(" |")[0] for line in changed.splitlines() if line.startswith("| ")] == [
         "| changed",
-        "| start, read as in the paper",
-        "| dial2vec, the paper's recipe",
+        "| start, with separators",
+        "| dial2vec, 200 dialogues of the paper's recipe",
         "| window 2",
     ]
     assert "window 2" not in page.partition("## Which checkpoint")[0]

@@ -129,7 +129,7 @@ def test_the_heading_says_what_is_true_of_the_rows_that_are_there():
     assert "- a baseline, fitted to the train split if it learns anything: LDA\n" in page
     assert not any(words in page for words in ("checkpoint that the choice", "last checkpoint", "dot product"))
     page = methods_markdown([cell(system, 1, 0.0) for system in ("default", "paper", "dse", "dialaug")], DATA)
-    last = "dial2vec, the paper's recipe, DSE, DialAug (ConMix)"
+    last = "dial2vec, 200 dialogues of the paper's recipe, DSE, DialAug (ConMix)"
     assert f"- trained from the start on the train split of the corpus, at the last checkpoint: {last}\n" in page
     assert "- the same, at the checkpoint that the choice without labels took: default\n" in page
     assert "instead of the cosine: DialAug (ConMix)\n" in page

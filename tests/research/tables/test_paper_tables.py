@@ -39,7 +39,7 @@ def test_the_page_has_a_table_per_corpus_with_ceiling_interval_and_published_row
     assert "## calls" in page
     assert "Spearman cannot exceed 39.10" in page
     assert (
-        "| dial2vec, the paper's recipe | 2 | 91.00 ± 1.41 [90.0, 92.0] | 38.00 ± 0.00 [37.0, 39.0] | "
+        "| dial2vec, 200 dialogues of the paper's recipe | 2 | 91.00 ± 1.41 [90.0, 92.0] | 38.00 ± 0.00 [37.0, 39.0] | "
         "90.00 ± 0.00 [88.0, 92.0] | 86.2 / 36.9 / 82.8 |"
     ) in page
     assert "| start | 1 | 70.00 [69.0, 71.0] | 38.00 [37.0, 39.0] | 90.00 [88.0, 92.0] |  |" in page

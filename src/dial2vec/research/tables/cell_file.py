@@ -12,7 +12,7 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.research.tables.cells import Cell, Place, cell_of, cell_path, known_cell, made_by
-from dial2vec.research.tables.systems import ALL
+from dial2vec.research.tables.systems import is_system
 
 
 def take_cells(root: Path, path: Path, settings: Settings) -> int:
@@ -80,6 +80,6 @@ def _cell_of_line(line: str, path: Path, number: int) -> Cell:
 
 def _is_of_today(root: Path, cell: Cell, settings: Settings) -> bool:
     artifacts = Artifacts(root, cell.corpus)
-    if cell.system not in ALL or cell.corpus not in settings.corpora or not artifacts.split("test").is_file():
+    if not is_system(cell.system) or cell.corpus not in settings.corpora or not artifacts.split("test").is_file():
         return False
     return cell.made_by == made_by(artifacts, cell.system, settings, seed=cell.seed)

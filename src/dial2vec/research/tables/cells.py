@@ -7,10 +7,15 @@ import hashlib
 import json
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
@@ -19,9 +24,12 @@ from dial2vec.evaluation.intervals import Interval, contributions, intervals
 from dial2vec.evaluation.scores import figures, task_scores
 from dial2vec.files import read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.research.tables.course import Training, course, trained_encoder
-from dial2vec.research.tables.systems import ALL, COURSE_SEED, System, ViewVectors, encoder_views, fitted_baseline
+from dial2vec.pipeline.scoring import n_labels, scoring
+from dial2vec.research.tables.course import Training, course, trained_encoder, trained_student
+from dial2vec.research.tables.systems import COURSE_SEED, System, system_of
 from dial2vec.research.tables.utterances import Records, TaskData, score_utterances
+from dial2vec.research.tables.views import ViewVectors, encoder_views, fitted_baseline
+from dial2vec.research.tables.ways import other_ways
 from dial2vec.research.tasks.encoding import Reader, reader_of_baseline, reader_of_encoder
 
 # Raise it when the code of scores or intervals changes their figures: all cells are then computed again.
@@ -33,6 +41,7 @@ CHOICE_FIELDS = ("by_labels", "label_free", "label_free_name")
 class Place:
     """A place in the grid of cells.
 
+    :param system: name of a system, as `system_of` takes it.
     :param with_course: True if every checkpoint of the training is scored, too.
     :param tasks: data of the tasks for utterances; None if they are not scored.
     """
@@ -44,8 +53,8 @@ class Place:
     tasks: TaskData | None = None
 
     def __str__(self) -> str:
-        seed = f", seed {self.seed}" if ALL[self.system].seeded else ""
-        return f"{self.corpus}, {ALL[self.system].title}{seed}"
+        row = system_of(self.system)
+        return f"{self.corpus}, {row.title}" + (f", seed {self.seed}" if row.seeded else "")
 
     def plain(self) -> Place:
         """Return the same place without course and tasks."""
@@ -59,6 +68,8 @@ class Cell:
     :param made_by: hash of settings and splits; a cell of another hash does not count.
     :param scores: view -> figures, as `evaluation.scores.score` returns them. Baselines have the view "both" only.
     :param intervals: view -> task -> 95 % interval over dialogues.
+    :param ways: figures of the view "both" by the rules of the paper and of its published code, as
+        `ways.other_ways` returns them; empty in cells of earlier versions.
     :param chosen: name of the chosen candidate; "" if nothing was trained.
     :param by_labels: step that the labels of dev would choose; None without labels or training.
     :param label_free: step that the criteria without labels choose; None if they were not asked.
@@ -81,6 +92,7 @@ class Cell:
     made_by: str
     scores: dict[str, dict[str, float]] = field(default_factory=dict)
     intervals: dict[str, dict[str, Interval]] = field(default_factory=dict)
+    ways: dict[str, float] = field(default_factory=dict)
     chosen: str = ""
     by_labels: int | None = None
     label_free: int | None = None
@@ -106,7 +118,8 @@ def cells_folder(root: Path, corpus: str) -> Path:
 
 def cell_path(root: Path, place: Place) -> Path:
     """Return the file of a cell."""
-    return cells_folder(root, place.corpus) / f"{place.system}-{place.seed}.json"
+    # An encoder can be a path or a name with a slash.
+    return cells_folder(root, place.corpus) / f"{quote(place.system, safe='@')}-{place.seed}.json"
 
 
 def work_folder(root: Path, place: Place) -> Path:
@@ -153,8 +166,8 @@ def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
     :raises ModelError: if something is missing for a kept cell that lacks only its course or tasks.
     """
     began = time.perf_counter()
-    artifacts, row, tasks = Artifacts(root, place.corpus), ALL[place.system], place.tasks
-    ours = row.settings(settings, seed=place.seed)
+    artifacts, row, tasks = Artifacts(root, place.corpus), system_of(place.system), place.tasks
+    ours = row.settings(settings, seed=place.seed, corpus=place.corpus)
     mark = made_by(artifacts, place.system, settings, seed=place.seed)
     cell = Cell(place.corpus, place.system, place.seed, mark)
     judged, work = labelled_test(artifacts), work_folder(root, place)
@@ -168,11 +181,14 @@ def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
         if before is not cell:
             raise
         return _kept(root, replace(cell, left_out=str(error)))
-    scores, ranges = _scored(fitted.views, judged, settings, topics=row.topics)
+    scores, ranges = _scored(fitted.views, judged, settings, artifacts, topics=row.topics)
+    labels = [str(dialogue.label) for dialogue in judged]
+    options = {"n_labels": n_labels(artifacts), "seed": settings.seed, "topics": row.topics}
     cell = replace(
         cell,
         scores=scores,
         intervals=ranges,
+        ways=other_ways(fitted.views["both"], labels, **options),
         course=course(artifacts, ours, work, judged, seed=settings.seed) if place.with_course else before.course,
         task_records=records,
         seconds=round(time.perf_counter() - began, 1),
@@ -195,14 +211,14 @@ def _kept(root: Path, cell: Cell) -> Cell:
 
 
 def _scored(
-    views: ViewVectors, judged: list[Dialogue], settings: Settings, *, topics: bool
+    views: ViewVectors, judged: list[Dialogue], settings: Settings, artifacts: Artifacts, *, topics: bool
 ) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, Interval]]]:
     """Score every view, with the seed of `settings` for k-means and bootstrap: their noise is not the system's."""
-    labels = [str(dialogue.label) for dialogue in judged]
+    labels, options = [str(dialogue.label) for dialogue in judged], scoring(artifacts, settings)
     scores, ranges = {}, {}
     for name, vectors in views.items():
         clusters = vectors.argmax(axis=1) if topics else None
-        task = task_scores(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=settings.seed, clusters=clusters)
+        task = task_scores(vectors, labels, clusters=clusters, **options)
         scores[name] = figures(task, vectors, labels)
         ranges[name] = intervals(contributions(task, labels), seed=settings.seed)
     return scores, ranges
@@ -261,6 +277,8 @@ def _fitted(
         return _Fitted(views, reader_of_baseline(fitted, similarity=row.similarity) if fitted else None)
     from dial2vec.encoder import DialogueEncoder
 
+    if row.student:
+        return _fitted_student(artifacts, settings, work, judged, mark=mark, tasks=tasks)
     if row.train is None:
         encoder, training = DialogueEncoder.start(settings.encoder), Training()
     else:
@@ -268,6 +286,17 @@ def _fitted(
     with encoder.autocast("auto"):
         views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
     return _Fitted(views, reader_of_encoder(encoder, similarity=row.similarity), encoder.autocast("auto"), training)
+
+
+def _fitted_student(
+    artifacts: Artifacts, settings: Settings, work: Path, judged: list[Dialogue], *, mark: str, tasks: bool
+) -> _Fitted:
+    student, training = trained_student(artifacts, settings, work, mark=mark)
+
+    def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
+        return student.encode(dialogues, batch_size=settings.evaluate.batch_size)
+
+    return _Fitted({"both": encode(judged)}, reader_of_baseline(encode) if tasks else None, training=training)
 
 
 def _with_records(
@@ -301,12 +330,17 @@ def made_by(artifacts: Artifacts, system: str, settings: Settings, *, seed: int)
     :param settings: settings of the project, not of the cell.
     :param seed: seed of the cell.
     """
-    row = ALL[system]
-    ours = row.settings(settings, seed=seed)
+    row = system_of(system)
+    ours = row.settings(settings, seed=seed, corpus=artifacts.corpus)
     blocks = [asdict(getattr(ours, name)) for name in ("sample", "encoder", "train", "select")]
     if row.train is not None and hasattr(ours, ours.train.method):
         blocks.append(asdict(getattr(ours, ours.train.method)))
+    if row.student:
+        blocks.append(asdict(ours.distil))
     versions = [SCORES_VERSION, row.version, row.baseline, row.topics, settings.evaluate.kmeans_runs]
+    scored = settings.evaluate
+    # Not if it is the default, so that older cells count.
+    versions += [other for other in (scored.kmeans, scored.clusters) if other not in ("ours", "split")]
     digest = hashlib.sha256(json.dumps([settings.seed, seed, versions, blocks]).encode())
     for name in ("train", "dev", "test"):
         path = artifacts.split(name)

@@ -9,7 +9,7 @@ from typing import Any
 
 from dial2vec.evaluation.report.pictures import COLOURS
 from dial2vec.files import atomic_path
-from dial2vec.research.tables.systems import ALL, SYSTEMS
+from dial2vec.research.tables.systems import in_order, is_table_row, system_of
 from dial2vec.training.augmentation import PERTURBATIONS
 
 DPI, WIDTH = 110, 8.6
@@ -17,17 +17,17 @@ Rows = list[dict[str, str]]
 
 
 def draw_results(table: str, path: Path) -> None:
-    """Draw MAP by system of `SYSTEMS`, a panel per corpus, with the intervals over dialogues and the published figures.
+    """Draw MAP by system, a panel per corpus, with the intervals over dialogues and the published figures.
 
     :param table: CSV of `paper_csv`.
     """
     rows = [row for row in _rows(table) if (row["metric"], row["view"]) == ("map", "both") and row["mean"]]
-    rows = [row for row in rows if row["model"] in SYSTEMS]
+    rows = [row for row in rows if is_table_row(row["model"])]
     if not rows:
         path.unlink(missing_ok=True)
         return
     corpora = list(dict.fromkeys(row["corpus"] for row in rows))
-    systems = [name for name in SYSTEMS if name in {row["model"] for row in rows}][::-1]
+    systems = in_order(row["model"] for row in rows)[::-1]
     figure = _figure(1.1 + 0.22 * len(systems))
     panels = figure.subplots(1, len(corpora), sharey=True, squeeze=False)[0]
     for panel, corpus in zip(panels, corpora, strict=True):
@@ -41,7 +41,7 @@ def draw_results(table: str, path: Path) -> None:
             panel.plot(*zip(*paper, strict=True), "D", color=COLOURS[1], fillstyle="none", label="in the paper")
         panel.set_title(corpus, fontsize=9)
         panel.set_xlabel("MAP", fontsize=8)
-        panel.set_yticks(range(len(systems)), [ALL[name].title for name in systems])
+        panel.set_yticks(range(len(systems)), [system_of(name).title for name in systems])
         _restyle(panel)
     handles, labels = panels[-1].get_legend_handles_labels()
     figure.legend(handles, labels, fontsize=7, frameon=False, loc="outside lower center", ncols=2)
@@ -60,7 +60,7 @@ def draw_methods(table: str, path: Path) -> None:
     if not corpora:
         path.unlink(missing_ok=True)
         return
-    systems = [name for name in ALL if name in {row["model"] for row in rows}]
+    systems = in_order(row["model"] for row in rows)
     figure = _figure(3.4)
     panels = figure.subplots(1, len(corpora), sharey=True, squeeze=False)[0]
     for panel, corpus in zip(panels, corpora, strict=True):
@@ -68,7 +68,7 @@ def draw_methods(table: str, path: Path) -> None:
             mine = [row for row in rows if (row["corpus"], row["model"]) == (corpus, system)]
             points = sorted((names[row["metric"]], float(row["mean"])) for row in mine)
             style = {"color": COLOURS[place % len(COLOURS)], "marker": "osD^vPX"[place % 7], "markersize": 5}
-            panel.plot(*zip(*points, strict=True), linestyle=":", linewidth=1, label=ALL[system].title, **style)
+            panel.plot(*zip(*points, strict=True), linestyle=":", linewidth=1, label=system_of(system).title, **style)
         panel.set_title(f"trained on {corpus}", fontsize=9)
         panel.set_xticks(range(len(ways)), ways, rotation=20)
         _restyle(panel)

@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue
+from dial2vec.errors import ModelError
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash, read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
@@ -17,6 +18,7 @@ from dial2vec.training.candidates import become, read_candidates
 
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder.student import StudentEncoder
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +48,6 @@ def trained_encoder(
 
     A killed run continues in that folder if mark and code are the same. The caller may remove the folder after scoring.
 
-    :param settings: settings whose `select.selection` is "label_free" or "last".
     :param work: work folder.
     :param mark: hash of what the training depends on.
     :param with_choices: True to compute the choices of labels and criteria even if the last candidate is taken.
@@ -57,31 +58,57 @@ def trained_encoder(
     from dial2vec.pipeline.train import train_encoder
 
     scratch = _prepared(artifacts, work, mark=mark + code_hash())
-    last = settings.select.selection == "last"
+    rule = settings.select.selection
     ours = replace(settings, select=replace(settings.select, selection="label_free"))
     stages = [(sample, scratch.samples), (train_encoder, scratch.training), (select, scratch.selection)]
-    for stage, written_last in stages if with_choices or not last else stages[:2]:
+    for stage, written_last in stages if with_choices or rule != "last" else stages[:2]:
         if not written_last.is_file():
             stage(scratch, ours)
     report = read_json(scratch.training)
     tokens = round(sum(part["tokens"] * part["steps"] for part in (report, report["before"])))
     training = Training(tokens=tokens, steps=report["steps"])
-    if with_choices or not last:
+    if with_choices or rule != "last":
         training = _with_choices(training, scratch)
-    if not last:
+    if rule == "label_free":
         return DialogueEncoder.from_pretrained(scratch.model), training
-    candidate = read_candidates(scratch.candidates)[-1]
+    candidates = read_candidates(scratch.candidates)
+    candidate = candidates[-1]
+    if rule == "dev_purity" and training.by_labels is not None:
+        candidate = next(one for one in candidates if one.name == _best_on_dev(scratch)["name"])
     encoder = become(DialogueEncoder.start(settings.encoder), candidate, scratch.candidates)
     return encoder, replace(training, chosen=candidate.name)
+
+
+def trained_student(
+    artifacts: Artifacts, settings: Settings, work: Path, *, mark: str
+) -> tuple[StudentEncoder, Training]:
+    """Train and choose as `trained_encoder` does, run stage distil too, and return the student.
+
+    :raises ModelError: if no student is kept, with the reason.
+    """
+    from dial2vec.encoder.student import StudentEncoder
+    from dial2vec.pipeline.distil import distil
+
+    training = trained_encoder(artifacts, settings, work, mark=mark, with_choices=False)[1]
+    scratch = Artifacts(work, artifacts.corpus)
+    if not scratch.distillation.is_file():
+        distil(scratch, settings)
+    if scratch.kept_student is None:
+        raise ModelError(str(read_json(scratch.distillation)["sentence"]))
+    return StudentEncoder.from_pretrained(scratch.student), training
 
 
 def _with_choices(training: Training, scratch: Artifacts) -> Training:
     selection = read_json(scratch.selection)
     steps = {candidate["name"]: candidate["step"] for candidate in selection["candidates"]}
-    labelled = [candidate for candidate in selection["candidates"] if candidate["dev"]]
-    best = max(labelled, key=lambda candidate: candidate["dev"]["purity"], default={"step": None})
-    chosen = selection["chosen"]
+    best, chosen = _best_on_dev(scratch), selection["chosen"]
     return replace(training, chosen=chosen, by_labels=best["step"], label_free=steps[chosen], label_free_name=chosen)
+
+
+def _best_on_dev(scratch: Artifacts) -> dict[str, Any]:
+    """Return the candidate with the best purity on dev; its step is None if dev has no labels."""
+    labelled = [candidate for candidate in read_json(scratch.selection)["candidates"] if candidate["dev"]]
+    return max(labelled, key=lambda candidate: candidate["dev"]["purity"], default={"step": None})
 
 
 def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:

@@ -12,7 +12,7 @@ from dial2vec.files import atomic_path
 from dial2vec.html import templates
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.paper_tables import write_texts
-from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
+from dial2vec.research.tables.systems import ABLATIONS, ablated, in_order, is_table_row, system_of
 
 WIDTH, HEIGHT, DPI = 4.2, 3.2, 130
 CHOICES = (("by_labels", "s", "chosen by purity on dev"), ("label_free", "o", "chosen without labels"))
@@ -22,11 +22,10 @@ SHOWN = ("step", *TITLES, "uniformity", "adjusted_alignment")
 
 def write_drawings(cells: Sequence[Cell], folder: Path) -> list[Path]:
     """Draw all cells with a course, and return the files; older files without a cell are removed."""
-    courses = sorted(
-        (cell for cell in cells if cell.course), key=lambda cell: (cell.corpus, list(ALL).index(cell.system))
-    )
-    recipes = [cell for cell in courses if cell.system in SYSTEMS]
-    changed = [cell for cell in courses if cell.system not in SYSTEMS]
+    order = in_order(cell.system for cell in cells)
+    courses = sorted((cell for cell in cells if cell.course), key=lambda cell: (cell.corpus, order.index(cell.system)))
+    recipes = [cell for cell in courses if is_table_row(cell.system)]
+    changed = [cell for cell in courses if not is_table_row(cell.system)]
     files: dict[str, tuple[Sequence[Cell], Callable[[Sequence[Cell], Path], None]]] = {
         "alignment-uniformity.png": (recipes, draw_paths),
         "course.png": (recipes, draw_courses),
@@ -74,7 +73,7 @@ def draw_courses(cells: Sequence[Cell], path: Path) -> None:
 
 
 def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> None:
-    """Draw one task over the steps, a panel per corpus and setting, each with the paper's recipe.
+    """Draw one task over the steps, a panel per corpus and setting, each with 200 dialogues of the paper's recipe.
 
     :param cells: cells with a course, at least one of them an ablation.
     """
@@ -89,7 +88,7 @@ def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> N
     figure, axes = _panels(len(panels), columns=3)
     for panel, (title, group) in zip(axes, panels.items(), strict=True):
         for place, cell in enumerate(group):
-            _curve(panel, cell, task, COLOURS[place], ALL[cell.system].title)
+            _curve(panel, cell, task, COLOURS[place], system_of(cell.system).title)
         panel.set_title(title, fontsize=9)
         panel.set_xlabel("step (□ by purity on dev, ○ without labels)", fontsize=8)
         panel.set_ylabel(TITLES[task], fontsize=8)
@@ -131,7 +130,7 @@ def curve_data(cells: Sequence[Cell]) -> list[dict[str, Any]]:
     return [
         {
             "corpus": cell.corpus,
-            "title": ALL[cell.system].title,
+            "title": system_of(cell.system).title,
             "points": [[point[name] for name in SHOWN] for point in cell.course],
             "chosen": [cell.by_labels, cell.label_free],
             "run": cell.run_id,

@@ -11,10 +11,11 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from urllib.parse import unquote
 
 from dial2vec import telemetry
 from dial2vec.config import Settings
-from dial2vec.errors import Dial2vecError, SettingsError, did_you_mean
+from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import checkout_lock, ending_with, write_errors
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.dvc import dvc, ensure_data, targets
@@ -31,7 +32,15 @@ from dial2vec.research.tables.cells import (
 from dial2vec.research.tables.drawing import write_drawings
 from dial2vec.research.tables.method_tables import write_method_tables
 from dial2vec.research.tables.paper_tables import write_paper_tables
-from dial2vec.research.tables.systems import ALL, COURSE_SEED, METHOD_ROWS, NO_SEED, SYSTEMS
+from dial2vec.research.tables.systems import (
+    COURSE_SEED,
+    METHOD_ROWS,
+    NO_SEED,
+    SYSTEMS,
+    from_encoders,
+    is_system,
+    system_of,
+)
 from dial2vec.research.tables.utterances import TaskData
 
 log = logging.getLogger(__name__)
@@ -45,6 +54,7 @@ def compute_tables(
     *,
     corpora: Sequence[str] = (),
     systems: Sequence[str] = (),
+    encoders: Sequence[str] = (),
     seeds: Sequence[int] = (1, 2, 3),
     tasks: TaskData | None = None,
     jobs: int = 1,
@@ -58,6 +68,7 @@ def compute_tables(
 
     :param corpora: names of corpora; empty means all of `settings`.
     :param systems: keys of `ALL`; empty means all of `SYSTEMS`, or with tasks all of `METHOD_ROWS`.
+    :param encoders: starting encoders of the rows that have none of their own; empty means that of `settings`.
     :param tasks: data of the tasks for utterances; None if they are not scored.
     :param jobs: number of cells computed at the same time, each with its share of the processors.
     :param output: folder of the tables.
@@ -66,7 +77,8 @@ def compute_tables(
     :raises Dial2vecError: if a corpus or a system is unknown, a corpus cannot be scored or, at the end, cells failed.
     """
     names = list(dict.fromkeys(corpora or settings.corpora))
-    grid = places(names, systems or list(METHOD_ROWS if tasks else SYSTEMS), seeds, tasks=tasks)
+    rows = from_encoders(systems or (METHOD_ROWS if tasks else SYSTEMS), encoders, own=settings.encoder.name)
+    grid = places(names, rows, seeds, tasks=tasks)
     with checkout_lock(root, "benchmark"):
         bring_splits(root, settings, names, tasks=tasks)
         with write_errors(output):
@@ -123,20 +135,12 @@ def places(
     :param tasks: data of the tasks for utterances; None if they are not scored.
     :raises SettingsError: if a system is unknown.
     """
-    for name in systems:
-        if name not in ALL:
-            raise SettingsError(f"there is no system {name!r}.{did_you_mean(name, ALL)} Valid: {', '.join(ALL)}.")
+    rows = {name: system_of(name) for name in systems}
     grid = [
-        Place(
-            corpus,
-            system,
-            seed if ALL[system].seeded else NO_SEED,
-            seed == COURSE_SEED and ALL[system].course,
-            tasks,
-        )
+        Place(corpus, name, seed if row.seeded else NO_SEED, seed == COURSE_SEED and row.course, tasks)
         for seed in seeds
         for corpus in corpora
-        for system in systems
+        for name, row in rows.items()
     ]
     return list(dict.fromkeys(grid))
 
@@ -146,8 +150,8 @@ def all_known(root: Path, settings: Settings) -> list[Cell]:
     cells = []
     for corpus in settings.corpora:
         for path in sorted(cells_folder(root, corpus).glob("*-*.json")):
-            system, _, seed = path.stem.rpartition("-")
-            if system in ALL and seed.isdigit():
+            system, _, seed = unquote(path.stem).rpartition("-")
+            if is_system(system) and seed.isdigit():
                 cell = known_cell(root, Place(corpus, system, int(seed)), settings)
                 cells += [cell] if cell else []
     return cells
@@ -249,7 +253,7 @@ def _lacking(place: Place, known: Cell) -> str:
     """Return why a kept cell is computed again."""
     lacks = ["its course"] if place.with_course and not known.course else []
     lacks += ["these tasks"] if place.tasks and place.tasks.key() not in known.task_records else []
-    gone = " and its weights were not kept" if ALL[place.system].train is not None else ""
+    gone = " and its weights were not kept" if system_of(place.system).train is not None else ""
     return f"there without {' and '.join(lacks)}{gone}"
 
 

@@ -16,7 +16,7 @@ from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.charts import draw_methods
 from dial2vec.research.tables.paper_tables import CellGroups, grouped, systems_of, write_texts
 from dial2vec.research.tables.published import INTENTS
-from dial2vec.research.tables.systems import ALL, System
+from dial2vec.research.tables.systems import System, in_order, system_of
 from dial2vec.research.tables.utterances import key_of_most
 from dial2vec.research.tasks.intents import INTENT_SETS
 from dial2vec.research.tasks.records import kind_of
@@ -36,6 +36,9 @@ ROWS: dict[str, Callable[[System], bool]] = {
     ),
     "the same, at the checkpoint that the choice without labels took": (
         lambda row: row.train is not None and row.selection == "label_free"
+    ),
+    "the same, at the checkpoint with the best purity on dev, which takes its labels": (
+        lambda row: row.train is not None and row.selection == "dev_purity"
     ),
     "a baseline, fitted to the train split if it learns anything": lambda row: bool(row.baseline),
     "not trained": lambda row: not row.baseline and row.train is None,
@@ -111,10 +114,10 @@ def _measured(cells: Iterable[Cell], data_key: str) -> CellGroups:
 
 
 def _heading(groups: CellGroups, cells: Sequence[Cell], data_key: str) -> str:
-    systems = [system for system in ALL if system in {name for _, name in groups}]
+    systems = in_order(name for _, name in groups)
     lines = []
     for words, is_so in ROWS.items():
-        titles = [ALL[system].title for system in systems if is_so(ALL[system])]
+        titles = [system_of(system).title for system in systems if is_so(system_of(system))]
         lines += [f"- {words}: {', '.join(titles)}"] if titles else []
     other = sum(bool(cell.task_records) and data_key not in cell.task_records for cell in cells)
     lines += [f"- not shown: {other} cells whose tasks were on other data or by other code"] if other else []
@@ -127,7 +130,7 @@ def _methods(corpus: str, groups: CellGroups, data_key: str) -> str:
         measured = [figures_of(cell, data_key) for cell in group]
         dialogues = [_over_seeds([cell.scores["both"][task] for cell in group]) for task in TASKS]
         utterances = [_over_seeds([summarised(figures, title) for figures in measured]) for title in SUMMARY]
-        rows.append([ALL[name].title, str(len(group)), *dialogues, *utterances, _tokens(group), _choice(group)])
+        rows.append([system_of(name).title, str(len(group)), *dialogues, *utterances, _tokens(group), _choice(group)])
     head = ["method", "seeds", "purity", "Spearman", "MAP", *SUMMARY, "tokens trained on", "chosen without labels"]
     words = (
         "Intents: mean of the intent sets. Out of scope: 5 shots, threshold mean - sd. Perturbed: mean of the five. "
@@ -178,7 +181,7 @@ def _rows(corpus: str, groups: CellGroups, data_key: str, columns: Sequence[tupl
             [_over_seeds([figures.get(key, math.nan) for figures in measured]) for key in keys] for keys in columns
         ]
         if any(part for parts in cells for part in parts):
-            rows.append([ALL[name].title, *(" / ".join(filter(None, parts)) for parts in cells)])
+            rows.append([system_of(name).title, *(" / ".join(filter(None, parts)) for parts in cells)])
     return rows
 
 

@@ -15,8 +15,9 @@ from dial2vec.evaluation import TASKS
 from dial2vec.files import atomic_path
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.charts import draw_results
-from dial2vec.research.tables.published import AGGREGATION, MODELS, SPEAKERS, published
-from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated
+from dial2vec.research.tables.published import AGGREGATION, CORPORA, MODELS, SPEAKERS, published
+from dial2vec.research.tables.systems import ABLATIONS, ablated, in_order, is_table_row, system_of
+from dial2vec.research.tables.ways import TITLES
 
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
 
@@ -27,6 +28,7 @@ points; published are the figures of Liu et al. 2022 on their own splits, purity
 
 ![MAP by system, a panel per corpus, with intervals and the published figures](results.png)
 """
+TASK_TITLES = {"purity": "Purity", "spearman": "Spearman", "map": "MAP"}
 CellGroups = dict[tuple[str, str], list[Cell]]
 
 
@@ -56,7 +58,7 @@ def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
     points = [cell.scores[view][task] for cell in cells]
     ranges = np.mean([cell.intervals[view][task] for cell in cells], axis=0)
     system, corpus = cells[0].system, cells[0].corpus
-    reported = published(ALL[system].published, corpus) if view == "both" else {}
+    reported = published(system_of(system).published, corpus) if view == "both" else {}
     return Figure(
         mean=float(np.mean(points)),
         sd=float(np.std(points, ddof=1)) if len(points) > 1 else math.nan,
@@ -69,7 +71,8 @@ def figure(cells: Sequence[Cell], view: str, task: str) -> Figure:
 
 def grouped(cells: Iterable[Cell]) -> CellGroups:
     """Return the computed cells by corpus and system, systems in the order of the registry, seeds ascending."""
-    order = list(ALL)
+    cells = list(cells)
+    order = in_order(cell.system for cell in cells)
     groups: CellGroups = {}
     for cell in sorted(cells, key=lambda cell: (cell.corpus, order.index(cell.system), cell.seed)):
         if not cell.left_out:
@@ -107,7 +110,7 @@ def systems_of(corpus: str, groups: CellGroups) -> dict[str, list[Cell]]:
 
 def _only_published(systems: Iterable[str]) -> list[str]:
     """Return the models of the paper that correspond to no system."""
-    ours = {ALL[system].published for system in systems}
+    ours = {system_of(system).published for system in systems}
     return [model for model in MODELS if model not in ours]
 
 
@@ -118,19 +121,74 @@ def _number(value: float) -> str:
 
 
 def paper_markdown(cells: Sequence[Cell]) -> str:
-    """Return the tables as a page: the three tasks per corpus, speakers, aggregation, checkpoints, ablations.
+    """Return the tables as a page: the three tasks over the corpora and per corpus, the paper's rules, and the rest.
+
+    The rest is speakers, aggregation, checkpoints and ablations.
 
     The last section names the systems that were left out, with the reasons.
     """
     groups = grouped(cells)
-    rows = {key: group for key, group in groups.items() if key[1] in SYSTEMS}
-    parts = [_tasks(corpus, rows) for corpus in dict.fromkeys(corpus for corpus, _ in rows)]
+    rows = {key: group for key, group in groups.items() if is_table_row(key[1])}
+    corpora = list(dict.fromkeys(corpus for corpus, _ in rows))
+    parts = [_over_corpora(task, title, corpora, rows) for task, title in TASK_TITLES.items()]
+    parts += [_tasks(corpus, rows) for corpus in corpora]
+    parts += [_by_other_rules(corpus, rows) for corpus in corpora]
     parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, SPEAKERS))
     parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
     parts.append(_checkpoints(groups))
     parts += [_ablation(corpus, groups) for corpus in dict.fromkeys(corpus for corpus, _ in groups)]
     parts.append(_left_out(cells))
     return "\n".join([HEADING, *(part for part in parts if part)])
+
+
+def _over_corpora(task: str, title: str, corpora: Sequence[str], groups: CellGroups) -> str:
+    """Return tables 2 and 3 of the paper for one task: a column per corpus, and the average of those here.
+
+    A system that lacks a corpus has no average. Published rows average the corpora of the table that the paper has.
+    """
+    if len(corpora) < 2:
+        return ""
+    lines = [
+        f"## {title}, all corpora (tables 2 and 3)",
+        "",
+        "Mean over seeds. The average is over the corpora of this table; of published rows, over those that they have.",
+        "",
+        f"| system | {' | '.join(corpora)} | average |",
+        "|---" * (len(corpora) + 2) + "|",
+    ]
+    for system in in_order(name for _, name in groups):
+        found = [groups.get((corpus, system)) for corpus in corpora]
+        points = [math.nan if group is None else figure(group, "both", task).mean for group in found]
+        lines.append(f"| {system_of(system).title} | {' | '.join(map(_number, [*points, float(np.mean(points))]))} |")
+    for model in MODELS if set(corpora) & set(CORPORA) else ():
+        points = [published(model, corpus).get(task, math.nan) for corpus in corpora]
+        if not np.isnan(points).all():
+            shown = [*points, float(np.nanmean(points))]
+            lines.append(f"| {model}, published | {' | '.join(map(_number, shown))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _by_other_rules(corpus: str, groups: CellGroups) -> str:
+    """Return purity and Spearman by the rules of the paper and of its published code, beside ours."""
+    mine = {name: group for name, group in systems_of(corpus, groups).items() if all(cell.ways for cell in group)}
+    if not mine:
+        return ""
+    lines = [
+        f"## By the paper's rules, {corpus}",
+        "",
+        "Purity: ours (`evaluate.kmeans_runs` runs of k-means, or as `evaluate.kmeans` says); the paper's (10 runs, as "
+        "many clusters as the corpus has labels); the release's (the best of 10 starts, as many clusters as the split "
+        "has labels). Spearman: ours and the release's (every other dialogue); the paper's (one random partner, the "
+        "mean of 10 draws).",
+        "",
+        f"| system | purity: ours | Spearman: ours | {' | '.join(TITLES.values())} |",
+        "|---" * (len(TITLES) + 3) + "|",
+    ]
+    for system, group in mine.items():
+        ours = [figure(group, "both", task).mean for task in ("purity", "spearman")]
+        others = [float(np.mean([cell.ways.get(name, math.nan) for cell in group])) for name in TITLES]
+        lines.append(f"| {system_of(system).title} | {' | '.join(map(_number, [*ours, *others]))} |")
+    return "\n".join(lines) + "\n"
 
 
 def _tasks(corpus: str, groups: CellGroups) -> str:
@@ -148,7 +206,7 @@ def _tasks(corpus: str, groups: CellGroups) -> str:
         values = [figure(group, "both", task) for task in TASKS]
         reported = " / ".join(f"{value.published:.1f}" for value in values if not math.isnan(value.published))
         figures = " | ".join(_in_words(value) for value in values)
-        lines.append(f"| {ALL[system].title} | {len(group)} | {figures} | {reported} |")
+        lines.append(f"| {system_of(system).title} | {len(group)} | {figures} | {reported} |")
     for model in _only_published(mine):
         points = published(model, corpus)
         if points:
@@ -173,7 +231,7 @@ def _views(
     lines = [f"## {title}", "", f"| corpus | system | {' | '.join(views)} |", "|---" * (len(views) + 2) + "|"]
     for (corpus, system), group in rows.items():
         cells = (_triple({task: figure(group, view, task).mean for task in TASKS}) for view in views)
-        lines.append(f"| {corpus} | {ALL[system].title} | {' | '.join(cells)} |")
+        lines.append(f"| {corpus} | {system_of(system).title} | {' | '.join(cells)} |")
     for model, figures in reported.items():
         cells = (_triple(dict(zip(TASKS, figures[view], strict=True))) for view in views)
         lines.append(f"| mean of six, published | {model} | {' | '.join(cells)} |")
@@ -202,12 +260,12 @@ def _checkpoints(groups: CellGroups) -> str:
         best = max(by_step, key=lambda step: by_step[step]["map"])
         shown = (0, best, max(by_step), cell.by_labels, cell.label_free)
         figures = " | ".join("" if step is None else f"{_triple(by_step[step])}, step {step}" for step in shown)
-        lines.append(f"| {cell.corpus} | {ALL[cell.system].title} | {cell.seed} | {figures} |")
+        lines.append(f"| {cell.corpus} | {system_of(cell.system).title} | {cell.seed} | {figures} |")
     return "\n".join(lines) + "\n"
 
 
 def _ablation(corpus: str, groups: CellGroups) -> str:
-    """Return the paper's recipe with one setting changed, at the last checkpoint."""
+    """Return 200 dialogues of the paper's recipe with one setting changed, at the last checkpoint."""
     mine = systems_of(corpus, groups)
     rows = [system for setting in ABLATIONS for system in ablated(setting) if system in mine]
     if not rows:
@@ -215,7 +273,7 @@ def _ablation(corpus: str, groups: CellGroups) -> str:
     lines = [
         f"## Ablations, {corpus}",
         "",
-        "The paper's recipe with one setting changed, at its last checkpoint.",
+        "200 dialogues of the paper's recipe with one setting changed, at its last checkpoint.",
         "",
         "| changed | seeds | purity | Spearman | MAP |",
         "|---|---|---|---|---|",
@@ -223,12 +281,12 @@ def _ablation(corpus: str, groups: CellGroups) -> str:
     for system in ["start_separators", "paper", *rows]:
         if system in mine:
             figures = " | ".join(_in_words(figure(mine[system], "both", task)) for task in TASKS)
-            lines.append(f"| {ALL[system].title} | {len(mine[system])} | {figures} |")
+            lines.append(f"| {system_of(system).title} | {len(mine[system])} | {figures} |")
     return "\n".join(lines) + "\n"
 
 
 def _left_out(cells: Iterable[Cell]) -> str:
-    lines = dict.fromkeys(f"- {ALL[cell.system].title}: {cell.left_out}" for cell in cells if cell.left_out)
+    lines = dict.fromkeys(f"- {system_of(cell.system).title}: {cell.left_out}" for cell in cells if cell.left_out)
     return "\n".join(["## Left out", "", *lines]) + "\n" if lines else ""
 
 

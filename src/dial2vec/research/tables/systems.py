@@ -1,30 +1,21 @@
-"""Systems that the tables compare, a row each, and how they turn dialogues into vectors."""
+"""Systems that the tables compare, a row each; `start@bert` is the row `start` from the encoder `bert`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from dial2vec.config import Settings
-from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.errors import CorpusError, SettingsError, did_you_mean
-from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.errors import SettingsError, did_you_mean
+from dial2vec.pipeline.presets import with_preset
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
-    from dial2vec.encoder import DialogueEncoder
-    from dial2vec.encoder.tokens import Batch
-    from dial2vec.research.baselines.encode import Encode
     from dial2vec.research.tasks.encoding import Similarity
 
-ViewVectors = dict[str, NDArray[np.float32]]
-
-# The paper's settings, independent of params.yaml, except for 200 dialogues in 1 epoch instead of thousands in 5.
+# The paper's settings, independent of params.yaml, but 200 dialogues once, 5 a step, instead of all of them for some
+# epochs, 20 a step. The whole of it is the preset dial2vec-paper.
 PAPER_ENCODER = {
     "pooling": "role",
     "hierarchy": "none",
@@ -62,11 +53,13 @@ class System:
     :param topics: True if the dimensions are topics: the largest one, not k-means, gives the cluster of a dialogue.
     :param seeded: True if the vectors depend on a seed; otherwise there is one cell, of seed 0.
     :param version: number to raise when the code changes the vectors: the cells are then computed again.
-    :param as_the_paper: True to read like the paper: `input` of its encoders, separators for all others.
-    :param encoder: differences from block `encoder` of params.yaml.
+    :param as_the_paper: True to read like the paper's code: `input` of its encoders, separators for all others.
+    :param preset: preset of `pipeline.presets` whose settings are taken first; "" for none.
+    :param encoder: differences from block `encoder` of params.yaml; with "name" the row has an encoder of its own.
     :param sample: differences from block `sample`.
     :param train: differences from block `train`; None if nothing is trained.
     :param block: differences from the block of the method.
+    :param student: True to score the student of the chosen encoder, instead of that encoder.
     :param selection: choice of the checkpoint.
     :param choices: True to compute the choice without labels, with seed 1, even if the last checkpoint is scored.
     :param similarity: similarity of contexts and answers on the tasks for utterances, the same as in training.
@@ -80,17 +73,33 @@ class System:
     seeded: bool = True
     version: int = 1
     as_the_paper: bool = False
+    preset: str = ""
     encoder: Mapping[str, Any] = field(default_factory=dict)
     sample: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] | None = None
     block: Mapping[str, Any] = field(default_factory=dict)
-    selection: Literal["label_free", "last"] = "label_free"
+    student: bool = False
+    selection: Literal["label_free", "dev_purity", "last"] = "label_free"
     choices: bool = False
     similarity: Similarity = "cosine"
     course: bool = False
 
-    def settings(self, settings: Settings, *, seed: int) -> Settings:
-        """Return the settings of a cell."""
+    @property
+    def from_start(self) -> bool:
+        """Whether the row depends on the starting encoder, so that it can be computed from several."""
+        from dial2vec.research.baselines import BASELINES
+
+        return "name" not in self.encoder and (not self.baseline or BASELINES[self.baseline].encodes)
+
+    def settings(self, settings: Settings, *, seed: int, corpus: str = "") -> Settings:
+        """Return the settings of a cell.
+
+        :param corpus: name of the corpus; a preset trains as many epochs as the paper does for it.
+        """
+        if name := self.encoder.get("name"):
+            settings = replace(settings, encoder=replace(settings.encoder, name=name))
+        if self.preset:
+            settings = with_preset(settings, self.preset, corpus=corpus)
         reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
         method = (self.train or {}).get("method", "")
         blocks = {method: replace(getattr(settings, method), **self.block)} if self.block else {}
@@ -106,7 +115,7 @@ class System:
 
 
 def paper_input(encoder: str) -> str:
-    """Return the input format that the paper uses for an encoder: BERT's for encoders that it does not have."""
+    """Return the input that the paper's code has for an encoder: BERT's for encoders that it does not know."""
     from dial2vec.encoder.names import SHORT_NAMES
     from dial2vec.encoder.plato import is_plato
 
@@ -120,19 +129,39 @@ def _method(name: str, **options: Any) -> System:
     return System(train={"method": name}, selection="last", choices=True, **options)
 
 
+def _pretrained(title: str, encoder: str) -> System:
+    """Return an encoder of the paper as it is: the mean of its last layer (Liu et al. 2022, section 4.3)."""
+    return System(title=title, published=title, baseline="encoder_mean", seeded=False, encoder={"name": encoder})
+
+
+def _preset(name: str, *, title: str, selection: Literal["dev_purity", "last"] = "last", **options: Any) -> System:
+    """Return the whole training of a paper."""
+    return System(preset=name, title=title, train={}, selection=selection, choices=True, **options)
+
+
 SYSTEMS: dict[str, System] = {
     "lda": System(title="LDA", published="LDA", baseline="lda", topics=True),
     "word_vectors": System(title="GloVe, averaged", published="GloVe", baseline="word_vectors", seeded=False),
     "word2vec": System(title="word2vec of the corpus, averaged", baseline="word2vec"),
     "doc2vec": System(title="Doc2Vec", published="Doc2Vec", baseline="doc2vec"),
     "tfidf_svd": System(title="TF-IDF + SVD", baseline="tfidf_svd"),
-    "simcse": System(title="SimCSE on the utterances", published="SimCSE", baseline="simcse"),
+    # Version 1 was what is now simcse_trained.
+    "simcse": System(
+        title="SimCSE, averaged utterances", published="SimCSE", baseline="simcse", seeded=False, version=2
+    ),
+    "simcse_trained": System(title="SimCSE, trained here on the utterances", baseline="simcse_trained"),
+    "bert": _pretrained("BERT", "bert"),
+    "roberta": _pretrained("RoBERTa", "roberta"),
+    "t5": _pretrained("T5", "t5"),
+    "tod_bert": _pretrained("TOD-BERT", "tod-bert"),
+    "blender": _pretrained("Blender", "blender"),
+    "plato": _pretrained("PLATO", "plato"),
     "encoder_mean": System(title="start, mean of tokens", baseline="encoder_mean", seeded=False),
     "whitening": System(title="start, whitened", baseline="whitening"),
     "start": System(title="start", seeded=False),
-    "start_separators": System(title="start, read as in the paper", seeded=False, as_the_paper=True),
+    "start_separators": System(title="start, with separators", seeded=False, as_the_paper=True),
     "paper": System(
-        title="dial2vec, the paper's recipe",
+        title="dial2vec, 200 dialogues of the paper's recipe",
         published="dial2vec",
         as_the_paper=True,
         encoder=PAPER_ENCODER,
@@ -142,6 +171,7 @@ SYSTEMS: dict[str, System] = {
         course=True,
     ),
     "default": System(title="default", train={}),
+    "student": System(title="student of the default", train={}, student=True),
     "dse": _method("dse", title="DSE"),
     "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE"),
     "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot"),
@@ -152,6 +182,16 @@ SYSTEMS: dict[str, System] = {
 }
 # Rows of the table of methods: the start, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
+# The papers' own trainings, which take hours: computed only if they are named.
+WHOLE: dict[str, System] = {
+    "dial2vec_paper": _preset(
+        "dial2vec-paper", title="dial2vec, the paper's recipe", published="dial2vec", selection="dev_purity"
+    ),
+    "dse_paper": _preset("dse-paper", title="DSE, the paper's recipe"),
+    "dialoguecse_paper": _preset("dialoguecse-paper", title="DialogueCSE, the paper's recipe", published="DialogueCSE"),
+    "dialaug_paper": _preset("dialaug-paper", title="DialAug, the paper's recipe", similarity="dot"),
+    "intent_augmentation_paper": _preset("intent-augmentation-paper", title="intent augmentation, the paper's recipe"),
+}
 # Settings that the paper leaves open: setting -> block in params.yaml, and values other than the recipe's.
 ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),
@@ -175,8 +215,9 @@ def _key(setting: str, value: Any) -> str:
     return f"{setting}_{'none' if value is None else value}"
 
 
-# All systems: rows of the tables, then ablations.
-ALL: dict[str, System] = SYSTEMS | {
+# All systems: rows of the tables, the whole trainings, then ablations.
+TABLE_ROWS = SYSTEMS | WHOLE
+ALL: dict[str, System] = TABLE_ROWS | {
     _key(setting, value): _ablated(setting, value) for setting, (_, values) in ABLATIONS.items() for value in values
 }
 
@@ -193,62 +234,53 @@ def ablated(setting: str) -> list[str]:
     return [_key(setting, value) for value in ABLATIONS[setting][1]]
 
 
-def fitted_baseline(
-    system: System, artifacts: Artifacts, judged: Sequence[Dialogue], settings: Settings, *, on_tasks: bool = False
-) -> Encode:
-    """Fit a baseline to the train split.
+def system_of(name: str) -> System:
+    """Return a system by its name, such as "lda", or "start@bert" for a row from another encoder than the settings'.
 
-    :param judged: dialogues whose number of labels is the number of topics, if the baseline has topics.
-    :param on_tasks: True to encode utterances and contexts: topics are then no clusters.
-    :raises CorpusError: if there are fewer than 2 labels.
-    :raises ModelError: if its library or its model is missing.
+    :raises SettingsError: if there is no such system.
     """
-    from dial2vec.research.baselines import fit_baseline
-
-    return fit_baseline(
-        system.baseline,
-        read_dialogues(artifacts.split("train")),
-        seed=settings.seed,
-        start=settings.encoder.name,
-        topics=_n_labels(judged) if system.topics and not on_tasks else None,
-        on_tasks=on_tasks,
-        title=system.title,
-    )
-
-
-def _n_labels(judged: Sequence[Dialogue]) -> int:
-    """Return the number of different labels, as for k-means; the assignment of labels is not used."""
-    n = len({dialogue.label for dialogue in judged} - {None})
-    if n < 2:
-        raise CorpusError(
-            f"the {len(judged)} judged dialogues have {n} different labels, and LDA takes as many topics; expected at "
-            "least 2. Give the number: topics=10."
-        )
-    return n
+    system, _, encoder = name.partition("@")
+    if system not in ALL:
+        raise SettingsError(f"there is no system {name!r}.{did_you_mean(system, ALL)} Valid: {', '.join(ALL)}.")
+    row = ALL[system]
+    if not encoder:
+        return row
+    # Only the rows of encoders as they are, and dial2vec from PLATO, have published figures.
+    published = row.published if encoder == "plato" else ""
+    if row.baseline == "encoder_mean":
+        published = next((one.published for one in SYSTEMS.values() if one.encoder.get("name") == encoder), "")
+    title = f"{row.title}, from {Path(encoder).name}"
+    return replace(row, title=title, published=published, encoder={**row.encoder, "name": encoder})
 
 
-def encoder_views(encoder: DialogueEncoder, judged: Sequence[Dialogue], *, batch_size: int) -> ViewVectors:
-    """Encode the dialogues once, and pool them in every way of tables 4 and 5, each float32 [n, d].
+def is_system(name: str) -> bool:
+    """Return whether `system_of` knows a name."""
+    return name.partition("@")[0] in ALL
 
-    "both" is the encoder's own vector, "first" and "second" are the means over one speaker's tokens, read in the whole
-    dialogue, and "mean" is the mean over all tokens. "second" is zero if there is only one speaker.
+
+def is_table_row(name: str) -> bool:
+    """Return whether a system is a row of the tables, not an ablation."""
+    return name.partition("@")[0] in TABLE_ROWS
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Return each name once, in the order of the tables; the same row from several encoders one after the other."""
+    places = {name: place for place, name in enumerate(ALL)}
+    return sorted(dict.fromkeys(names), key=lambda name: (places[name.partition("@")[0]], name))
+
+
+def from_encoders(systems: Iterable[str], encoders: Sequence[str], *, own: str) -> list[str]:
+    """Return the systems from every encoder; those that need none, or have their own, once.
+
+    :param systems: keys of `ALL`.
+    :param encoders: names or folders of encoders; empty leaves the systems as they are.
+    :param own: encoder of the settings, whose rows have no "@".
+    :raises SettingsError: if a system is unknown.
     """
-    import torch
-
-    from dial2vec.encoder.pooling import pool, role_means
-
-    def embed(batch: Batch) -> Tensor:
-        hidden = encoder.hidden_states(batch)
-        means = torch.nn.functional.pad(role_means(hidden, batch.roles), (0, 0, 0, 1))
-        ways = (
-            encoder.pooled(hidden, batch),
-            means[:, 0],
-            means[:, 1],
-            pool(hidden, batch.roles, batch.turns, how="mean"),
-        )
-        return encoder.through_head(torch.stack(ways, dim=1))
-
-    vectors = encoder.encode_tokens(encoder.tokens.dialogues(judged), batch_size=batch_size, embed=embed)
-    # A head would change the zeros of a missing speaker.
-    vectors[[dialogue.n_speakers < 2 for dialogue in judged], 2] = 0
-    return {view: vectors[:, place] for place, view in enumerate(("both", "first", "second", "mean"))}
+    names = []
+    for system in systems:
+        if not encoders or not system_of(system).from_start:
+            names.append(system)
+        else:
+            names += [system if encoder == own else f"{system}@{encoder}" for encoder in encoders]
+    return names
