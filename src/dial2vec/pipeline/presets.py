@@ -302,7 +302,8 @@ def notes_on(name: str, corpora: Sequence[str]) -> list[str]:
     if name == "dial2vec-paper":
         first, *others = corpora
         written = EPOCHS.get(first, OTHER_EPOCHS)
-        notes.append(f"{written} epochs are {'the published script' if first in EPOCHS else 'our choice'} for {first}.")
+        whose = "the published script's" if first in EPOCHS else "our choice"
+        notes.append(f"{written} epochs are {whose} for {first}.")
         notes += [
             f"{other} would have {EPOCHS[other]} epochs: train it in a project of its own, or change train.epochs."
             for other in others
