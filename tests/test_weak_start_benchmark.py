@@ -41,7 +41,7 @@ def test_a_layer_forgets_all_that_it_learnt_and_gets_berts_first_weights(tiny_fo
         for weights in layer.parameters():
             weights.fill_(7)
     weak_start.forget(layer)
-    values = {name: weights for name, weights in layer.named_parameters()}
+    values = dict(layer.named_parameters())
     assert not any((weights == 7).any() for weights in values.values())
     assert all(not weights.any() for name, weights in values.items() if name.endswith("bias"))
     assert all((weights == 1).all() for name, weights in values.items() if "LayerNorm.weight" in name)
