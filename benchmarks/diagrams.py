@@ -229,9 +229,39 @@ def encoders() -> Diagram:
     return found
 
 
+def papers() -> Diagram:
+    """Draw what each paper trains, its module and its preset."""
+    found = Diagram(
+        "Five papers: what each trains, the module of its method, and the preset of its settings.", 680, 330
+    )
+    rows = (
+        ("dial2vec", "each side guides the other", "methods/dial2vec.py", "dial2vec-paper"),
+        ("DialogueCSE", "an utterance fits its context", "methods/dialoguecse.py", "dialoguecse-paper"),
+        ("DSE", "an utterance and the next one", "methods/dse.py", "dse-paper"),
+        ("DialAug", "a damaged context and its answer", "methods/dialaug.py", "dialaug-paper"),
+        (
+            "augmentation",
+            "variants with the same intent",
+            "methods/intent_augmentation.py",
+            "intent-augmentation-paper",
+        ),
+    )
+    for place, title in ((104, "the paper trains"), (337, "module in training/"), (571, "dial2vec preset")):
+        found.text(place, 24, title, kind="name")
+    for place, (name, trains, module, preset) in enumerate(rows):
+        y = 36 + place * 58
+        found.box(4, y, 206, 48, name, trains, kind="first")
+        found.box(236, y, 206, 48, module, kind="data")
+        found.box(468, y, 206, 48, preset, kind="second")
+        found.arrow((210, y + 24), (234, y + 24))
+        found.arrow((442, y + 24), (466, y + 24))
+    return found
+
+
 DIAGRAMS: dict[str, Callable[[], Diagram]] = {
     "ecosystem": ecosystem,
     "encoders": encoders,
+    "papers": papers,
     "reference": reference,
     "scaling-workers": scaling,
     "serving": serving,

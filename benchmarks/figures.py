@@ -170,7 +170,7 @@ def recipe() -> Any:
         )
         for variant, colour, style in (("start", COLOURS[1], "--"), ("paper", COLOURS[2], ":")):
             height = np.mean([one["map"] for one in mine if one["variant"] == variant])
-            label = "start, not trained" if variant == "start" else "the paper's recipe"
+            label = "start, not trained" if variant == "start" else "200 dialogues of the paper's"
             panel.axhline(height, color=colour, linestyle=style, label=label)
         panel.set_xticks(range(len(sizes)), ["200", "500", "2,000", "all"])
         panel.set_title(f"MAP on {NAMES[corpus]}", fontsize=9)
