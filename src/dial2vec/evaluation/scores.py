@@ -41,8 +41,6 @@ def task_scores(
     """Score vectors on the three tasks; parameters and errors are those of `score`.
 
     :param clusters: cluster of each dialogue, [n], if the system makes its own; None means k-means.
-    :param way: way of k-means, as in `cluster_scores`.
-    :param n_clusters: number of clusters, as in `cluster_scores`.
     """
     _check(vectors, labels, runs)
     rankings = rank_others(vectors, labels)
@@ -55,7 +53,15 @@ def task_scores(
     )
 
 
-def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None, seed: int) -> dict[str, float]:
+def score(
+    vectors: np.ndarray,
+    labels: Sequence[str | int],
+    *,
+    runs: int | None,
+    seed: int,
+    way: Way = "ours",
+    n_clusters: int | None = None,
+) -> dict[str, float]:
     """Return every figure by its name, rounded to 4 decimals.
 
     On the scale 0 to 100: purity, purity_sd (population standard deviation over the runs of k-means), spearman,
@@ -65,9 +71,12 @@ def score(vectors: np.ndarray, labels: Sequence[str | int], *, runs: int | None,
     :param labels: n labels, at least two different ones, one of them at least twice.
     :param runs: runs of k-means, at least 1; None as in `cluster_scores`.
     :param seed: seed of the first run; run i takes `seed + i`.
+    :param way: way of k-means, as in `cluster_scores`.
+    :param n_clusters: number of clusters, as in `cluster_scores`.
     :raises Dial2vecError: if vectors or labels break one of these rules.
     """
-    return figures(task_scores(vectors, labels, runs=runs, seed=seed), vectors, labels)
+    scores = task_scores(vectors, labels, runs=runs, seed=seed, way=way, n_clusters=n_clusters)
+    return figures(scores, vectors, labels)
 
 
 def figures(scores: TaskScores, vectors: np.ndarray, labels: Sequence[str | int]) -> dict[str, float]:

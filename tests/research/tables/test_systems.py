@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from dial2vec.config import Settings
-from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder, names
 from dial2vec.errors import SettingsError
 from dial2vec.evaluation.clustering import cluster_scores
@@ -25,9 +24,19 @@ from dial2vec.research.tables.grid import all_known, compute_tables
 from dial2vec.research.tables.paper_tables import paper_csv, paper_markdown
 from dial2vec.research.tables.published import MODELS
 from dial2vec.research.tables.systems import ALL, SYSTEMS, WHOLE, from_encoders, in_order, system_of
+from dial2vec.research.tables.views import encoder_views
 from dial2vec.research.tables.ways import TITLES, other_ways
 from research.tables.small import talk
 from tiny_models import build
+
+
+JUDGED = [talk(number) for number in range(160, 180)]
+LABELS = [f"topic{number % 2}" for number in range(160, 180)]
+
+
+def views_of(encoder):
+    with encoder.autocast("auto"):
+        return encoder_views(encoder, JUDGED, batch_size=32)["both"]
 
 
 def test_the_rows_of_tables_2_and_3_are_the_papers_encoders_as_they_are():
@@ -64,9 +73,9 @@ def test_a_row_from_another_encoder_is_a_row_of_its_own_with_its_own_cells(proje
     assert [one.system for one in all_known(root, settings)] == [f"start@{folder}"]
     own = compute_cell(root, Place("calls", "start", 0), settings)
     assert own.scores["both"] != cell.scores["both"]
-    vectors = DialogueEncoder.from_pretrained(folder).encode([talk(number) for number in range(160, 180)])
-    labels = [f"topic{number % 2}" for number in range(160, 180)]
-    assert cell.scores["both"]["purity"] == round(100 * cluster_scores(vectors, labels, runs=2, seed=42).purity, 4)
+    vectors = views_of(DialogueEncoder.from_pretrained(folder))
+    expected = cluster_scores(vectors, LABELS, runs=2, seed=42).purity
+    assert cell.scores["both"]["purity"] == round(100 * expected, 4)
 
 
 def test_the_command_fills_one_table_from_several_encoders(project, monkeypatch, tmp_path):
@@ -122,20 +131,18 @@ def test_figures_by_the_papers_rules_stand_beside_ours(project):
     artifacts = Artifacts(root, "calls")
     report = json.loads(artifacts.split_report.read_text()) | {"labels": {"train": {"a": 1, "b": 2, "c": 3}}}
     artifacts.split_report.write_text(json.dumps(report))
-    write_dialogues(artifacts.split("test"), [talk(number) for number in range(160, 180)])
     cell = compute_cell(root, Place("calls", "start", 0), settings)
-    vectors = DialogueEncoder.start(settings.encoder).encode([talk(number) for number in range(160, 180)])
-    labels = [f"topic{number % 2}" for number in range(160, 180)]
+    vectors = views_of(DialogueEncoder.start(settings.encoder))
 
     def purity(way, n):
-        return round(100 * cluster_scores(vectors, labels, seed=42, way=way, n_clusters=n).purity, 4)
+        return round(100 * cluster_scores(vectors, LABELS, seed=42, way=way, n_clusters=n).purity, 4)
 
     assert cell.ways == {
         "purity_paper": purity("paper", 3),
         "purity_paper_split": purity("paper", 2),
         "purity_release_corpus": purity("release", 3),
         "purity_release": purity("release", 2),
-        "spearman_partner": round(100 * spearman_of_partners(vectors, labels, seed=42, draws=10), 4),
+        "spearman_partner": round(100 * spearman_of_partners(vectors, LABELS, seed=42, draws=10), 4),
     }
     page = paper_markdown([cell])
     assert "## By the paper's rules, calls" in page
@@ -154,6 +161,19 @@ def test_other_rules_of_scoring_make_other_cells_and_the_defaults_leave_the_old_
         assert made_by(artifacts, "start", other, seed=0) != plain
     assert made_by(artifacts, "start", replace(settings, evaluate=replace(settings.evaluate)), seed=0) == plain
     assert Settings().evaluate.kmeans == "ours"
+
+
+def test_the_student_of_the_default_is_a_row_or_left_out_in_a_sentence(project):
+    root, settings = project
+    settings = replace(
+        settings,
+        train=replace(settings.train, max_dialogues=8, batch_size=4),
+        distil=replace(settings.distil, epochs=1),
+        select=replace(settings.select, bootstraps=2),
+    )
+    found = compute_cell(root, Place("calls", "student", 1), settings)
+    assert found.left_out.startswith("No student is kept") or set(found.scores) == {"both"}
+    assert not cell_path(root, Place("calls", "student", 1)).with_suffix(".work").exists() or found.left_out
 
 
 def cell(system: str, corpus: str, points: float) -> Cell:

@@ -14,6 +14,7 @@ from dial2vec.errors import ModelError
 from dial2vec.evaluation.scores import score
 from dial2vec.files import atomic_path, code_hash, read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
+from dial2vec.pipeline.scoring import scoring
 from dial2vec.training.candidates import become, read_candidates
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def course(
         encoder = become(DialogueEncoder.start(settings.encoder), candidate, folder)
         with encoder.autocast("auto"):
             vectors = encoder.encode(judged, batch_size=settings.evaluate.batch_size)
-        scores = score(vectors, labels, runs=settings.evaluate.kmeans_runs, seed=seed)
+        scores = score(vectors, labels, **scoring(artifacts, replace(settings, seed=seed)))
         points.append({"step": float(candidate.step)} | scores)
         write_json(kept, points)
     return points

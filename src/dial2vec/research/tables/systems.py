@@ -99,7 +99,8 @@ class System:
         if name := self.encoder.get("name"):
             settings = replace(settings, encoder=replace(settings.encoder, name=name))
         if self.preset:
-            settings = with_preset(settings, self.preset, corpus=corpus)
+            # All rows of a table are scored by the same rules.
+            settings = replace(with_preset(settings, self.preset, corpus=corpus), evaluate=settings.evaluate)
         reading: dict[str, Any] = {"input": paper_input(settings.encoder.name)} if self.as_the_paper else {}
         method = (self.train or {}).get("method", "")
         blocks = {method: replace(getattr(settings, method), **self.block)} if self.block else {}
