@@ -22,7 +22,7 @@ Blocks = dict[str, dict[str, Any]]
 EPOCHS = {"bitod": 10, "doc2dial": 5, "sgd": 5, "self_dialogue": 2, "multiwoz": 2, "metalwoz": 2}
 OTHER_EPOCHS = 5
 # What all papers share: no extra tables or layers, the networks' own dropout, and all of the training data.
-PLAIN = {
+PLAIN: dict[str, Any] = {
     "max_length": 512,
     "last_turns": None,
     "pooling": "role",
@@ -289,7 +289,7 @@ def _shown(value: Any) -> str:
     """Return a value as it stands in params.yaml; numbers like 1.0e-05 have the dot without which YAML reads text."""
     if isinstance(value, tuple | list):
         return f"[{', '.join(value)}]"
-    return yaml.safe_dump(value, width=10_000).splitlines()[0]
+    return str(yaml.safe_dump(value, width=10_000)).splitlines()[0]
 
 
 def notes_on(name: str, corpora: Sequence[str]) -> list[str]:

@@ -29,7 +29,6 @@ from dial2vec.research.tables.ways import TITLES, other_ways
 from research.tables.small import talk
 from tiny_models import build
 
-
 JUDGED = [talk(number) for number in range(160, 180)]
 LABELS = [f"topic{number % 2}" for number in range(160, 180)]
 

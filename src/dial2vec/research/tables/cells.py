@@ -183,12 +183,12 @@ def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
         return _kept(root, replace(cell, left_out=str(error)))
     scores, ranges = _scored(fitted.views, judged, settings, artifacts, topics=row.topics)
     labels = [str(dialogue.label) for dialogue in judged]
-    options = {"n_labels": n_labels(artifacts), "seed": settings.seed, "topics": row.topics}
+    n = n_labels(artifacts)
     cell = replace(
         cell,
         scores=scores,
         intervals=ranges,
-        ways=other_ways(fitted.views["both"], labels, **options),
+        ways=other_ways(fitted.views["both"], labels, n_labels=n, seed=settings.seed, topics=row.topics),
         course=course(artifacts, ours, work, judged, seed=settings.seed) if place.with_course else before.course,
         task_records=records,
         seconds=round(time.perf_counter() - began, 1),

@@ -109,7 +109,8 @@ def _with_choices(training: Training, scratch: Artifacts) -> Training:
 def _best_on_dev(scratch: Artifacts) -> dict[str, Any]:
     """Return the candidate with the best purity on dev; its step is None if dev has no labels."""
     labelled = [candidate for candidate in read_json(scratch.selection)["candidates"] if candidate["dev"]]
-    return max(labelled, key=lambda candidate: candidate["dev"]["purity"], default={"step": None})
+    best: dict[str, Any] = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
+    return best
 
 
 def _prepared(artifacts: Artifacts, work: Path, *, mark: str) -> Artifacts:
