@@ -59,6 +59,7 @@ def main() -> None:
 def add_options(run: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     run.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
+    run.add_argument("--base", default=BASE, help="name or folder of the encoder whose upper half forgets")
     run.add_argument("--mlm-epochs", type=int, default=1, help="passes over the train split by masked words")
     run.add_argument("--mlm-windows", type=int, help="largest number of windows per pass; default: all")
     run.add_argument("--dialogues", default="2000", help="training dialogues of the paper's method, or all")
@@ -72,15 +73,17 @@ def measure_all(arguments: argparse.Namespace, root: Path, settings: Settings) -
     for corpus in arguments.corpora:
         artifacts = Artifacts(root, corpus)
         judged = [one for one in read_dialogues(artifacts.split("test")) if one.label is not None][: arguments.judged]
-        if not is_known(RESULTS, strong := {"corpus": corpus, "way": BASE, "judged": len(judged)}):
-            add_row(RESULTS, strong | figures(DialogueEncoder.from_pretrained(BASE, input=READING), judged, settings))
+        strong = {"corpus": corpus, "way": Path(arguments.base).name, "judged": len(judged)}
+        if not is_known(RESULTS, strong):
+            encoder = DialogueEncoder.from_pretrained(arguments.base, input=READING)
+            add_row(RESULTS, strong | figures(encoder, judged, settings))
         for seed in arguments.seeds:
             one_seed(arguments, artifacts, judged, replace(settings, seed=seed))
 
 
 def one_seed(arguments: argparse.Namespace, artifacts: Artifacts, judged: list[Dialogue], settings: Settings) -> None:
     """Make the weak start of a seed, train from it in both ways, and add the rows that are missing."""
-    part = {"mlm_epochs": arguments.mlm_epochs, "mlm_windows": arguments.mlm_windows}
+    part = {"base": Path(arguments.base).name, "mlm_epochs": arguments.mlm_epochs, "mlm_windows": arguments.mlm_windows}
     work = artifacts.root / "artifacts" / "weak_start" / f"{artifacts.corpus}-{settings.seed}-{digest(part)}"
     start = work / "start"
     key = {"corpus": artifacts.corpus, "seed": settings.seed, "judged": len(judged), **part}
@@ -126,7 +129,7 @@ def weak_start(dialogues: list[Dialogue], folder: Path, settings: Settings, argu
 
     A killed training continues from its checkpoints beside the folder.
     """
-    encoder = DialogueEncoder.from_pretrained(BASE, input=READING)
+    encoder = DialogueEncoder.from_pretrained(arguments.base, input=READING)
     upper = layers(encoder.backbone)
     seeded(lambda: [forget(layer) for layer in upper[len(upper) // 2 :]], seed=settings.seed)
     rows = windows(dialogues)

@@ -56,19 +56,16 @@ def test_both_ways_start_from_the_weak_encoder_and_a_second_command_computes_not
     for split, numbers in (("train", range(110)), ("dev", range(110, 160)), ("test", range(160, 180))):
         write_dialogues(artifacts.split(split), [call(number) for number in numbers])
     artifacts.split_report.write_text(json.dumps({"split_sizes": {"train": 110, "dev": 50, "test": 20}}))
-    monkeypatch.setattr(weak_start, "BASE", tiny_folder)
     monkeypatch.setattr(weak_start, "RESULTS", tmp_path / "rows.jsonl")
     settings = settings_from_dict(
         {"corpora": ["calls"], "encoder": {"name": tiny_folder}, "evaluate": {"kmeans_runs": 2}}
     )
-    arguments = argparse.Namespace(
-        corpora=["calls"], seeds=[1], mlm_epochs=1, mlm_windows=64, dialogues="40", epochs=1, recipe_dialogues=16,
-        judged=None,
-    )  # fmt: skip
+    small = {"mlm_epochs": 1, "mlm_windows": 64, "dialogues": "40", "epochs": 1, "recipe_dialogues": 16}
+    arguments = argparse.Namespace(corpora=["calls"], seeds=[1], base=tiny_folder, judged=None, **small)
     weak_start.measure_all(arguments, tmp_path, settings)
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["way"] for row in rows] == [
-        tiny_folder,
+        Path(tiny_folder).name,
         "weak start",
         "recipe, chosen without labels",
         "recipe, last",
