@@ -88,8 +88,8 @@ def test_a_file_that_the_command_cannot_change_stays_as_it_is(tmp_path):
     with pytest.raises(SettingsError, match=r"Set these yourself: .*train\.method: neighbours -> dse"):
         write_preset(path, "dse-paper")
     assert path.read_text() == "corpora: [calls]\ntrain: {window: 3}\n"
-    with pytest.raises(SettingsError, match=r"no preset 'dse'\. Did you mean 'dse-paper'\?"):
-        write_preset(path, "dse")
+    with pytest.raises(SettingsError, match=r"no preset 'dse-papr'\. Did you mean 'dse-paper'\?"):
+        write_preset(path, "dse-papr")
 
 
 def test_the_command_lists_presets_and_says_what_it_changed(params, monkeypatch):
