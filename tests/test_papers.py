@@ -17,7 +17,7 @@ from dial2vec.research.tables.systems import ALL, WHOLE
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "dial2vec"
 PAGE = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
-HEAD = "| paper, section | step, option, baseline, task, figure or table | where it is here |"
+HEAD = "| paper, section | step, option, baseline, task, figure or table | place here |"
 PAPERS = ("dial2vec", "DialogueCSE", "DSE", "DialAug", "Intent augmentation")
 
 

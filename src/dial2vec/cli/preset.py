@@ -20,8 +20,8 @@ def preset(name: str | None) -> None:
     from dial2vec.pipeline.presets import PRESETS, notes_on, write_preset
 
     if name is None:
-        for known, one in PRESETS.items():
-            click.echo(f"{known:28}{one.source}")
+        for known, settings in PRESETS.items():
+            click.echo(f"{known:28}{settings.source}")
         return
     path = find_root() / "params.yaml"
     changed = write_preset(path, name)

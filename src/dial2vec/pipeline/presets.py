@@ -175,7 +175,7 @@ PRESETS: dict[str, Preset] = {
 def preset_of(name: str) -> Preset:
     """Return a preset by its name.
 
-    :raises SettingsError: if there is none of that name.
+    :raises SettingsError: if there is no preset of that name.
     """
     if name not in PRESETS:
         raise SettingsError(f"there is no preset {name!r}.{did_you_mean(name, PRESETS)} Valid: {', '.join(PRESETS)}.")
@@ -242,8 +242,8 @@ def write_preset(path: Path, name: str) -> list[str]:
                 text = _with_value(text, block, key, value)
                 changed.append(f"{block}.{key}: {_shown(before)} -> {_shown(value)}")
     expected = {block: (raw.get(block) or {}) | values for block, values in blocks.items()}
-    found = settings_from_dict(yaml.safe_load(text), source=str(path))
-    if found != settings_from_dict(raw | expected, source=str(path)):
+    written = settings_from_dict(yaml.safe_load(text), source=str(path))
+    if written != settings_from_dict(raw | expected, source=str(path)):
         raise SettingsError(
             f"{path} is written in a way that this command cannot change; expected one line per setting, as in a new "
             f"project. Set these yourself: {'; '.join(changed)}."

@@ -75,7 +75,8 @@ def trained_encoder(
     candidates = read_candidates(scratch.candidates)
     candidate = candidates[-1]
     if rule == "dev_purity" and training.by_labels is not None:
-        candidate = next(one for one in candidates if one.name == _best_on_dev(scratch)["name"])
+        best = _best_on_dev(scratch)["name"]
+        candidate = next(entry for entry in candidates if entry.name == best)
     encoder = become(DialogueEncoder.start(settings.encoder), candidate, scratch.candidates)
     return encoder, replace(training, chosen=candidate.name)
 
@@ -109,7 +110,7 @@ def _with_choices(training: Training, scratch: Artifacts) -> Training:
 def _best_on_dev(scratch: Artifacts) -> dict[str, Any]:
     """Return the candidate with the best purity on dev; its step is None if dev has no labels."""
     labelled = [candidate for candidate in read_json(scratch.selection)["candidates"] if candidate["dev"]]
-    best: dict[str, Any] = max(labelled, key=lambda one: one["dev"]["purity"], default={"step": None})
+    best: dict[str, Any] = max(labelled, key=lambda candidate: candidate["dev"]["purity"], default={"step": None})
     return best
 
 

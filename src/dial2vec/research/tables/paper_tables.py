@@ -157,8 +157,8 @@ def _over_corpora(task: str, title: str, corpora: Sequence[str], groups: CellGro
         "|---" * (len(corpora) + 2) + "|",
     ]
     for system in in_order(name for _, name in groups):
-        found = [groups.get((corpus, system)) for corpus in corpora]
-        points = [math.nan if group is None else figure(group, "both", task).mean for group in found]
+        mine = [groups.get((corpus, system)) for corpus in corpora]
+        points = [math.nan if group is None else figure(group, "both", task).mean for group in mine]
         lines.append(f"| {system_of(system).title} | {' | '.join(map(_number, [*points, float(np.mean(points))]))} |")
     for model in MODELS if set(corpora) & set(CORPORA) else ():
         points = [published(model, corpus).get(task, math.nan) for corpus in corpora]

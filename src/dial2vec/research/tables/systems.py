@@ -249,7 +249,7 @@ def system_of(name: str) -> System:
     # Only the rows of encoders as they are, and dial2vec from PLATO, have published figures.
     published = row.published if encoder == "plato" else ""
     if row.baseline == "encoder_mean":
-        published = next((one.published for one in SYSTEMS.values() if one.encoder.get("name") == encoder), "")
+        published = next((known.published for known in SYSTEMS.values() if known.encoder.get("name") == encoder), "")
     title = f"{row.title}, from {Path(encoder).name}"
     return replace(row, title=title, published=published, encoder={**row.encoder, "name": encoder})
 
