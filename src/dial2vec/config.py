@@ -114,8 +114,10 @@ class Train:
 class Dse:
     """Method dse: trains on pairs of consecutive utterances (block `dse`; Zhou et al. 2022)."""
 
-    pairs: Literal["1-1", "2-1", "3-1", "123-1", "dropout"] = "1-1"
+    pairs: Literal["1-1", "2-1", "3-1", "123-1", "dropout", "dianli"] = "1-1"
+    pairs_file: str | None = None
     min_words: int = bounded(4, low=1)
+    weights: Literal["code", "paper"] = "code"
     temperature: float = bounded(0.05, low=1e-3, high=100)
     learning_rate: float = bounded(3e-6, low=0, high=1)
     head_learning_rate: float = bounded(3e-4, low=0, high=1)
@@ -130,10 +132,11 @@ class Dse:
 class DialogueCse:
     """Method dialoguecse: trains utterances with the turns around them (block `dialoguecse`; Liu et al. 2021)."""
 
-    guidance: Literal["matching", "siamese_single", "siamese_multi"] = "matching"
+    guidance: Literal["matching", "siamese_single", "siamese_multi", "none"] = "matching"
     aggregation: Literal["mean", "attention"] = "mean"
     mlm_epochs: float = bounded(0.5, low=0)
     mlm_max_utterances: int | None = bounded(2000, low=1)
+    mlm_max_masks: int | None = bounded(10, low=1)
     context_turns: int = bounded(3, low=1)
     negatives: int = bounded(9, low=1, high=999)
     min_turns: int = bounded(4, low=2)

@@ -37,6 +37,10 @@ class CorpusError(Dial2vecError):
     """A corpus does not exist, its files are missing or damaged, or it has no usable dialogue."""
 
 
+class MissingDataError(CorpusError):
+    """Data that only one option needs is not there; the tables leave its row out."""
+
+
 class VersioningError(CorpusError):
     """DVC cannot version the data, or cannot list what it has versioned."""
 

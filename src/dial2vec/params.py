@@ -144,6 +144,13 @@ def _of_methods(settings: Settings) -> Iterator[str]:
             f"dialoguecse.aggregation: found attention with guidance {cse.guidance}, which has no attention. Set "
             "aggregation to mean, or guidance to matching."
         )
+    if cse.guidance == "none" and not cse.mlm_epochs:
+        yield (
+            "dialoguecse.mlm_epochs: found 0 with guidance none, which trains nothing. Set mlm_epochs to 0.5, or "
+            "guidance to matching."
+        )
+    if settings.dse.pairs == "dianli" and not settings.dse.pairs_file:
+        yield "dse.pairs_file is null, but pairs is dianli; give the training file of Dialogue-NLI, or other pairs."
     if not damage.deleted.strip():
         yield "dialaug.deleted is blank; give a token such as '[DEL]'."
     if damage.share is not None and damage.augmentation in WITHOUT_SHARE:

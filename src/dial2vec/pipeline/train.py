@@ -7,6 +7,7 @@ import hashlib
 import json
 import shutil
 from dataclasses import asdict
+from pathlib import Path
 
 from dial2vec.config import Settings
 from dial2vec.dialogue import read_dialogues
@@ -80,7 +81,8 @@ def _fingerprint(artifacts: Artifacts, settings: Settings, encoder: DialogueEnco
     for weights in encoder.state_dict().values():
         digest.update(weights.cpu().numpy().tobytes())
     digest.update(code_hash().encode())
-    for path in (artifacts.split("train"), artifacts.samples):
+    pairs = Path(settings.dse.pairs_file or "")
+    for path in (artifacts.split("train"), artifacts.samples, *([pairs] if pairs.is_file() else [])):
         with path.open("rb") as handle:
             digest.update(hashlib.file_digest(handle, "sha256").digest())
     return digest.hexdigest()

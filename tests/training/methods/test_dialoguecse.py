@@ -36,11 +36,11 @@ def loss_by_definition(contexts, context_mask, responses, response_mask, *, temp
                 turn = contexts[b, c][context_mask[b, c].bool()]
                 if len(turn):
                     matching = turn @ response.T / math.sqrt(response.shape[1])
-                    seen.append((matching @ response).mean(0))
-            refined = torch.stack(seen)
+                    seen.append(matching @ response)
+            refined = torch.stack([rows.mean(0) for rows in seen])
             weights = torch.full((len(seen),), 1 / len(seen), dtype=refined.dtype)
             if attention is not None:
-                weights = torch.softmax(torch.cat([attention(row) for row in refined]), 0)
+                weights = torch.softmax(torch.stack([attention(rows).mean() for rows in seen]), 0)
             guided = (weights[:, None] * refined).sum(0)
             own = response.mean(0)
             logits.append(own @ guided / (own.norm() * guided.norm()) / temperature)
@@ -112,69 +112,71 @@ def test_it_is_finite_in_bf16_and_counts_in_fp32():
     assert all(torch.isfinite(one.grad).all() for one in half)
 
 
-def siamese_by_definition(contexts, context_mask, responses, response_mask, *, temperature):
-    """Without padding: the mean of the turns' means beside the mean of each response, one at a time."""
+def siamese_by_definition(contexts, context_mask, responses, response_mask, *, judge):
+    """Without padding: a logit for each response beside the context, by the layers' own weights, one at a time."""
     total = 0.0
     for b in range(len(responses)):
-        turns = [contexts[b, c][context_mask[b, c].bool()] for c in range(contexts.shape[1])]
-        pooled = [turn.mean(0) for turn in turns if len(turn)]
-        context = sum(pooled) / len(pooled)
+        context = contexts[b, 0][context_mask[b, 0].bool()].mean(0)
         logits = []
         for s in range(responses.shape[1]):
-            own = responses[b, s][response_mask[b, s].bool()].mean(0)
-            logits.append(own @ context / (own.norm() * context.norm()) / temperature)
+            both = torch.cat([context, responses[b, s][response_mask[b, s].bool()].mean(0)])
+            hidden = (judge.hidden.weight @ both + judge.hidden.bias).clamp(min=0)
+            logits.append((judge.out.weight @ hidden + judge.out.bias)[0])
         total = total - torch.stack(logits).log_softmax(0)[0]
     return total / len(responses)
 
 
-@pytest.mark.parametrize("temperature", [0.05, 0.1, 0.5])
 @pytest.mark.parametrize("seed", range(3))
-def test_siamese_loss_equals_the_definition_with_padding_and_a_missing_turn_in_double_precision(temperature, seed):
-    batch = random_batch(seed=seed)
-    expected = siamese_by_definition(*batch, temperature=temperature)
-    torch.testing.assert_close(siamese_loss(*batch, temperature=temperature), expected, rtol=1e-10, atol=1e-12)
+def test_siamese_loss_equals_the_definition_with_padding_in_double_precision(seed):
+    batch, judge = one_context(seed=seed), TwoLayers(8, 1).double()
+    expected = siamese_by_definition(*batch, judge=judge)
+    torch.testing.assert_close(siamese_loss(*batch, judge=judge), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_with_one_context_turn_that_turn_is_the_context():
-    contexts, context_mask, responses, response_mask = (part[1:2] for part in random_batch(seed=4))
-    contexts, context_mask = contexts[:, :1], context_mask[:, :1]
-    own = [responses[0, s][response_mask[0, s].bool()].mean(0) for s in range(responses.shape[1])]
-    turn = contexts[0, 0][context_mask[0, 0].bool()].mean(0)
-    cosines = torch.stack([torch.cosine_similarity(turn, one, dim=0) for one in own])
-    loss = siamese_loss(contexts, context_mask, responses, response_mask, temperature=0.2)
-    torch.testing.assert_close(loss, -(cosines / 0.2).log_softmax(0)[0])
+def one_context(*, seed=0, **sizes):
+    contexts, context_mask, responses, response_mask = random_batch(seed=seed, **{"c": 2} | sizes)
+    return contexts[:, :1], context_mask[:, :1], responses, response_mask
 
 
-def test_siamese_one_true_and_one_foreign_response_give_the_loss_by_hand():
-    # The true response points where the context does, the foreign one across.
-    contexts = torch.tensor([[[[2.0, 0.0]], [[4.0, 0.0]]]])
-    responses = torch.tensor([[[[3.0, 1.0], [1.0, -1.0]], [[0.0, 1.0], [0.0, 5.0]]]])
-    loss = siamese_loss(contexts, torch.ones(1, 2, 1), responses, torch.ones(1, 2, 2), temperature=0.5)
-    assert loss.item() == pytest.approx(math.log(1 + math.exp(-2)), rel=1e-6)
+def test_siamese_a_judge_that_wants_alike_first_numbers_gives_the_loss_by_hand():
+    # relu(x + y), which is 2 + 1 for the true response and 2 + 0 for the foreign one.
+    judge = TwoLayers(4, 1)
+    with torch.no_grad():
+        for layer in (judge.hidden, judge.out):
+            layer.weight.zero_()
+            layer.bias.zero_()
+        judge.hidden.weight[0, [0, 2]] = 1
+        judge.out.weight[0, 0] = 1
+    contexts = torch.tensor([[[[2.0, 5.0]]]])
+    responses = torch.tensor([[[[1.5, 1.0], [0.5, -1.0]], [[0.0, 1.0], [0.0, 5.0]]]])
+    loss = siamese_loss(contexts, torch.ones(1, 1, 1), responses, torch.ones(1, 2, 2), judge=judge)
+    assert loss.item() == pytest.approx(math.log(1 + math.exp(-1)), rel=1e-6)
 
 
 def test_siamese_its_gradient_is_that_of_the_definition():
-    contexts, context_mask, responses, response_mask = random_batch(b=2, c=2, s=2, k=2, n=2)
+    contexts, context_mask, responses, response_mask = one_context(b=2, s=2, k=2, n=2)
+    judge = TwoLayers(8, 1).double()
 
     def loss(contexts, responses):
-        return siamese_loss(contexts, context_mask, responses, response_mask)
+        return siamese_loss(contexts, context_mask, responses, response_mask, judge=judge)
 
     assert torch.autograd.gradcheck(loss, (contexts.requires_grad_(), responses.requires_grad_()))
 
 
 def test_padding_enters_no_pool():
-    contexts, context_mask, responses, response_mask = random_batch()
-    expected = siamese_loss(contexts, context_mask, responses, response_mask)
+    contexts, context_mask, responses, response_mask = one_context()
+    judge = TwoLayers(8, 1).double()
+    expected = siamese_loss(contexts, context_mask, responses, response_mask, judge=judge)
     contexts[~context_mask.bool()] = 1e3
     responses[~response_mask.bool()] = -1e3
-    torch.testing.assert_close(siamese_loss(contexts, context_mask, responses, response_mask), expected)
+    torch.testing.assert_close(siamese_loss(contexts, context_mask, responses, response_mask, judge=judge), expected)
 
 
 def test_siamese_it_is_finite_in_bf16_and_counts_in_fp32():
-    contexts, context_mask, responses, response_mask = random_batch()
+    contexts, context_mask, responses, response_mask = one_context()
     half = [contexts.bfloat16().requires_grad_(), responses.bfloat16().requires_grad_()]
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        loss = siamese_loss(half[0], context_mask, half[1], response_mask)
+        loss = siamese_loss(half[0], context_mask, half[1], response_mask, judge=TwoLayers(8, 1))
     loss.backward()
     assert loss.dtype == torch.float32
     assert all(torch.isfinite(one.grad).all() for one in half)
@@ -228,35 +230,51 @@ def test_the_true_response_comes_first_and_the_foreign_ones_are_of_other_dialogu
 
 
 def guided(guidance, **options):
-    changed = replace(
-        SETTINGS["dialoguecse"].dialoguecse, guidance=guidance, aggregation="mean", mlm_epochs=0.0, **options
-    )
+    options = {"guidance": guidance, "aggregation": "mean", "mlm_epochs": 0.0} | options
+    changed = replace(SETTINGS["dialoguecse"].dialoguecse, **options)
     return replace(SETTINGS["dialoguecse"], dialoguecse=changed)
 
 
 @pytest.mark.parametrize(("guidance", "turns"), [("siamese_single", 1), ("siamese_multi", 3)])
-def test_a_siamese_loss_is_that_of_the_utterances_read_alone(tiny_folder, guidance, turns):
+def test_a_siamese_context_is_one_sequence_in_the_order_of_the_dialogue(tiny_folder, guidance, turns):
     encoder, found = planned(tiny_folder, "dialoguecse", settings=guided(guidance))
-    data, items = found.data, [0, 1, 2, 3]
-    assert data.auxiliary is None
+    data, items = found.data, range(8)
     assert data.context_turns == turns
     texts = [turn.text for dialogue in corpus() for turn in dialogue.turns]
-    rows = data.rows[data.order[items, 1]]
-    said = torch.from_numpy(encoder.encode_utterances(["w0" if n < 0 else texts[n] for n in rows.ravel()]))
-    said = said.reshape(*rows.shape, 1, -1)
-    there = torch.from_numpy(rows >= 0)[..., None]
-    context, responses = slice(1, 1 + turns), [0, *range(1 + turns, rows.shape[1])]
-    expected = siamese_loss(said[:, context], there[:, context], said[:, responses], there[:, responses])
+    contexts, responses = [], []
+    for item in items:
+        row = data.rows[data.order[item, 1]]
+        contexts.append([texts[number] for number in sorted(row[1 : 1 + turns]) if number >= 0])
+        responses.append([texts[number] for number in [row[0], *row[1 + turns :]]])
+    assert max(len(context) for context in contexts) == turns
+    context = torch.from_numpy(encoder.encode_contexts(contexts))
+    said = torch.from_numpy(np.stack([encoder.encode_utterances(some) for some in responses]))
+    ones = torch.ones(len(items), said.shape[1], 1)
+    expected = siamese_loss(context[:, None, None], ones[:, :1], said[:, :, None], ones, judge=data.auxiliary)
     loss = data.loss(encoder.eval(), TRAIN, flat_batch(data, items), {})
     torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_siamese_pair_trains_and_its_context_is_the_turn_before(tiny_folder, tmp_path):
-    encoder, found = planned(tiny_folder, "dialoguecse", settings=guided("siamese_single", epochs=8))
-    response, neighbour = found.data.rows[:, :2].T
-    assert (neighbour == np.where(response % 4, response - 1, response + 1)).all()
+@pytest.mark.parametrize("guidance", ["siamese_single", "siamese_multi"])
+def test_a_siamese_baseline_trains_with_its_judge(tiny_folder, tmp_path, guidance):
+    encoder, found = planned(tiny_folder, "dialoguecse", settings=guided(guidance, epochs=12))
+    before = found.data.auxiliary.hidden.weight.clone()
     losses = [entry["loss"] for entry in run(encoder, found, tmp_path / "c").history]
     assert np.mean(losses[-4:]) < np.mean(losses[:4]) - 0.05
+    assert not torch.equal(found.data.auxiliary.hidden.weight, before)
+
+
+def test_the_single_turn_is_the_turn_before(tiny_folder):
+    _, found = planned(tiny_folder, "dialoguecse", settings=guided("siamese_single"))
+    response, neighbour = found.data.rows[:, :2].T
+    assert (neighbour == np.where(response % 4, response - 1, response + 1)).all()
+
+
+def test_without_guidance_only_masked_words_train_and_a_dialogue_is_read_by_utterances(tiny_folder, tmp_path):
+    encoder, found = planned(tiny_folder, "dialoguecse", settings=guided("none", mlm_epochs=1.0))
+    assert found.before is None
+    assert found.reading == planned(tiny_folder, "dialoguecse")[1].reading
+    assert run(encoder, found, tmp_path / "c").items_are == "utterances"
 
 
 def test_a_response_without_any_turn_around_it_does_not_train(tiny_folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
@@ -11,9 +12,11 @@ import torch
 from conftest import make_dialogue
 from dial2vec.config import Dse, Settings, Train
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.errors import CorpusError, MissingDataError
 from dial2vec.training.auxiliary import TwoLayers
-from dial2vec.training.methods.dse import WIDTH, consecutive_pairs, dse_loss
-from training.methods.tiny_runs import NUMBERED, SETTINGS, TRAIN, corpus, flat_batch, planned, run
+from dial2vec.training.inference_pairs import entailed_pairs
+from dial2vec.training.methods.dse import WIDTH, consecutive_pairs, dse_loss, unique_utterances
+from training.methods.tiny_runs import LONG, NUMBERED, SETTINGS, TRAIN, corpus, flat_batch, planned, run
 
 
 def loss_by_definition(first, second, temperature):
@@ -27,6 +30,20 @@ def loss_by_definition(first, second, temperature):
         negatives = sum(other / mean * other for other in others)
         positive = torch.exp(anchor @ views[partner] / temperature)
         terms.append(-torch.log(positive / (positive + negatives)))
+    return sum(terms) / len(terms)
+
+
+def printed_by_definition(first, second, temperature):
+    """Zhou et al. 2022, equations 2 and 3 as they are printed, one view and one exponential at a time."""
+    views = [vector / vector.norm() for vector in [*first, *second]]
+    pairs, terms = len(first), []
+    for i, anchor in enumerate(views):
+        partner = (i + pairs) % (2 * pairs)
+        similar = [anchor @ view / temperature for view in views]
+        others = [torch.exp(similar[k]) for k in range(2 * pairs) if k not in (i, partner)]
+        mean = sum(others) / (2 * pairs - 2)
+        below = sum(torch.exp(torch.exp(similar[j]) / mean * similar[j]) for j in range(2 * pairs) if j != i)
+        terms.append(-torch.log(torch.exp(similar[partner]) / below))
     return sum(terms) / len(terms)
 
 
@@ -49,9 +66,20 @@ def test_it_equals_the_formula_in_double_precision(m, temperature):
     torch.testing.assert_close(dse_loss(first, second, temperature=temperature), expected, rtol=1e-10, atol=1e-12)
 
 
-def test_its_gradient_is_that_of_the_formula():
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+@pytest.mark.parametrize("m", [2, 3, 7])
+def test_with_the_weights_of_the_paper_it_equals_the_printed_formula_in_double_precision(m, temperature):
+    first, second = pairs_of(m)
+    expected = printed_by_definition(first, second, temperature)
+    found = dse_loss(first, second, temperature=temperature, weights="paper")
+    torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-12)
+    assert not torch.allclose(found, dse_loss(first, second, temperature=temperature))
+
+
+@pytest.mark.parametrize("weights", ["code", "paper"])
+def test_its_gradient_is_that_of_the_formula(weights):
     first, second = (vectors.requires_grad_() for vectors in pairs_of(3))
-    assert torch.autograd.gradcheck(lambda a, b: dse_loss(a, b, temperature=0.3), (first, second))
+    assert torch.autograd.gradcheck(lambda a, b: dse_loss(a, b, temperature=0.5, weights=weights), (first, second))
 
 
 def test_either_of_a_pair_may_come_first_and_pairs_in_any_order():
@@ -85,23 +113,116 @@ def test_the_head_has_no_bias_and_128_dimensions():
     assert not head(torch.zeros(1, 16)).any()
 
 
+# Utterances 0 to 4, all long; then 5 to 9, of which 7 is short.
+ROWS = [
+    make_dialogue("x", *(f"{'ab'[t % 2]}: {LONG}" for t in range(5))),
+    make_dialogue("y", f"a: {LONG}", f"b: {LONG}", "a: too short", f"b: {LONG}", f"a: {LONG}"),
+]
+
+
 @pytest.mark.parametrize(
     ("variant", "expected"),
     [
-        ("1-1", [[0, -1, -1, 1], [1, -1, -1, 3], [3, -1, -1, 4], [5, -1, -1, 6]]),
-        ("2-1", [[0, 1, -1, 3], [1, 3, -1, 4]]),
-        ("3-1", [[0, 1, 3, 4]]),
-        ("dropout", [[number, -1, -1, number] for number in (0, 1, 3, 4, 5, 6)]),
+        ("1-1", [[t, -1, -1, t + 1] for t in (0, 1, 2, 3, 5, 8)]),
+        ("2-1", [[t, t + 1, -1, t + 2] for t in (0, 1, 2)]),
+        ("3-1", [[t, t + 1, t + 2, t + 3] for t in (0, 1)]),
     ],
 )
-def test_what_is_said_next_is_the_positive_and_short_utterances_are_passed_over(variant, expected):
-    assert consecutive_pairs(NUMBERED, variant=variant).tolist() == expected
+def test_what_is_said_next_is_the_positive_and_no_pair_reaches_across_a_dropped_utterance(variant, expected):
+    assert consecutive_pairs(ROWS, variant=variant).tolist() == expected
+
+
+def test_the_two_around_a_short_utterance_are_no_pair():
+    assert consecutive_pairs(NUMBERED, variant="1-1").tolist() == [[0, -1, -1, 1], [3, -1, -1, 4], [5, -1, -1, 6]]
 
 
 def test_123_has_the_pairs_of_all_three():
-    together = {tuple(row) for row in consecutive_pairs(NUMBERED, variant="123-1").tolist()}
-    apart = [consecutive_pairs(NUMBERED, variant=variant).tolist() for variant in ("1-1", "2-1", "3-1")]
+    together = {tuple(row) for row in consecutive_pairs(ROWS, variant="123-1").tolist()}
+    apart = [consecutive_pairs(ROWS, variant=variant).tolist() for variant in ("1-1", "2-1", "3-1")]
     assert together == {tuple(row) for rows in apart for row in rows}
+
+
+def changed(**options):
+    return replace(SETTINGS["dse"], dse=replace(SETTINGS["dse"].dse, **options))
+
+
+def test_no_pair_is_of_one_speaker_with_itself(tiny_folder):
+    talk = [make_dialogue(f"d{i}", f"a: w{i}", f"a: w{i + 9}", "b: w2", "a: w3") for i in range(3)]
+    encoder, found = planned(tiny_folder, "dse", settings=changed(batch_size=2), dialogues=talk)
+    words = {tuple(encoder.tokens.tokenizer.convert_ids_to_tokens(one.ids)) for item in found.data for one in item[:1]}
+    assert words == {("[CLS]", f"w{i}", f"w{i + 9}", "[SEP]") for i in range(3)} | {("[CLS]", "w2", "[SEP]")}
+
+
+def test_dropout_has_each_utterance_once_by_its_tokens_within_the_limit(tiny_folder):
+    talk = [
+        make_dialogue("x", "a: w1 w2", "b: w1  w2", "a: w1 w3"),
+        make_dialogue("y", "a: w1 w2", "b: w4", "a: w1 w3"),
+    ]
+    tokens = DialogueEncoder.from_pretrained(tiny_folder).tokens
+    found = unique_utterances(talk, tokens.for_utterances(), min_words=2)
+    assert found.tolist() == [[0, -1, -1, 0], [2, -1, -1, 2]]
+    cut = unique_utterances(talk, tokens.for_utterances(max_length=3), min_words=1)
+    assert cut.tolist() == [[0, -1, -1, 0], [4, -1, -1, 4]]
+
+
+def test_no_batch_of_dropout_holds_an_utterance_twice(tiny_folder):
+    talk = [make_dialogue(f"d{i}", "a: w1 w2", f"b: w{3 + i % 5} w9", "a: w4 w5", "b: w6") for i in range(20)]
+    found = planned(tiny_folder, "dse", settings=changed(pairs="dropout", epochs=3), dialogues=talk)[1]
+    size = found.train.batch_size
+    texts = [tuple(item[0].ids.tolist()) for item in found.data]
+    assert len(texts) == 3 * 6
+    assert all(len(set(texts[step : step + size])) == size for step in range(0, len(texts), size))
+    assert all((one.ids == other.ids).all() for one, other in found.data)
+
+
+def test_of_several_epochs_each_ends_with_a_checkpoint(tiny_folder, tmp_path):
+    encoder, found = planned(tiny_folder, "dse", settings=changed(epochs=3, batch_size=5))
+    assert run(encoder, found, tmp_path / "c").steps == 12
+    assert sorted(path.stem for path in (tmp_path / "c").glob("weights-*")) == ["weights-12", "weights-4", "weights-8"]
+
+
+RECORDS = [
+    {"sentence1": "w1 w2", "sentence2": "w3", "label": "positive", "dtype": "matchingtriple_up"},
+    {"sentence1": "w1 w2", "sentence2": "w4", "label": "negative"},
+    {"sentence1": "w5", "sentence2": "w6 w7", "label": "positive"},
+    {"sentence1": "w1 w2", "sentence2": "w3", "label": "positive"},
+    {"sentence1": "w5", "sentence2": "w8", "label": "neutral"},
+]
+
+
+@pytest.mark.parametrize("lines", [False, True])
+def test_entailed_pairs_of_a_file_train_instead_of_the_dialogues(tiny_folder, tmp_path, lines):
+    path = tmp_path / "dialogue_nli_train.jsonl"
+    path.write_text("\n".join(map(json.dumps, RECORDS)) if lines else json.dumps(RECORDS))
+    encoder, found = planned(tiny_folder, "dse", settings=changed(pairs="dianli", pairs_file=str(path), min_words=4))
+    words = [[" ".join(encoder.tokens.tokenizer.convert_ids_to_tokens(one.ids)) for one in item] for item in found.data]
+    assert sorted(words) == [["[CLS] w1 w2 [SEP]", "[CLS] w3 [SEP]"], ["[CLS] w5 [SEP]", "[CLS] w6 w7 [SEP]"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"pairs\.jsonl, which is not a file, but dse\.pairs is dianli; expected the training file"),
+        ('{"sentence1": "a"}', r"record 1 of .+ is no pair; expected sentence1, sentence2 and label"),
+        ("[1]", r"record 1 of .+ is no pair"),
+        ("not json", r"is not JSON .+; expected Dialogue-NLI's file"),
+        (
+            '{"sentence1": "a", "sentence2": "b", "label": "neutral"}',
+            r"no record whose label is positive or entailment",
+        ),
+    ],
+)
+def test_a_file_of_another_form_is_one_sentence(tmp_path, content, message):
+    path = tmp_path / "pairs.jsonl"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(CorpusError, match=message):
+        entailed_pairs(str(path))
+
+
+def test_without_a_file_of_pairs_the_setting_is_named():
+    with pytest.raises(MissingDataError, match=r"dse\.pairs_file is not set, but dse\.pairs is dianli"):
+        entailed_pairs(None)
 
 
 def test_a_query_and_what_was_said_next_are_read_alone(tiny_folder):

@@ -146,6 +146,47 @@ def test_of_an_epoch_that_is_not_whole_a_random_part_is_read(tiny_folder, epochs
     assert not np.array_equal(other.order[:, 1], order)
 
 
+def test_an_utterance_has_at_most_ten_masks_and_the_others_are_as_they_were():
+    torch.manual_seed(0)
+    tokens = torch.arange(5, 5 + 3 * 40).view(3, 40)
+    goals = tokens.masked_fill(torch.arange(40) >= torch.tensor([[40], [10], [3]]), -100)
+    ids = torch.where(goals == -100, tokens, torch.full_like(tokens, 4))
+    found, left = masked.at_most(10, ids, goals)
+    assert (left != -100).sum(1).tolist() == [10, 10, 3]
+    assert (found[left != -100] == 4).all()
+    assert (found[left == -100] == tokens[left == -100]).all()
+    assert torch.equal(left[1:], goals[1:])
+    again = masked.at_most(10, ids, goals)[1]
+    assert not torch.equal(again[0], left[0])
+
+
+def test_within_the_limit_nothing_is_drawn_and_nothing_changes():
+    draws = torch.random.get_rng_state()
+    ids, goals = torch.tensor([[4, 4, 7]]), torch.tensor([[5, 6, -100]])
+    assert masked.at_most(2, ids, goals) == (ids, goals)
+    assert torch.equal(draws, torch.random.get_rng_state())
+
+
+def test_the_loss_is_the_mean_over_the_masks_that_are_left_in_double_precision(tiny_folder, monkeypatch):
+    encoder, found = planned(tiny_folder, mlm_max_masks=2)
+    found.data.masks.mlm_probability = 0.9
+    logits = torch.randn(8, 5, 45, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    monkeypatch.setattr(found.data.auxiliary, "forward", lambda ids, attention: logits[:, : ids.shape[1]])
+    monkeypatch.setattr(torch.Tensor, "float", torch.Tensor.double)
+    drawn = []
+    monkeypatch.setattr(masked, "at_most", lambda *given, own=masked.at_most: drawn.append(own(*given)) or drawn[0])
+    loss = found.data.loss(encoder, SETTINGS.train, batch := flat_batch(found.data, range(8)), {})
+    terms = []
+    for row, labels in enumerate(drawn[0][1].tolist()):
+        places = [place for place, label in enumerate(labels) if label != -100]
+        assert len(places) <= 2
+        for place in places:
+            assert labels[place] == batch.ids[row, place]
+            terms.append(logits[row, place].exp().sum().log() - logits[row, place, labels[place]])
+    assert len(terms) > 8
+    torch.testing.assert_close(loss, sum(terms) / len(terms), rtol=1e-10, atol=1e-12)
+
+
 def test_guessing_gets_better_and_every_layer_trains(tiny_folder, tmp_path, quick):
     start = DialogueEncoder.from_pretrained(tiny_folder)
     encoder, found = planned(tiny_folder, mlm_epochs=12.0)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dial2vec.config import Settings, flat
 from dial2vec.dialogue import Dialogue, read_dialogues
-from dial2vec.errors import ArtifactError, CorpusError, ModelError
+from dial2vec.errors import ArtifactError, CorpusError, MissingDataError, ModelError
 from dial2vec.evaluation.intervals import Interval, contributions, intervals
 from dial2vec.evaluation.scores import figures, task_scores
 from dial2vec.files import read_json, write_json
@@ -177,7 +177,7 @@ def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
         choices = place.with_course or (row.choices and place.seed == COURSE_SEED)
         fitted = _fitted(row, artifacts, ours, work, judged, mark=mark, choices=choices, tasks=tasks is not None)
         records = _with_records(before.task_records, fitted, artifacts, tasks, seed=settings.seed)
-    except ModelError as error:
+    except (ModelError, MissingDataError) as error:
         if before is not cell:
             raise
         return _kept(root, replace(cell, left_out=str(error)))

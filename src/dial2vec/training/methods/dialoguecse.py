@@ -1,9 +1,10 @@
-"""Method dialoguecse: utterances learn from the turns around them (Liu et al. 2021)."""
+"""Method dialoguecse: utterances learn from the turns around them (Liu et al. 2021), with the paper's baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -29,7 +30,7 @@ def plan(given: Given) -> Plan:
     """Prepare responses with their context turns and foreign responses, and before that words to guess.
 
     Dialogues train if they have `dialoguecse.min_turns` turns after consecutive turns of one speaker are merged. The
-    trained encoder reads a dialogue as the mean of its utterances.
+    trained encoder reads a dialogue as the mean of its utterances. Guidance "none" trains on the words alone.
 
     :raises ArtifactError: if fewer than 2 dialogues are long enough.
     :raises ModelError: if there are words to guess and the encoder has no masked language model.
@@ -45,19 +46,28 @@ def plan(given: Given) -> Plan:
             "more dialogues."
         )
     train = given.train_as(options, max_items=options.max_responses)
+    words = masked.plan(replace(given, dialogues=chosen)) if options.mlm_epochs else None
+    if options.guidance == "none" and words is not None:
+        return replace(words, reading=sentences_apart(encoder.tokens.input))
     first, near = first_turns(chosen), _responses(chosen, options)
     owners = np.searchsorted(first, near[:, 0], side="right") - 1
     rows = np.hstack([near, foreign_utterances(first, owners, count=options.negatives, seed=[seed, 4])])
     order = training_order(word_counts_of_turns(chosen)[rows[:, 0]], passes=1, settings=train, seed=seed)
-    weighed = options.aggregation == "attention"
-    attention = seeded(lambda: TwoLayers(encoder.dimension, 1), seed=seed) if weighed else None
+    layer = seeded(partial(_layer, options, encoder.dimension), seed=seed)
     return Plan(
-        ContextSet(chosen, rows, encoder.tokens, order, options=options, auxiliary=attention),
+        ContextSet(chosen, rows, encoder.tokens, order, options=options, auxiliary=layer),
         train,
-        before=masked.plan(replace(given, dialogues=chosen)) if options.mlm_epochs else None,
+        before=words,
         reading=sentences_apart(encoder.tokens.input),
         names=Names.of_block("dialoguecse", items="responses"),
     )
+
+
+def _layer(options: DialogueCse, dimension: int) -> TwoLayers | None:
+    """Return what trains beside the encoder: attention over context turns, or a judge of two vectors."""
+    if options.guidance == "matching":
+        return TwoLayers(dimension, 1) if options.aggregation == "attention" else None
+    return TwoLayers(2 * dimension, 1)
 
 
 def _responses(dialogues: Sequence[Dialogue], options: DialogueCse) -> NDArray[np.int64]:
@@ -72,7 +82,8 @@ class ContextSet(UtteranceSet):
     """Items of DialogueCSE: context turns, the response, and foreign responses.
 
     Rows are those of `responses_in_context`, followed by foreign utterances: [m, 1 + c + negatives]. With guidance
-    "matching", `auxiliary` may be the attention over the context turns.
+    "matching", every context turn is a sequence, and `auxiliary` may be the attention over them; with
+    "siamese_multi" all are one sequence.
     """
 
     options: DialogueCse
@@ -85,23 +96,26 @@ class ContextSet(UtteranceSet):
     def __getitem__(self, item: int) -> list[TokenSequence]:
         row = self.rows[self.order[item, 1]]
         context, responses = row[1 : 1 + self.context_turns], [row[0], *row[1 + self.context_turns :]]
-        return [self.joined(number) for number in [*context, *responses]]
+        turns = [np.sort(context)] if self.options.guidance == "siamese_multi" else context[:, None]
+        return [self.joined(*numbers) for numbers in [*turns, *np.array(responses)[:, None]]]
 
     def loss(self, encoder: DialogueEncoder, settings: Train, batch: Batch, extra: dict[str, Tensor]) -> Tensor:
         """Return the loss of DialogueCSE, or of its Siamese baselines."""
-        each, c = self.rows.shape[1], self.context_turns
+        c = 1 if self.options.guidance == "siamese_multi" else self.context_turns
+        each = c + 1 + self.options.negatives
         hidden = encoder.sequence_states(batch).unflatten(0, (-1, each))
         mask = (batch.roles != PADDING_ROLE).unflatten(0, (-1, each))
         sides = (hidden[:, :c], mask[:, :c], hidden[:, c:], mask[:, c:])
         if self.options.guidance == "matching":
             return dialoguecse_loss(*sides, temperature=self.options.temperature, attention=self.auxiliary)
-        return siamese_loss(*sides, temperature=self.options.temperature)
+        assert self.auxiliary is not None
+        return siamese_loss(*sides, judge=self.auxiliary)
 
 
 def responses_in_context(
     dialogues: Sequence[Dialogue], *, context_turns: int = 3, min_turns: int = 4
 ) -> NDArray[np.int64]:
-    """Return every utterance with its nearest turns on both sides (Liu et al. 2021, section 3), int64 [m, 1 + c].
+    """Return every utterance with its nearest turns on both sides (Liu et al. 2021), int64 [m, 1 + c].
 
     The first column is the response, the others are its context: the turn before it, the turn after it, the second
     turn before it, and so on, -1 if the dialogue has no such turn.
@@ -157,7 +171,7 @@ def dialoguecse_loss(
     temperature: float = 0.1,
     attention: nn.Module | None = None,
 ) -> Tensor:
-    """Let an utterance resemble its view from the context more than foreign utterances resemble theirs (section 3).
+    """Let an utterance resemble its view from the context more than foreign utterances resemble theirs (section 4.3).
 
     In plain words: each turn around a response picks out of the response what is related to that turn. For the true
     response this is much like the response as a whole; for a response from elsewhere it is not.
@@ -171,8 +185,9 @@ def dialoguecse_loss(
     :param responses: Token vectors [b, s, n, d], the true response first.
     :param response_mask: 1 for a token, 0 for padding [b, s, n].
     :param temperature: τ > 0; the paper's 0.1.
-    :param attention: Module from [..., d] to [..., 1], the logits by which context turns are weighed (section 3.2);
-        None takes the mean of the turns, which the paper found better.
+    :param attention: Module from [..., d] to [..., 1] that weighs the context turns (equations 5 and 6, the paper's
+        I1): a turn's logit is the mean over its tokens. None takes the mean of the turns (I2), which the paper found
+        better.
     :return: scalar, `-log softmax over the responses of cos(R, R̃) / τ` of the true one, mean over the batch, in fp32 or
         the vectors' own precision if that is higher.
 
@@ -187,9 +202,23 @@ def dialoguecse_loss(
         if attention is None:
             weights = spoken / spoken.sum(2, keepdim=True).clamp(min=1)
         else:
-            weights = attention(refined).squeeze(-1).masked_fill(~spoken, float("-inf")).softmax(2)
+            logits = _attention_logits(attention, contexts, context_mask, responses, response_mask)
+            weights = logits.masked_fill(~spoken, float("-inf")).softmax(2)
         guided = (weights.to(refined.dtype)[..., None] * refined).sum(2)
         return _true_response(own, guided, temperature)
+
+
+def _attention_logits(
+    attention: nn.Module, contexts: Tensor, context_mask: Tensor, responses: Tensor, response_mask: Tensor
+) -> Tensor:
+    """Return a logit for every response and context turn [b, s, c]: the attention reads the rows of the refined M R."""
+    tokens, _ = _masked(responses, response_mask)
+    turns, _ = _masked(contexts, context_mask)
+    matched = torch.einsum("bckd,bsnd->bsckn", turns, tokens) / tokens.shape[-1] ** 0.5
+    rows = attention(torch.einsum("bsckn,bsnd->bsckd", matched, tokens)).squeeze(-1)
+    present = context_mask.to(rows.dtype)[:, None]
+    logits: Tensor = (rows * present).sum(3) / present.sum(3).clamp(min=1)
+    return logits
 
 
 def refined_by_context(
@@ -213,42 +242,39 @@ def refined_by_context(
 
 
 def siamese_loss(
-    contexts: Tensor,
-    context_mask: Tensor,
-    responses: Tensor,
-    response_mask: Tensor,
-    *,
-    temperature: float = 0.1,
+    contexts: Tensor, context_mask: Tensor, responses: Tensor, response_mask: Tensor, *, judge: nn.Module
 ) -> Tensor:
-    """Let an utterance resemble the turns around it more than foreign utterances do: the paper's Siamese baselines.
+    """Let a judge tell the true response from foreign ones: the paper's Siamese baselines (section 5.2.2).
 
-    In plain words: every utterance is the mean of its tokens, and a context the mean of its turns. The true response
-    must be nearer to the context than responses from elsewhere.
+    In plain words: context and response are a vector each, the mean of their tokens, and a small network reads both
+    and says how well they fit.
 
     Requirements: utterances that are encoded alone; negatives from other dialogues.
-    Inputs: those of `dialoguecse_loss`. One context turn is the paper's SiameseBERT-S, several are SiameseBERT-M.
-    Relations: in `dialoguecse_loss` the context turns see the tokens of the response, which the paper found better;
-    here context and response meet as finished vectors. `dse_loss` takes negatives from the batch instead of drawn ones.
+    Inputs: the response, its context as one sequence, and other responses. A context of one turn is the paper's
+    SiameseBERT-S, several turns joined are SiameseBERT-M.
+    Relations: in `dialoguecse_loss` the cosine judges, as in use, and context turns see the tokens of the response.
 
-    :param contexts: Token vectors of the context turns [b, c, k, d].
-    :param context_mask: 1 for a token, 0 for padding [b, c, k]; a missing turn has no token, and at least one has.
+    :param contexts: Token vectors of the context [b, 1, k, d].
+    :param context_mask: 1 for a token, 0 for padding [b, 1, k].
     :param responses: Token vectors [b, s, n, d], the true response first.
     :param response_mask: 1 for a token, 0 for padding [b, s, n].
-    :param temperature: τ > 0; the paper's 0.1.
-    :return: scalar, `-log softmax over the responses of cos(C, R) / τ` of the true one, mean over the batch, in fp32 or
-        the vectors' own precision if that is higher.
+    :param judge: Module from [..., 2 d], context and response side by side, to [..., 1]. The paper names a matching
+        layer with a non-linear activation on both vectors (S) and an MLP on top (M), and no sizes: here both are
+        `TwoLayers`.
+    :return: scalar, `-log softmax over the responses` of the true one by the judge's logits, mean over the batch, in
+        fp32 or the vectors' own precision if that is higher.
 
     Example::
 
-        loss = siamese_loss(contexts, context_mask, responses, response_mask)
+        loss = siamese_loss(contexts, context_mask, responses, response_mask, judge=TwoLayers(2 * d, 1))
         loss.backward()
     """
     with torch.autocast(responses.device.type, enabled=False):
         _, own = _masked(responses, response_mask)
-        spoken = context_mask.any(2).to(own.dtype)[..., None]
-        # A missing turn is zeros in the sum, and not counted.
-        context = _masked(contexts, context_mask)[1].sum(1) / spoken.sum(1).clamp(min=1)
-        return _true_response(context[:, None], own, temperature)
+        _, context = _masked(contexts, context_mask)
+        logits = judge(torch.cat([context.expand_as(own), own], dim=2)).squeeze(2)
+        loss: Tensor = -functional.log_softmax(logits, dim=1)[:, 0].mean()
+        return loss
 
 
 def _masked(hidden: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:

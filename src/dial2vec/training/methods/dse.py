@@ -13,44 +13,51 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from dial2vec.config import Train
+from dial2vec.config import Dse, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.pooling import pool
 from dial2vec.encoder.reading import sentences_apart
-from dial2vec.encoder.tokens import Batch, TokenSequence
+from dial2vec.encoder.tokens import Batch, DialogueTokenizer, TokenSequence
 from dial2vec.errors import ArtifactError
 from dial2vec.training.auxiliary import TwoLayers, seeded
 from dial2vec.training.data import first_turns, whole_batches, word_counts_of_turns
+from dial2vec.training.inference_pairs import entailed_pairs
 from dial2vec.training.loop import Names
 from dial2vec.training.plan import Given, Plan
 from dial2vec.training.processes import gathered
 from dial2vec.training.utterances import NONE, UtteranceSet
 
-PairVariant = Literal["1-1", "2-1", "3-1", "123-1", "dropout"]
-# Numbers of utterances in a row that make a query, for each variant.
+PairVariant = Literal["1-1", "2-1", "3-1", "123-1"]
+Weights = Literal["code", "paper"]
+# Numbers of utterances in a row that make a query, for each variant (table 6).
 JOINED: dict[str, tuple[int, ...]] = {"1-1": (1,), "2-1": (2,), "3-1": (3,), "123-1": (1, 2, 3)}
 LONGEST_QUERY = 3
-# Width of the head that is discarded after training, d -> d -> 128 without bias (section 3.3).
+# Width of the head that is discarded after training, d -> d -> 128; without bias, as in the authors' code (App. A.2).
 WIDTH = 128
 
 
 def plan(given: Given) -> Plan:
-    """Prepare pairs of consecutive utterances; the trained encoder reads a dialogue as the mean of its utterances.
+    """Prepare pairs of utterances; the trained encoder reads a dialogue as the mean of its utterances.
+
+    If there are several epochs, each ends with a checkpoint.
 
     :raises ArtifactError: if there are fewer than 2 pairs.
+    :raises CorpusError: if the pairs come from a file that cannot be read.
     """
     encoder, settings = given.encoder, given.settings
-    options, chosen = settings.dse, given.of_two_speakers()
-    pairs = consecutive_pairs(chosen, variant=options.pairs, min_words=options.min_words)
+    options = settings.dse
+    chosen, pairs = _utterances_and_pairs(given)
     if len(pairs) < 2:
         raise ArtifactError(
             f"the {len(chosen)} dialogues of two speakers have {len(pairs)} pairs of consecutive utterances of at "
-            f"least {options.min_words} words; expected at least 2 pairs. Lower dse.min_words or bring more dialogues."
+            f"least {options.min_words} words; expected at least 2. Lower dse.min_words or bring more dialogues."
         )
     # The paper's rate is constant from the first step on.
     own = replace(given.train_as(options, max_items=options.max_pairs), warmup_share=0.0)
     train, order = whole_batches(word_counts_of_turns(chosen)[pairs[:, -1]], settings=own, seed=settings.seed)
+    if train.epochs > 1:
+        train = replace(train, checkpoint_steps=len(order) // train.epochs // train.batch_size)
     head = seeded(lambda: TwoLayers(encoder.dimension, WIDTH, bias=False), seed=settings.seed)
     return Plan(
         PairSet(chosen, pairs, encoder.tokens, order, options=options, auxiliary=head),
@@ -62,8 +69,24 @@ def plan(given: Given) -> Plan:
     )
 
 
+def _utterances_and_pairs(given: Given) -> tuple[Sequence[Dialogue], NDArray[np.int64]]:
+    """Return the dialogues whose utterances are numbered, and the pairs of these numbers."""
+    options = given.settings.dse
+    if options.pairs == "dianli":
+        chosen = entailed_pairs(options.pairs_file)
+        return chosen, consecutive_pairs(chosen, variant="1-1", min_words=1)
+    # "Utterance" is a speaker's whole turn (footnote 1).
+    chosen = [dialogue.merged() for dialogue in given.of_two_speakers()]
+    if options.pairs == "dropout":
+        tokens = given.encoder.tokens.for_utterances(max_length=options.max_length)
+        return chosen, unique_utterances(chosen, tokens, min_words=options.min_words)
+    return chosen, consecutive_pairs(chosen, variant=options.pairs, min_words=options.min_words)
+
+
 class PairSet(UtteranceSet):
     """Items of DSE: a query of 1 to 3 utterances and the next one, rows of `consecutive_pairs`."""
+
+    options: Dse
 
     def __getitem__(self, item: int) -> list[TokenSequence]:
         *query, following = self.rows[self.order[item, 1]]
@@ -74,51 +97,77 @@ class PairSet(UtteranceSet):
         vectors = pool(encoder.sequence_states(batch), batch.roles, batch.turns, how="mean")
         assert self.auxiliary is not None
         first, second = gathered(self.auxiliary(vectors)).unflatten(0, (-1, 2)).unbind(1)
-        return dse_loss(first, second, temperature=self.options.temperature)
+        return dse_loss(first, second, temperature=self.options.temperature, weights=self.options.weights)
 
 
 def consecutive_pairs(dialogues: Sequence[Dialogue], *, variant: PairVariant, min_words: int = 4) -> NDArray[np.int64]:
-    """Return queries with the next utterance (Zhou et al. 2022, section 3.1), int64 [m, 4].
+    """Return queries with the next utterance (Zhou et al. 2022, section 3 and App. A.1), int64 [m, 4].
 
     The first three columns are the query's utterances in their order, -1 if there are fewer; the last is the next
-    utterance. Utterances with fewer than `min_words` words are left out first, so those around one become a pair.
+    utterance. All follow one another in the dialogue: pairs come first, then those with a short utterance are dropped,
+    so that utterances before and after a short one are no pair.
 
-    :param variant: "1-1", "2-1" and "3-1" join one, two or three utterances to a query, "123-1" has all of these;
-        "dropout" pairs an utterance with itself.
-    :param min_words: Shortest utterance in words; the paper drops utterances of three words and fewer.
+    :param dialogues: Dialogues with consecutive turns of one speaker merged (`Dialogue.merged`).
+    :param variant: "1-1", "2-1" and "3-1" join one, two or three utterances to a query, "123-1" has all of these.
+    :param min_words: Shortest utterance in words; the paper drops pairs with an utterance of three tokens or fewer.
     """
     rows = []
     for begin, dialogue in zip(first_turns(dialogues), dialogues, strict=False):
-        numbers = [begin + place for place, turn in enumerate(dialogue.turns) if len(turn.text.split()) >= min_words]
-        if variant == "dropout":
-            rows += [[number, NONE, NONE, number] for number in numbers]
-            continue
-        for place in range(1, len(numbers)):
+        is_long = [len(turn.text.split()) >= min_words for turn in dialogue.turns]
+        for place in range(1, len(is_long)):
             for joined in JOINED[variant]:
-                if joined <= place:
-                    query = numbers[place - joined : place]
-                    rows.append([*query, *[NONE] * (LONGEST_QUERY - joined), numbers[place]])
+                first = place - joined
+                if first >= 0 and all(is_long[first : place + 1]):
+                    query = range(begin + first, begin + place)
+                    rows.append([*query, *[NONE] * (LONGEST_QUERY - joined), begin + place])
     return np.array(rows, dtype=np.int64).reshape(-1, LONGEST_QUERY + 1)
 
 
-def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05) -> Tensor:
-    """Bring each utterance near to the next one and away from the batch, most of all from near ones (section 3).
+def unique_utterances(
+    dialogues: Sequence[Dialogue], tokenizer: DialogueTokenizer, *, min_words: int = 4
+) -> NDArray[np.int64]:
+    """Return every different utterance once, paired with itself: DSE-dropout (App. A.1), int64 [m, 4] as above.
+
+    Dropout makes the two views. A second copy in a batch would be a negative of the first.
+
+    :param tokenizer: Tokenizer of the training; utterances with the same tokens within its limit are the same.
+    :param min_words: Shortest utterance in words.
+    """
+    tokens = tokenizer.utterances(turn.text for dialogue in dialogues for turn in dialogue.turns)
+    first: dict[bytes, int] = {}
+    for number, words in enumerate(word_counts_of_turns(dialogues)):
+        if words >= min_words:
+            first.setdefault(tokens[number][: tokenizer.longest_turn].tobytes(), number)
+    numbers = np.array(list(first.values()), dtype=np.int64)
+    none = np.full_like(numbers, NONE)
+    return np.stack([numbers, none, none, numbers], axis=1)
+
+
+def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05, weights: Weights = "code") -> Tensor:
+    """Bring each utterance near to the next one and away from the batch, most of all from near ones (App. A.2).
 
     In plain words: what is said next is the best hint at what was meant. Among the other utterances of the batch,
     similar ones count for more than utterances that are far away in any case.
 
     Requirements: pairs from `consecutive_pairs`; large batches.
-    Inputs: pairs; no labels. Variant "dropout" takes the same utterances twice.
+    Inputs: pairs; no labels. DSE-dropout takes the same utterances twice.
     Relations: trains vectors of *utterances*. `dial2vec_loss` and `neighbour_loss` train whole dialogues.
 
-    With 2m views, `-log(e^{s(i,i+)/τ} / (e^{s(i,i+)/τ} + Σ_j α_ij e^{s(i,j)/τ}))`, mean over all views i. j runs over
-    the 2m - 2 others and `α_ij = e^{s(i,j)/τ} / mean_k e^{s(i,k)/τ}` over the same. The paper prints α inside the
-    exponent and the sum over all j != i; its authors' code weights the negatives, as here. The gradient goes through α.
+    With 2m views and `α_ij = e^{s(i,j)/τ} / mean_k e^{s(i,k)/τ}`, k over the 2m - 2 views of other pairs, the loss of
+    view i is (equations 2 and 3)
+
+    - "code": `-log(e^{s(i,i+)/τ} / (e^{s(i,i+)/τ} + Σ_j α_ij e^{s(i,j)/τ}))`, j over the same views as k, as the
+      authors' code computes it; at least 0;
+    - "paper": `-log(e^{s(i,i+)/τ} / Σ_j e^{α_ij s(i,j)/τ})`, j over all views but i, as the paper prints it. i+ has a
+      weight, too, so it can be negative, and at a low τ it is huge.
+
+    The result is the mean over all views. The gradient goes through α.
 
     :param first: Vectors after the head [m, d], m at least 2.
     :param second: Vectors of the next utterances [m, d].
     :param temperature: τ > 0; the paper's 0.05.
-    :return: scalar, at least 0, in fp32 or the vectors' own precision if that is higher.
+    :param weights: Place of α: "code" or "paper".
+    :return: scalar, in fp32 or the vectors' own precision if that is higher.
 
     Example::
 
@@ -137,6 +186,11 @@ def dse_loss(first: Tensor, second: Tensor, *, temperature: float = 0.05) -> Ten
         positive = logits[places, partner]
         itself = torch.eye(2 * pairs, dtype=torch.bool, device=views.device)
         others = logits.masked_fill(itself | itself[partner], float("-inf"))
-        # Σ α e^l = Σ e^{2l} / mean e^l, in logarithms: at τ = 0.05 the exponentials reach e^40.
-        weighted = torch.logsumexp(2 * others, 1) - torch.logsumexp(others, 1) + math.log(2 * pairs - 2)
-        return (torch.logaddexp(positive, weighted) - positive).mean()
+        # In logarithms: at τ = 0.05 the exponentials reach e^40.
+        log_mean = torch.logsumexp(others, 1) - math.log(2 * pairs - 2)
+        if weights == "paper":
+            weighted = (logits - log_mean[:, None]).exp() * logits
+            return (torch.logsumexp(weighted.masked_fill(itself, float("-inf")), 1) - positive).mean()
+        # Σ α e^l = Σ e^{2l} / mean e^l.
+        negatives = torch.logsumexp(2 * others, 1) - log_mean
+        return (torch.logaddexp(positive, negatives) - positive).mean()

@@ -1,4 +1,8 @@
-"""Masked words: the encoder adapts to the language of the dialogues before method dialoguecse trains (BERT's task)."""
+"""Masked words: the encoder adapts to the language of the dialogues before method dialoguecse trains (BERT's task).
+
+Liu et al. 2021, section 5.3: half an epoch of all utterances in batches of 50, at a rate of 2e-5, at most 10 masks in
+an utterance. Without that method after it, this is the paper's BERT that is only adapted.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from dial2vec.config import Train
+from dial2vec.config import DialogueCse, Train
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import Batch, TokenSequence
 from dial2vec.errors import ModelError
@@ -22,7 +26,7 @@ from dial2vec.training.loop import Names
 from dial2vec.training.plan import Given, Plan
 from dial2vec.training.utterances import UtteranceSet
 
-# Liu et al. 2021: half an epoch in batches of 50; every layer trains.
+# Section 5.3; every layer trains.
 LEARNING_RATE, BATCH = 2e-5, 50
 # A checkpoint is all weights and twice as much for the optimiser, and only useful after a kill.
 MOST_CHECKPOINTS = 10
@@ -65,6 +69,8 @@ def plan(given: Given) -> Plan:
 class MaskedSet(UtteranceSet):
     """Items of masked language modelling: one utterance each, rows int64 [m, 1]; every step draws new masks."""
 
+    options: DialogueCse
+
     def __getitem__(self, item: int) -> list[TokenSequence]:
         return [self.joined(*self.rows[self.order[item, 1]])]
 
@@ -92,11 +98,29 @@ class MaskedSet(UtteranceSet):
         tokens = batch.ids.cpu().clone()
         unmasked = torch.isin(tokens, self.special) | (batch.attention.cpu() == 0)
         ids, goals = self.masks.torch_mask_tokens(tokens, special_tokens_mask=unmasked)
+        if self.options.mlm_max_masks is not None:
+            ids, goals = at_most(self.options.mlm_max_masks, ids, goals)
         ids, goals = ids.to(batch.ids.device), goals.to(batch.ids.device)
         masked = goals != IGNORED
         assert self.auxiliary is not None
         logits = self.auxiliary(ids, batch.attention)[masked].float()
         return functional.cross_entropy(logits, goals[masked], reduction="sum") / masked.sum().clamp(min=1)
+
+
+def at_most(limit: int, ids: Tensor, goals: Tensor) -> tuple[Tensor, Tensor]:
+    """Return tokens and goals [b, n] with no more than `limit` goals in a row; a random choice of them stays.
+
+    Tokens whose goal is taken back are as they were before. Rows within the limit draw nothing from torch's generator.
+    """
+    masked = goals != IGNORED
+    rows = masked.sum(1) > limit
+    if not rows.any():
+        return ids, goals
+    lot = torch.rand(masked[rows].shape).masked_fill(~masked[rows], -1)
+    kept = torch.zeros_like(masked[rows]).scatter(1, lot.topk(limit, dim=1).indices, value=True)
+    back = torch.zeros_like(masked)
+    back[rows] = masked[rows] & ~kept
+    return torch.where(back, goals, ids), goals.masked_fill(back, IGNORED)
 
 
 class MaskedHead(nn.Module):
