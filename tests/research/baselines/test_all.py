@@ -27,7 +27,10 @@ def options(tiny_folder, glove):
         "encoder_mean": {"start": tiny_folder},
         "simcse": {"start": tiny_folder},
         "simcse_trained": {"start": tiny_folder, "max_steps": 2, "batch_size": 16},
+        "utterances_cls": {"start": tiny_folder},
+        "utterances_mean": {"start": tiny_folder},
         "whitening": {"start": tiny_folder, "dimensions": 8},
+        "flow": {"start": tiny_folder},
     }
 
 

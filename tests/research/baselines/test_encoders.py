@@ -8,7 +8,7 @@ import torch
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, ModelError
-from dial2vec.research.baselines import encoder_mean, simcse, simcse_trained, whitening
+from dial2vec.research.baselines import by_utterance, encoder_mean, simcse, simcse_trained, whitening
 
 
 def test_encoder_mean_is_the_mean_over_the_tokens(tiny_folder, dialogue):
@@ -136,3 +136,13 @@ def test_on_the_tasks_the_encoders_read_contexts_with_separators_and_their_last_
     train = [dialogue(str(n), f"a: w{n} w{n + 1}", f"b: w{n + 2}") for n in range(8)]
     whole, read = (whitening.fit(train, seed=1, start=tiny_folder, contexts=contexts) for contexts in (False, True))
     assert not np.allclose(whole([context]), read([context]), atol=1e-3)
+
+
+def test_read_by_utterance_a_dialogue_is_the_mean_of_means_or_of_start_tokens(tiny_folder, dialogue):
+    talk = dialogue("d", "a: w1 w2 w3", "b: w4", "a: w4")
+    texts = [turn.text for turn in talk.turns]
+    for pooling in ("mean", "cls"):
+        encoder = DialogueEncoder.from_pretrained(tiny_folder, pooling=pooling)
+        expected = encoder.encode_utterances(texts).mean(axis=0)
+        found = by_utterance.fit([], seed=1, start=tiny_folder, pooling=pooling)([talk])
+        np.testing.assert_allclose(found[0], expected, atol=1e-5)

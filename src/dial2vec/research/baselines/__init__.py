@@ -14,13 +14,16 @@ dialogues of about 150 words, on one core without a GPU.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 from dial2vec.dialogue import Dialogue
 from dial2vec.errors import Dial2vecError, ModelError, did_you_mean
 from dial2vec.research.baselines import (
+    by_utterance,
     doc2vec,
     encoder_mean,
+    flow,
     lda,
     simcse,
     simcse_trained,
@@ -54,7 +57,10 @@ BASELINES: dict[str, Baseline] = {
     "encoder_mean": Baseline(encoder_mean.fit, encodes=True, on_tasks={"contexts": True}),
     "simcse": Baseline(simcse.fit),
     "simcse_trained": Baseline(simcse_trained.fit, encodes=True),
+    "utterances_cls": Baseline(partial(by_utterance.fit, pooling="cls"), encodes=True),
+    "utterances_mean": Baseline(by_utterance.fit, encodes=True),
     "whitening": Baseline(whitening.fit, encodes=True, on_tasks={"contexts": True}),
+    "flow": Baseline(flow.fit, encodes=True, on_tasks={"contexts": True}),
 }
 
 

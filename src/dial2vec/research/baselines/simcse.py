@@ -10,16 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
-
-import numpy as np
-from numpy.typing import NDArray
 
 from dial2vec.dialogue import Dialogue
+from dial2vec.research.baselines.by_utterance import average_utterances
 from dial2vec.research.baselines.encode import Encode
-
-if TYPE_CHECKING:
-    from dial2vec.encoder import DialogueEncoder
 
 
 def fit(train: Sequence[Dialogue], *, seed: int, start: str = "simcse") -> Encode:
@@ -32,13 +26,4 @@ def fit(train: Sequence[Dialogue], *, seed: int, start: str = "simcse") -> Encod
     """
     from dial2vec.encoder import DialogueEncoder
 
-    return partial(_averaged, DialogueEncoder.from_pretrained(start, input="closed", pooling="cls"))
-
-
-def _averaged(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
-    """Encode each different utterance once, and average over the turns of each dialogue."""
-    texts = list(dict.fromkeys(turn.text for dialogue in dialogues for turn in dialogue.turns))
-    row = {text: place for place, text in enumerate(texts)}
-    encoded = encoder.encode_utterances(texts, batch_size=64)
-    means = [encoded[[row[turn.text] for turn in dialogue.turns]].mean(axis=0) for dialogue in dialogues]
-    return np.asarray(means, dtype=np.float32)
+    return partial(average_utterances, DialogueEncoder.from_pretrained(start, input="closed", pooling="cls"))
