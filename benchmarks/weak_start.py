@@ -148,7 +148,7 @@ def weak_start(dialogues: list[Dialogue], folder: Path, settings: Settings, argu
     )
     order = training_order(lengths, passes=1, settings=options, seed=settings.seed)
     head = masked_head(encoder, seed=settings.seed)
-    cut = replace(settings.dialoguecse, max_length=encoder.max_length)
+    cut = replace(settings.dialoguecse, max_length=encoder.max_length, mlm_max_masks=None)
     data = MaskedSet(dialogues, rows, encoder.tokens, order, options=cut, auxiliary=head)
     fingerprint = digest([settings.seed, asdict(options), len(order), TURNS])
     checkpoints = folder.with_name("masked_words")

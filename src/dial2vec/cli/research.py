@@ -18,7 +18,7 @@ from dial2vec.files import find_root
 @click.option("--system", "systems", metavar="SYSTEM", multiple=True, help="A row of the tables; default: all.")
 @click.option("--encoder", "encoders", metavar="ENCODER", multiple=True, help="A start; default: that of params.yaml.")
 @click.option(
-    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in row `paper`, or all."
+    "--ablation", "ablations", metavar="SETTING", multiple=True, help="Setting to change in a recipe, or all."
 )
 @click.option(
     "--seed",
@@ -54,12 +54,13 @@ def tables(
     """
     from dial2vec.params import load_settings
     from dial2vec.research.tables.grid import compute_tables
-    from dial2vec.research.tables.systems import ABLATIONS, ablated
+    from dial2vec.research.tables.systems import ABLATIONS, ablated, recipe_of
     from dial2vec.research.tables.utterances import TaskData
 
     root = find_root()
     changed = ABLATIONS if "all" in ablations else ablations
-    named = [*systems, *(["paper"] if changed else []), *(system for name in changed for system in ablated(name))]
+    rows = [system for name in changed for system in ablated(name)]
+    named = [*systems, *(recipe_of(name) for name in changed), *rows]
     written = compute_tables(
         root,
         load_settings(root / "params.yaml"),

@@ -85,6 +85,7 @@ PRESETS: dict[str, Preset] = {
             "dse": {
                 "pairs": "1-1",
                 "min_words": 4,
+                "weights": "code",
                 "temperature": 0.05,
                 "learning_rate": 3e-6,
                 "head_learning_rate": 3e-4,
@@ -98,6 +99,7 @@ PRESETS: dict[str, Preset] = {
         },
         (
             "The paper trains on nine corpora together, 893,000 pairs (appendix A).",
+            "The weights of near negatives stand where the published code has them, not where the paper prints them.",
             "1,024 pairs a step need the memory for them; with fewer, lower dse.batch_size.",
         ),
     ),
@@ -111,6 +113,7 @@ PRESETS: dict[str, Preset] = {
                 "aggregation": "mean",
                 "mlm_epochs": 0.5,
                 "mlm_max_utterances": None,
+                "mlm_max_masks": 10,
                 "context_turns": 3,
                 "negatives": 9,
                 "min_turns": 4,

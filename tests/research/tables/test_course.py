@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args, get_type_hints
 
 import pytest
 
+from dial2vec.config import Dse, Settings, flat
 from dial2vec.errors import ModelError, SettingsError
 from dial2vec.params import settings_from_dict
 from dial2vec.pipeline.artifacts import Artifacts
@@ -11,7 +13,7 @@ from dial2vec.registry.store import open_store
 from dial2vec.research.tables import course as course_module
 from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell
 from dial2vec.research.tables.course import trained_encoder
-from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, ablated, paper_input
+from dial2vec.research.tables.systems import ABLATIONS, ALL, SYSTEMS, VARIANTS, ablated, paper_input, recipe_of
 
 SHORT = {"method": "dial2vec", "max_dialogues": 6, "batch_size": 2, "gradient_accumulation": 1, "checkpoint_steps": 1}
 
@@ -96,15 +98,15 @@ def test_what_a_killed_run_of_another_mark_left_is_thrown_away(short):
 def test_an_ablation_changes_one_setting_of_the_paper_s_recipe():
     assert ablated("temperature") == ["temperature_0.05", "temperature_0.1", "temperature_0.5"]
     assert "window_none" in ablated("window")
-    for setting, (block, _) in ABLATIONS.items():
+    for setting in ABLATIONS:
         for name in ablated(setting):
-            ours, recipe = ALL[name], SYSTEMS["paper"]
-            changed = {**(getattr(ours, block) or {})}
-            changed.pop(setting)
-            assert changed == {key: value for key, value in (getattr(recipe, block) or {}).items() if key != setting}
-            assert ours.course
-            assert ours.as_the_paper
-            assert not ours.published
+            ours, recipe = (flat(one.settings(Settings(), seed=1)) for one in (ALL[name], SYSTEMS[recipe_of(setting)]))
+            assert len([key for key in ours if ours[key] != recipe[key]]) == 1
+            assert ALL[name].course
+            assert ALL[name].as_the_paper == (recipe_of(setting) == "paper")
+            assert not ALL[name].published
+    changed = ALL["dialoguecse_negatives_4"].settings(Settings(), seed=1)
+    assert (changed.train.method, changed.dialoguecse.negatives) == ("dialoguecse", 4)
     with pytest.raises(SettingsError, match=r"no ablation of 'tau'.+Valid: negatives, window"):
         ablated("tau")
 
@@ -121,3 +123,16 @@ def test_the_paper_reads_its_own_encoders_in_their_own_ways(tmp_path):
 def test_the_paper_s_recipe_does_not_depend_on_what_params_say():
     ours = SYSTEMS["paper"].settings(settings_from_dict({"train": {"temperature": 0.7, "window": 3}}), seed=1)
     assert (ours.train.temperature, ours.train.window, ours.sample.negatives) == (0.2, 10, 9)
+
+
+def test_the_variants_of_dse_have_all_pairs_of_the_paper_s_table_and_a_course_by_epoch():
+    variants = {name: row.settings(Settings(), seed=1) for name, row in VARIANTS.items() if name.startswith("dse_")}
+    assert {ours.dse.pairs for ours in variants.values()} == set(get_args(get_type_hints(Dse)["pairs"]))
+    assert {ours.dse.epochs for ours in variants.values()} == {5}
+    assert all(VARIANTS[name].course for name in variants)
+
+
+def test_a_variant_whose_pairs_are_not_there_is_left_out_with_the_reason(project):
+    root, settings = project
+    cell = compute_cell(root, Place("calls", "dse_dianli", 1), settings)
+    assert "dse.pairs_file is not set" in cell.left_out

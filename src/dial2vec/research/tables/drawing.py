@@ -12,7 +12,7 @@ from dial2vec.files import atomic_path
 from dial2vec.html import templates
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.paper_tables import write_texts
-from dial2vec.research.tables.systems import ABLATIONS, ablated, in_order, is_table_row, system_of
+from dial2vec.research.tables.systems import ABLATIONS, ablated, in_order, is_table_row, recipe_of, system_of
 
 WIDTH, HEIGHT, DPI = 4.2, 3.2, 130
 CHOICES = (("by_labels", "s", "chosen by purity on dev"), ("label_free", "o", "chosen without labels"))
@@ -52,7 +52,7 @@ def draw_paths(cells: Sequence[Cell], path: Path) -> None:
             place = (point["uniformity"], point["adjusted_alignment"])
             panel.annotate(f"{point['step']:.0f}", place, (4, 4), textcoords="offset points", fontsize=7)
         panel.margins(0.15)
-        panel.set_title(cell.corpus, fontsize=9)
+        panel.set_title(_named(cell, cells), fontsize=9)
         panel.set_xlabel("uniformity (lower is better)", fontsize=8)
         panel.set_ylabel("adjusted alignment (lower is better)", fontsize=8)
         panel.legend(fontsize=7, frameon=False)
@@ -65,7 +65,7 @@ def draw_courses(cells: Sequence[Cell], path: Path) -> None:
     for place, panel in enumerate(axes):
         cell, task = cells[place // len(TITLES)], list(TITLES)[place % len(TITLES)]
         _curve(panel, cell, task, COLOURS[0], "")
-        panel.set_title(f"{cell.corpus}: {TITLES[task]}", fontsize=9)
+        panel.set_title(f"{_named(cell, cells)}: {TITLES[task]}", fontsize=9)
         panel.set_xlabel("step", fontsize=8)
         if place == 0:
             panel.legend(fontsize=7, frameon=False)
@@ -73,7 +73,7 @@ def draw_courses(cells: Sequence[Cell], path: Path) -> None:
 
 
 def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> None:
-    """Draw one task over the steps, a panel per corpus and setting, each with 200 dialogues of the paper's recipe.
+    """Draw one task over the steps, a panel per corpus and setting, each with the recipe that it changes.
 
     :param cells: cells with a course, at least one of them an ablation.
     """
@@ -82,9 +82,9 @@ def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> N
     for corpus in dict.fromkeys(cell.corpus for cell in cells):
         for setting in ABLATIONS:
             group = [by_place[corpus, system] for system in ablated(setting) if (corpus, system) in by_place]
-            recipe = [by_place[corpus, "paper"]] if group and (corpus, "paper") in by_place else []
+            recipe = by_place.get((corpus, recipe_of(setting)))
             if group:
-                panels[f"{corpus}: {setting}"] = recipe + group
+                panels[f"{corpus}: {setting}"] = [recipe, *group] if recipe else group
     figure, axes = _panels(len(panels), columns=3)
     for panel, (title, group) in zip(axes, panels.items(), strict=True):
         for place, cell in enumerate(group):
@@ -94,6 +94,12 @@ def draw_ablations(cells: Sequence[Cell], path: Path, *, task: str = "map") -> N
         panel.set_ylabel(TITLES[task], fontsize=8)
         panel.legend(fontsize=7, frameon=False)
     _save(figure, path)
+
+
+def _named(cell: Cell, cells: Sequence[Cell]) -> str:
+    """Return the corpus of a cell, with its system if the picture has several."""
+    several = len({other.system for other in cells}) > 1
+    return f"{cell.corpus}, {system_of(cell.system).title}" if several else cell.corpus
 
 
 def _curve(panel: Any, cell: Cell, task: str, colour: str, label: str) -> None:

@@ -16,7 +16,7 @@ from dial2vec.files import atomic_path
 from dial2vec.research.tables.cells import Cell
 from dial2vec.research.tables.charts import draw_results
 from dial2vec.research.tables.published import AGGREGATION, CORPORA, MODELS, SPEAKERS, published
-from dial2vec.research.tables.systems import ABLATIONS, ablated, in_order, is_table_row, system_of
+from dial2vec.research.tables.systems import ABLATIONS, ablated, in_order, is_table_row, recipe_of, system_of
 from dial2vec.research.tables.ways import TITLES
 
 COLUMNS = ("model", "corpus", "metric", "mean", "sd", "seeds", "published", "low", "high", "ceiling", "view", "runs")
@@ -29,6 +29,11 @@ points; published are the figures of Liu et al. 2022 on their own splits, purity
 ![MAP by system, a panel per corpus, with intervals and the published figures](results.png)
 """
 TASK_TITLES = {"purity": "Purity", "spearman": "Spearman", "map": "MAP"}
+# Systems whose settings are changed one at a time: the start that they read, and their name in a sentence.
+RECIPES = {
+    "paper": ("start_separators", "200 dialogues of the paper's recipe"),
+    "dialoguecse": ("utterances_mean", "DialogueCSE by params.yaml"),
+}
 CellGroups = dict[tuple[str, str], list[Cell]]
 
 
@@ -136,7 +141,8 @@ def paper_markdown(cells: Sequence[Cell]) -> str:
     parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, SPEAKERS))
     parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
     parts.append(_checkpoints(groups))
-    parts += [_ablation(corpus, groups) for corpus in dict.fromkeys(corpus for corpus, _ in groups)]
+    corpora = dict.fromkeys(corpus for corpus, _ in groups)
+    parts += [_ablation(corpus, recipe, groups) for recipe in RECIPES for corpus in corpora]
     parts.append(_left_out(cells))
     return "\n".join([HEADING, *(part for part in parts if part)])
 
@@ -264,21 +270,22 @@ def _checkpoints(groups: CellGroups) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _ablation(corpus: str, groups: CellGroups) -> str:
-    """Return 200 dialogues of the paper's recipe with one setting changed, at the last checkpoint."""
-    mine = systems_of(corpus, groups)
-    rows = [system for setting in ABLATIONS for system in ablated(setting) if system in mine]
+def _ablation(corpus: str, recipe: str, groups: CellGroups) -> str:
+    """Return a recipe of `RECIPES` with one setting changed, at the last checkpoint."""
+    mine, (start, words) = systems_of(corpus, groups), RECIPES[recipe]
+    settings = [setting for setting in ABLATIONS if recipe_of(setting) == recipe]
+    rows = [system for setting in settings for system in ablated(setting) if system in mine]
     if not rows:
         return ""
     lines = [
-        f"## Ablations, {corpus}",
+        f"## Ablations of {system_of(recipe).title}, {corpus}",
         "",
-        "200 dialogues of the paper's recipe with one setting changed, at its last checkpoint.",
+        f"{words} with one setting changed, at the last checkpoint.",
         "",
         "| changed | seeds | purity | Spearman | MAP |",
         "|---|---|---|---|---|",
     ]
-    for system in ["start_separators", "paper", *rows]:
+    for system in [start, recipe, *rows]:
         if system in mine:
             figures = " | ".join(_in_words(figure(mine[system], "both", task)) for task in TASKS)
             lines.append(f"| {system_of(system).title} | {len(mine[system])} | {figures} |")

@@ -158,7 +158,10 @@ SYSTEMS: dict[str, System] = {
     "blender": _pretrained("Blender", "blender"),
     "plato": _pretrained("PLATO", "plato"),
     "encoder_mean": System(title="start, mean of tokens", baseline="encoder_mean", seeded=False),
+    "utterances_mean": System(title="start, averaged utterances", baseline="utterances_mean", seeded=False),
+    "utterances_cls": System(title="start, averaged start tokens", baseline="utterances_cls", seeded=False),
     "whitening": System(title="start, whitened", baseline="whitening"),
+    "flow": System(title="start, by a flow (BERT-flow)", baseline="flow"),
     "start": System(title="start", seeded=False),
     "start_separators": System(title="start, with separators", seeded=False, as_the_paper=True),
     "paper": System(
@@ -173,8 +176,8 @@ SYSTEMS: dict[str, System] = {
     ),
     "default": System(title="default", train={}),
     "student": System(title="student of the default", train={}, student=True),
-    "dse": _method("dse", title="DSE"),
-    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE"),
+    "dse": _method("dse", title="DSE", version=2),
+    "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE", course=True, version=2),
     "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot"),
     "dialaug": _method(
         "dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, similarity="dot", version=2
@@ -183,6 +186,20 @@ SYSTEMS: dict[str, System] = {
 }
 # Rows of the table of methods: the start, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
+# Variants of DSE (Zhou et al. 2022, table 6), with a checkpoint after each epoch (figure 3), and what DialogueCSE is
+# compared with (Liu et al. 2021, section 5.2): computed only if they are named.
+VARIANTS: dict[str, System] = {
+    **{
+        f"dse_{pairs.replace('-', '_')}": _method(
+            "dse", title=f"DSE {pairs}, 5 epochs", block={"pairs": pairs, "epochs": 5}, course=True
+        )
+        for pairs in ("1-1", "2-1", "3-1", "123-1", "dropout", "dianli")
+    },
+    "masked_words": _method("dialoguecse", title="start, adapted by masked words", block={"guidance": "none"}),
+    "siamese_single": _method("dialoguecse", title="SiameseBERT-S", block={"guidance": "siamese_single"}),
+    "siamese_multi": _method("dialoguecse", title="SiameseBERT-M", block={"guidance": "siamese_multi"}),
+    "dialoguecse_attention": _method("dialoguecse", title="DialogueCSE, I1", block={"aggregation": "attention"}),
+}
 # The papers' own trainings, which take hours: computed only if they are named.
 WHOLE: dict[str, System] = {
     "dial2vec_paper": _preset(
@@ -193,8 +210,9 @@ WHOLE: dict[str, System] = {
     "dialaug_paper": _preset("dialaug-paper", title="DialAug, the paper's recipe", similarity="dot"),
     "intent_augmentation_paper": _preset("intent-augmentation-paper", title="intent augmentation, the paper's recipe"),
 }
-# Settings that the paper leaves open: setting -> block in params.yaml, and values other than the recipe's.
-ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
+# Settings that dial2vec's paper leaves open, then turns, data, temperature and negatives of DialogueCSE (Liu et al.
+# 2021, figures 2 and 3, tables 3 and 4): setting -> block in params.yaml, and values other than the recipe's.
+ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], tuple[Any, ...]]] = {
     "negatives": ("sample", (1, 4, 19)),
     "window": ("train", (1, 2, 5, None)),
     "temperature": ("train", (0.05, 0.1, 0.5)),
@@ -202,29 +220,43 @@ ABLATIONS: dict[str, tuple[Literal["sample", "train"], tuple[Any, ...]]] = {
     "keep_role": ("sample", ("first", "second")),
     "passes": ("sample", (2,)),
     "max_dialogues": ("train", (600,)),
+    "dialoguecse_context_turns": ("dialoguecse", (1, 2, 5)),
+    "dialoguecse_max_responses": ("dialoguecse", (500, 1000, 4000)),
+    "dialoguecse_temperature": ("dialoguecse", (0.05, 0.2, 0.5)),
+    "dialoguecse_negatives": ("dialoguecse", (1, 4, 19)),
 }
 
 
+def recipe_of(setting: str) -> str:
+    """Return the system of which an ablation changes one setting.
+
+    :param setting: key of `ABLATIONS`.
+    """
+    return "dialoguecse" if ABLATIONS[setting][0] == "dialoguecse" else "paper"
+
+
 def _ablated(setting: str, value: Any) -> System:
-    block, recipe = ABLATIONS[setting][0], SYSTEMS["paper"]
-    changed: dict[str, Any] = {block: {**(getattr(recipe, block) or {}), setting: value}}
-    shown = "no limit" if value is None else value
-    return replace(recipe, title=f"{setting} {shown}", published="", **changed)
+    recipe, place = SYSTEMS[recipe_of(setting)], ABLATIONS[setting][0]
+    own = setting.removeprefix(f"{place}_")
+    part = "block" if place == "dialoguecse" else place
+    changed: dict[str, Any] = {part: {**(getattr(recipe, part) or {}), own: value}}
+    shown = f"{'DialogueCSE, ' if place == 'dialoguecse' else ''}{own} {'no limit' if value is None else value}"
+    return replace(recipe, title=shown, published="", **changed)
 
 
 def _key(setting: str, value: Any) -> str:
     return f"{setting}_{'none' if value is None else value}"
 
 
-# All systems: rows of the tables, the whole trainings, then ablations.
-TABLE_ROWS = SYSTEMS | WHOLE
+# All systems: rows of the tables, variants, the whole trainings, then ablations.
+TABLE_ROWS = SYSTEMS | VARIANTS | WHOLE
 ALL: dict[str, System] = TABLE_ROWS | {
     _key(setting, value): _ablated(setting, value) for setting, (_, values) in ABLATIONS.items() for value in values
 }
 
 
 def ablated(setting: str) -> list[str]:
-    """Return the systems that differ from the paper's recipe in one setting.
+    """Return the systems that differ from their recipe (`recipe_of`) in one setting.
 
     :raises SettingsError: if the setting is not in `ABLATIONS`.
     """
