@@ -55,7 +55,7 @@ def test_before_training_every_dimension_has_mean_0_and_variance_1():
     vectors = torch.randn(50, 4) * torch.tensor([1.0, 5.0, 0.1, 0.0]) + 3
     made = Glow(4)
     made.scale_to(vectors)
-    assert len(made.steps) == DEPTH
+    assert len(made.each()) == DEPTH
     found = made(vectors)[0]
     torch.testing.assert_close(found.mean(0), torch.zeros(4), rtol=0, atol=1e-4)
     assert sorted(found.std(0, correction=0).round(decimals=3).tolist()) == [0.0, 1.0, 1.0, 1.0]

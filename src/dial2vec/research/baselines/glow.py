@@ -27,15 +27,10 @@ class Step(nn.Module):
         first = dimension // 2
         self.log_scale, self.shift = nn.Parameter(torch.zeros(dimension)), nn.Parameter(torch.zeros(dimension))
         self.register_buffer("order", torch.randperm(dimension))
-        self.move = nn.Sequential(
-            nn.Linear(first, HIDDEN),
-            nn.ReLU(),
-            nn.Linear(HIDDEN, HIDDEN),
-            nn.ReLU(),
-            nn.Linear(HIDDEN, dimension - first),
-        )
-        nn.init.zeros_(self.move[-1].weight)
-        nn.init.zeros_(self.move[-1].bias)
+        last = nn.Linear(HIDDEN, dimension - first)
+        nn.init.zeros_(last.weight)
+        nn.init.zeros_(last.bias)
+        self.move = nn.Sequential(nn.Linear(first, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, HIDDEN), nn.ReLU(), last)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Map [n, d] to [n, d]; the logarithm of its determinant is the sum of `log_scale`."""
@@ -60,17 +55,21 @@ class Glow(nn.Module):
         super().__init__()
         self.steps = nn.ModuleList(Step(dimension) for _ in range(DEPTH))
 
+    def each(self) -> list[Step]:
+        """Return the steps in their order."""
+        return [step for step in self.steps if isinstance(step, Step)]
+
     def forward(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """Return the mapped vectors [n, d], and the logarithm of the determinant of the map's derivative, a scalar."""
         log_determinant = vectors.new_zeros(())
-        for step in self.steps:
+        for step in self.each():
             vectors = step(vectors)
             log_determinant = log_determinant + step.log_scale.sum()
         return vectors, log_determinant
 
     def undo(self, mapped: Tensor) -> Tensor:
         """Return the vectors [n, d] that `forward` maps to these."""
-        for step in reversed(self.steps):
+        for step in reversed(self.each()):
             mapped = step.undo(mapped)
         return mapped
 
@@ -84,7 +83,7 @@ class Glow(nn.Module):
 
     def scale_to(self, vectors: Tensor) -> None:
         """Set shift and scale of the first step so that every dimension of the vectors has mean 0 and variance 1."""
-        first = self.steps[0]
+        first = self.each()[0]
         with torch.no_grad():
             first.shift.copy_(vectors.mean(0))
             first.log_scale.copy_(-vectors.std(0, correction=0).clamp(min=LEAST_SD).log())
