@@ -81,8 +81,12 @@ def timed(dialogues: list[Dialogue], settings: Settings, *, seconds: float) -> s
     merged = [dialogue.merged() for dialogue in dialogues if dialogue.n_speakers > 1]
     options = settings.dse
     pairs = len(consecutive_pairs(merged, variant="1-1", min_words=options.min_words))
-    # Enough for the steps that are timed: only utterances that train are tokenised.
-    few = replace(settings, dse=replace(options, epochs=1, max_pairs=min(pairs, MOST_STEPS * options.batch_size)))
+    # Enough for the steps that are timed: only utterances that train are tokenised. No checkpoint is written between.
+    few = replace(
+        settings,
+        dse=replace(options, epochs=1, max_pairs=min(pairs, MOST_STEPS * options.batch_size)),
+        train=replace(settings.train, checkpoint_steps=MOST_STEPS),
+    )
     encoder, plan = planned(dialogues, few)
     assert plan.data is not None
     order, batch = plan.data.order, plan.train.batch_size
