@@ -141,8 +141,8 @@ def paper_markdown(cells: Sequence[Cell]) -> str:
     parts.append(_views("Single speakers (table 4)", ("first", "second", "both"), rows, SPEAKERS))
     parts.append(_views("Aggregation (table 5)", ("mean", "both"), rows, AGGREGATION))
     parts.append(_checkpoints(groups))
-    corpora = dict.fromkeys(corpus for corpus, _ in groups)
-    parts += [_ablation(corpus, recipe, groups) for recipe in RECIPES for corpus in corpora]
+    trained = dict.fromkeys(corpus for corpus, _ in groups)
+    parts += [_ablation(corpus, recipe, groups) for recipe in RECIPES for corpus in trained]
     parts.append(_left_out(cells))
     return "\n".join([HEADING, *(part for part in parts if part)])
 
