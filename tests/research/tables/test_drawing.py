@@ -73,3 +73,12 @@ def test_the_tables_say_what_every_choice_of_the_checkpoint_gives_and_what_ablat
         "| window 2",
     ]
     assert "window 2" not in page.partition("## Which checkpoint")[0]
+
+
+def test_ablations_of_dialoguecse_have_a_table_and_panels_of_their_own(tmp_path):
+    cells = [cell(system) for system in ("paper", "window_2", "dialoguecse", "dialoguecse_negatives_4")]
+    changed = paper_markdown(cells).partition("## Ablations of DialogueCSE, calls")[2]
+    assert [line.split(" |")[0] for line in changed.splitlines() if line.startswith("| ")] == [
+        *("| changed", "| DialogueCSE", "| DialogueCSE, negatives 4")
+    ]
+    assert "ablations.png" in [path.name for path in write_drawings(cells, tmp_path)]

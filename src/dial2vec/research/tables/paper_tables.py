@@ -29,10 +29,10 @@ points; published are the figures of Liu et al. 2022 on their own splits, purity
 ![MAP by system, a panel per corpus, with intervals and the published figures](results.png)
 """
 TASK_TITLES = {"purity": "Purity", "spearman": "Spearman", "map": "MAP"}
-# Systems whose settings are changed one at a time: the start that they read, and their name in a sentence.
+# Systems whose settings are changed one at a time: their heading, the start that they read, and their name.
 RECIPES = {
-    "paper": ("start_separators", "200 dialogues of the paper's recipe"),
-    "dialoguecse": ("utterances_mean", "DialogueCSE by params.yaml"),
+    "paper": ("Ablations", "start_separators", "200 dialogues of the paper's recipe"),
+    "dialoguecse": ("Ablations of DialogueCSE", "utterances_mean", "DialogueCSE by params.yaml"),
 }
 CellGroups = dict[tuple[str, str], list[Cell]]
 
@@ -272,13 +272,13 @@ def _checkpoints(groups: CellGroups) -> str:
 
 def _ablation(corpus: str, recipe: str, groups: CellGroups) -> str:
     """Return a recipe of `RECIPES` with one setting changed, at the last checkpoint."""
-    mine, (start, words) = systems_of(corpus, groups), RECIPES[recipe]
+    mine, (heading, start, words) = systems_of(corpus, groups), RECIPES[recipe]
     settings = [setting for setting in ABLATIONS if recipe_of(setting) == recipe]
     rows = [system for setting in settings for system in ablated(setting) if system in mine]
     if not rows:
         return ""
     lines = [
-        f"## Ablations of {system_of(recipe).title}, {corpus}",
+        f"## {heading}, {corpus}",
         "",
         f"{words} with one setting changed, at the last checkpoint.",
         "",
