@@ -362,14 +362,15 @@ class DialogueEncoder(nn.Module):
         """
         return self.encode_tokens(self.tokens.utterances_alone(texts, roles), batch_size=batch_size, embed=self._alone)
 
-    def encode_contexts(self, contexts: Sequence[Sequence[str]], *, batch_size: int = 32) -> NDArray[np.float32]:
+    def encode_contexts(
+        self, contexts: Sequence[Sequence[str]], *, roles: Sequence[Sequence[int]] | None = None, batch_size: int = 32
+    ) -> NDArray[np.float32]:
         """Encode contexts as utterances are, with a separator after each turn, float32 [n, d].
 
         If a context does not fit, its last turns that fit are read: the response answers these.
-
-        :param contexts: turns' texts of each context, at least one.
+        Arguments: `dial2vec.encoder.tokens.DialogueTokenizer.contexts`.
         """
-        return self.encode_tokens(self.tokens.contexts(contexts), batch_size=batch_size, embed=self._alone)
+        return self.encode_tokens(self.tokens.contexts(contexts, roles), batch_size=batch_size, embed=self._alone)
 
     def _alone(self, batch: Batch) -> Tensor:
         how: Pooling = "cls" if self.pooling == "cls" else "mean"

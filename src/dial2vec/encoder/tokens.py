@@ -263,18 +263,27 @@ class DialogueTokenizer:
         pairs = zip(tokens.utterances(texts), spoken_by, strict=True)
         return [tokens.assemble([words], [role]) for words, role in pairs]
 
-    def contexts(self, contexts: Sequence[Sequence[str]]) -> list[TokenSequence]:
+    def contexts(
+        self,
+        contexts: Sequence[Sequence[str]],
+        roles: Sequence[Sequence[int]] | None = None,
+        *,
+        max_length: int | None = None,
+    ) -> list[TokenSequence]:
         """Tokenise contexts, each as one input of as many last turns as fit; `cut` counts the turns left out, too.
 
         :param contexts: turns' texts of each context, at least one.
+        :param roles: role of each turn's speaker in the whole dialogue, 0 for the first speaker; None is 0 for all.
+        :param max_length: longest input in tokens, within the tokenizer's own limit; None is that limit.
         """
-        tokens = self.for_utterances()
+        longest = min(self.max_length, max_length or self.max_length)
+        tokens = self.for_utterances(max_length=longest)
         words = iter(tokens.utterances(text for context in contexts for text in context))
         sequences = []
-        for context in contexts:
+        for context, spoken_by in zip(contexts, roles or [[0] * len(context) for context in contexts], strict=True):
             turns = list(islice(words, len(context)))
-            begin = tokens.first_that_fits([len(turn) for turn in turns], self.max_length)
-            read = tokens.assemble(turns[begin:], [0] * (len(turns) - begin))
+            begin = tokens.first_that_fits([len(turn) for turn in turns], longest)
+            read = tokens.assemble(turns[begin:], spoken_by[begin:])
             sequences.append(replace(read, cut=read.cut + sum(map(len, turns[:begin]))))
         return sequences
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from dial2vec.research.tasks.encoding import Reader
+from dial2vec.research.tasks.encoding import Reader, Spoken
 
 
 class Known:
@@ -42,11 +42,16 @@ def slow_cosine(a, b):
     return round(float(a @ b / length), 10) if length else 0.0
 
 
+def context(*texts, first=0):
+    """Two speakers in turn; `first` is the role of the first turn."""
+    return tuple(Spoken(text, (first + place) % 2) for place, text in enumerate(texts))
+
+
 def reading(encode, similarity="cosine"):
     """Read a context as its turns joined by a blank, and count as cut what has more than three."""
     return Reader(
         encode,
-        lambda contexts: encode([" ".join(turns) for turns in contexts]),
+        lambda contexts: encode([" ".join(turn.text for turn in turns) for turns in contexts]),
         similarity,
         lambda contexts: sum(len(turns) > 3 for turns in contexts),
     )

@@ -19,44 +19,59 @@ def intent_set(n_train=4, n_test=5):
     return IntentSet("toy", Sentences.of(train), Sentences.of(test))
 
 
-def slow_accuracies(encode, data, k, draws, seed):
+def slow_accuracies(encode, data, k, draws, seed, prototype="units"):
     intents = sorted(set(data.train.labels))
     accuracies = []
     for draw in draw_shots(data.train, intents, most=k, draws=draws, seed=seed, name="toy"):
         prototypes = []
         for texts in draw:
-            vectors = [encode.vector(text) / (np.linalg.norm(encode.vector(text)) or 1) for text in texts]
+            lengths = [1 if prototype == "mean" else np.linalg.norm(encode.vector(text)) or 1 for text in texts]
+            vectors = [encode.vector(text) / length for text, length in zip(texts, lengths, strict=True)]
             prototypes.append(np.mean(vectors, axis=0))
         right = 0.0
         for text, label in zip(data.test.texts, data.test.labels, strict=True):
-            cosines = [slow_cosine(encode.vector(text), prototype) for prototype in prototypes]
+            alike = slow_dot if prototype == "release" else slow_cosine
+            cosines = [alike(encode.vector(text), one) for one in prototypes]
             best = [intent for intent, cosine in zip(intents, cosines, strict=True) if cosine == max(cosines)]
             right += (label in best) / len(best)
         accuracies.append(right / len(data.test.texts))
     return accuracies
 
 
-@given(st.integers(1, 4), st.integers(0, 99))
-@settings(max_examples=20, deadline=None)
-def test_accuracy_equals_brute_force_with_ties_and_zero_vectors(k, seed):
+def slow_dot(a, b):
+    return round(float(a @ b / (np.linalg.norm(a) or 1)), 10)
+
+
+@given(st.integers(1, 4), st.integers(0, 99), st.sampled_from(["units", "mean", "release"]))
+@settings(max_examples=30, deadline=None)
+def test_accuracy_equals_brute_force_with_ties_and_zero_vectors(k, seed, prototype):
     data, encode = intent_set(), Hashed()
-    expected = slow_accuracies(encode, data, k, 3, seed)
-    found = classify_intents(reading(encode), data, shots=(k,), draws=3, seed=seed)
+    expected = slow_accuracies(encode, data, k, 3, seed, prototype)
+    found = classify_intents(reading(encode), data, shots=(k,), draws=3, seed=seed, prototype=prototype)
     assert found.figures == {f"accuracy_{k}_shot": pytest.approx(100 * np.mean(expected), abs=1e-3)}
     assert found.spread == {f"accuracy_{k}_shot": pytest.approx(100 * np.std(expected), abs=1e-3)}
 
 
-def test_a_prototype_is_the_mean_of_normalised_vectors():
-    # The mean of raw vectors would be [4.5, 0.5], nearer to x than b is; that of normalised ones is [0.5, 0.5].
+def test_a_prototype_is_the_mean_of_normalised_vectors_or_as_in_the_paper_of_all():
+    # x is at 11 degrees and b at -11; the mean of a's raw vectors, [4.5, 0.5], at 6, of normalised ones at 45.
     data = IntentSet("toy", Sentences(("long", "short", "b1", "b2"), ("a", "a", "b", "b")), Sentences(("x",), ("b",)))
     encode = Known({"long": [9, 0], "short": [0, 1], "b1": [1, -0.2], "b2": [1, -0.2], "x": [1, 0.2]})
-    assert classify_intents(reading(encode), data, shots=(2,), draws=1, seed=0).figures == {"accuracy_2_shot": 100.0}
+    found = {
+        kind: classify_intents(reading(encode), data, shots=(2,), draws=1, seed=0, prototype=kind).figures
+        for kind in ("units", "mean")
+    }
+    assert found == {"units": {"accuracy_2_shot": 100.0}, "mean": {"accuracy_2_shot": 0.0}}
+
+
+def test_an_unknown_kind_of_prototype_is_answered_with_the_nearest():
+    with pytest.raises(Dial2vecError, match=r"found the prototype 'unit'; expected one of .* Did you mean 'units'\?"):
+        classify_intents(reading(Hashed()), intent_set(), seed=0, prototype="unit")
 
 
 def test_the_record_says_what_was_done():
     found = classify_intents(reading(Hashed()), intent_set(), shots=(1, 2), draws=2, seed=3)
     assert (found.task, found.data, found.n) == ("intent_classification", "toy", 15)
-    assert found.settings == {"draws": 2, "seed": 3}
+    assert found.settings == {"draws": 2, "seed": 3, "prototype": "units"}
     assert set(found.figures) == set(found.spread) == {"accuracy_1_shot", "accuracy_2_shot"}
     json.dumps(found.to_record())
 

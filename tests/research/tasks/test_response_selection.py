@@ -10,7 +10,7 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.research.tasks import response_selection
 from dial2vec.research.tasks.response_selection import draw_queries, ranks_of_first, select_responses
-from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
+from research.tasks.fakes import Hashed, Known, collapsed, context, reading, slow_cosine
 
 
 def dialogue(name, *texts):
@@ -75,7 +75,7 @@ def test_the_dot_product_prefers_the_longer_of_two_in_one_direction():
 def test_every_answer_is_a_query_and_its_context_is_all_that_came_before():
     queries = draw_queries(corpus(2), negatives=1, seed=0, data="toy")
     assert queries.names == (("d0", 1), ("d0", 3), ("d1", 1), ("d1", 3))
-    assert queries.contexts[1] == ("0.0", "0.1", "0.2")
+    assert queries.contexts[1] == context("0.0", "0.1", "0.2")
     assert [queries.responses[row] for row in queries.candidates[:, 0]] == ["0.1", "ok", "1.1", "ok"]
 
 
@@ -127,13 +127,14 @@ def test_contexts_are_handed_over_as_turns_and_those_that_were_cut_are_counted()
 
     def contexts(found):
         asked.extend(found)
-        return Hashed()([" ".join(turns) for turns in found])
+        return Hashed()([" ".join(turn.text for turn in turns) for turns in found])
 
     reader = replace(reading(Hashed()), contexts=contexts)
     found = select_responses(reader, corpus(2, turns=7), data="toy", negatives=1, seed=0)
-    assert ("0.0", "0.1", "0.2") in asked
-    # Of each dialogue the contexts of turns 1, 3 and 5; only the last has more than three turns.
-    assert (len(asked), found.cut) == (6, 2)
+    assert context("0.0", "0.1", "0.2") in asked
+    # Of each dialogue the contexts of turns 1, 3 and 5; only the last has more than three turns. "ok" is one answer.
+    assert (len(asked), found.cut) == (6 + 5, 2)
+    assert {turn.role for (*_, turn) in asked} == {0, 1}
     silent = replace(reader, count_cut=None)
     assert select_responses(silent, corpus(2, turns=7), data="toy", negatives=1, seed=0).cut is None
 

@@ -1,12 +1,14 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from dial2vec.errors import Dial2vecError
+from dial2vec.research.tasks.encoding import Spoken
 from dial2vec.research.tasks.response_selection import select_responses
 from dial2vec.research.tasks.robustness import select_responses_perturbed
-from research.tasks.fakes import Hashed, Known, reading
+from research.tasks.fakes import Hashed, Known, context, reading
 from research.tasks.test_response_selection import corpus, dialogue
 
 
@@ -110,3 +112,13 @@ def test_the_generator_of_a_context_is_its_own():
         reading(Hashed()), corpus(), {"a": note, "b": note}, data="toy", negatives=4, draws=2, seed=1
     )
     assert len(set(drawn)) == len(drawn) == 4 * len(np.unique([d.dialogue_id for d in corpus()])) * 2
+
+
+def test_what_is_left_of_a_context_keeps_its_speakers():
+    read = []
+    reader = replace(reading(Hashed()), contexts=lambda found: read.extend(found) or reading(Hashed()).contexts(found))
+    ways = {"last": last, "longer": lambda turns, _: ["before", *turns], "empty": lambda *_: []}
+    select_responses_perturbed(reader, corpus(n=2), ways, data="toy", negatives=1, seed=1)
+    assert context("0.2") in read
+    assert (Spoken("before", 0), *context("0.0", "0.1", "0.2")) in read
+    assert context("") in read

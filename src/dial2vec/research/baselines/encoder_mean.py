@@ -47,7 +47,8 @@ def _whole(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialog
 
 def _as_contexts(encoder: DialogueEncoder, batch_size: int, dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
     texts = [[turn.text for turn in dialogue.turns] for dialogue in dialogues]
-    cut = sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(texts))
+    roles = [dialogue.roles for dialogue in dialogues]
+    cut = sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(texts, roles))
     if cut:
         log.warning("%d of %d contexts do not fit, and were read without their first turns", cut, len(texts))
-    return encoder.encode_contexts(texts, batch_size=batch_size)
+    return encoder.encode_contexts(texts, roles=roles, batch_size=batch_size)

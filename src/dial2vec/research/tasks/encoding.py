@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,19 @@ from dial2vec.evaluation.ranking import COSINE_STEP
 if TYPE_CHECKING:
     from dial2vec.encoder import DialogueEncoder
 
-# Texts of the turns before an answer, in order; at least one.
-Context = tuple[str, ...]
+
+class Spoken(NamedTuple):
+    """A turn with the role of its speaker.
+
+    :param role: number of the speaker in the whole dialogue: 0 spoke first.
+    """
+
+    text: str
+    role: int
+
+
+# The turns before an answer, in order, at least one; or one answer alone.
+Context = tuple[Spoken, ...]
 Similarity = Literal["cosine", "dot"]
 # A text, or a context.
 T = TypeVar("T", str, Context)
@@ -29,9 +40,9 @@ BATCH_SIZE = 64
 class Reader:
     """A system under test: functions that encode utterances and contexts, in batches of their choice.
 
-    :param utterances: function from texts to vectors, float32 [n, d], a row per text.
-    :param contexts: function from contexts to vectors of the same space, float32 [n, d]. It may drop turns that do not
-        fit, but should read the last turn, which is being answered.
+    :param utterances: function from texts without a speaker to vectors, float32 [n, d], a row per text.
+    :param contexts: function from contexts and answers, with their speakers, to vectors of the same space, float32
+        [n, d]. It may drop turns that do not fit, but should read the last turn, which is being answered.
     :param similarity: similarity of contexts and answers, the same as in training: "cosine", or "dot", which prefers
         longer vectors. The other tasks are defined by the cosine.
     :param count_cut: function that counts the contexts that are cut; None if the system does not tell.
@@ -44,30 +55,50 @@ class Reader:
 
 
 def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cosine") -> Reader:
-    """Return the reader of an encoder: utterances alone, contexts by their last turns, without its head."""
+    """Return the reader of an encoder: utterances alone, contexts by their last turns, without its head.
 
-    def count_cut(contexts: Sequence[Context]) -> int:
-        return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(contexts))
+    Inputs that mark speakers, such as TOD-BERT's, mark those of contexts and answers (DSE: Zhou et al. 2022, section
+    4.2); an utterance alone is marked as the first speaker's.
+    """
 
-    return Reader(
-        partial(encoder.encode_utterances, batch_size=BATCH_SIZE),
-        partial(encoder.encode_contexts, batch_size=BATCH_SIZE),
-        similarity,
-        count_cut,
-    )
+    def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
+        texts, roles = texts_and_roles(read)
+        return encoder.encode_contexts(texts, roles=roles, batch_size=BATCH_SIZE)
+
+    def count_cut(read: Sequence[Context]) -> int:
+        return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(*texts_and_roles(read)))
+
+    return Reader(partial(encoder.encode_utterances, batch_size=BATCH_SIZE), contexts, similarity, count_cut)
+
+
+def spoken_turns(dialogue: Dialogue) -> Context:
+    """Return the turns of a dialogue with their roles."""
+    return tuple(Spoken(turn.text, role) for turn, role in zip(dialogue.turns, dialogue.roles, strict=True))
+
+
+def texts_and_roles(contexts: Iterable[Context]) -> tuple[list[list[str]], list[list[int]]]:
+    """Return the texts of the turns of each context, and the roles of their speakers."""
+    read = list(contexts)
+    return [[turn.text for turn in context] for context in read], [[turn.role for turn in context] for context in read]
 
 
 def reader_of_baseline(
     encode: Callable[[Sequence[Dialogue]], NDArray[np.float32]], *, similarity: Similarity = "cosine"
 ) -> Reader:
-    """Return the reader of a baseline: an utterance becomes a dialogue of one turn, a context one of its turns."""
+    """Return the reader of a baseline: an utterance becomes a dialogue of one turn, a context one of its turns.
+
+    The speakers of a context differ in their names. A dialogue numbers them in the order in which they speak in it.
+    """
 
     def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
         return encode(
-            [Dialogue(str(n), tuple(Turn("speaker", text) for text in context)) for n, context in enumerate(read)]
+            [
+                Dialogue(str(n), tuple(Turn(f"speaker {turn.role}", turn.text) for turn in context))
+                for n, context in enumerate(read)
+            ]
         )
 
-    return Reader(lambda texts: contexts([(text,) for text in texts]), contexts, similarity)
+    return Reader(lambda texts: contexts([(Spoken(text, 0),) for text in texts]), contexts, similarity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +131,7 @@ def encode_distinct(encode: Callable[[Sequence[T]], NDArray[np.float32]], texts:
         shown = distinct[broken[0]]
         raise Dial2vecError(
             f"{len(broken)} of {len(vectors)} vectors hold NaN or infinity, the first for the text "
-            f"{(shown if isinstance(shown, str) else shown[-1])[:60]!r}; expected finite numbers. The training "
+            f"{(shown if isinstance(shown, str) else shown[-1].text)[:60]!r}; expected finite numbers. The training "
             "diverged or the model is damaged: lower the learning rate or load another one."
         )
     return Encoded(vectors, {text: row for row, text in enumerate(distinct)})

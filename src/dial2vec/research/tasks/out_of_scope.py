@@ -10,14 +10,21 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.errors import Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
 from dial2vec.research.tasks.encoding import Encoded, Reader, encode_distinct, stepped
 from dial2vec.research.tasks.intents import OUT_OF_SCOPE, IntentSet, Sentences
-from dial2vec.research.tasks.prototypes import DRAWS, SHOTS, draw_shots, intent_codes, nearest_shares, require_sentences
+from dial2vec.research.tasks.prototypes import (
+    DRAWS,
+    SHOTS,
+    draw_shots,
+    intent_codes,
+    nearest_shares,
+    require_option,
+    require_sentences,
+)
 from dial2vec.research.tasks.records import TaskResult, library_versions, points
 
-Rule = Literal["in_scope", "release"]
+Rule = Literal["in_scope", "paper", "release"]
 
 
 def detect_out_of_scope(
@@ -43,22 +50,22 @@ def detect_out_of_scope(
     A full name is "oos_recall_5_shot_mean" or "oos_recall_5_shot_mean_minus_sd". If all vectors are equal, every
     sentence is at the threshold and none is rejected: recall 0.
 
-    Rule "in_scope" (default) uses cosines. The thresholds come from in-scope validation sentences, or without these
-    from the training sentences that were not drawn: no test and no out-of-scope sentence is seen. Rule "release"
-    follows DSE's published code, for comparison with its table. The thresholds come from *the test sentences
-    themselves*, in and out of scope. Out-of-scope training sentences make one more prototype; sentences nearest to it
-    are rejected, too. Similarities are dot products with the mean, divided by their norm over all prototypes. Source:
-    Zhou et al. 2022 (DSE).
+    Three rules say where the thresholds come from. Source: Zhou et al. 2022 (DSE), section 4.2.
+
+    - "in_scope" (default): in-scope validation sentences, or without these the training sentences that were not drawn.
+      No test and no out-of-scope sentence is seen. Prototypes are means of normalised vectors, similarities cosines.
+    - "paper", the paper's text: *every test sentence*, in and out of scope. Prototypes are means of the vectors as they
+      are, similarities cosines. The paper prints one shot with the mean minus one standard deviation.
+    - "release", the paper's code: every test sentence, too. Out-of-scope training sentences make one more prototype;
+      sentences nearest to it are rejected. Prototypes are means of normalised vectors, and similarities dot products,
+      divided by their norm over all prototypes.
 
     :param data: intent set with out-of-scope test sentences; only Clinc150 has them.
     :param shots: numbers of sentences per intent, each a k.
     :raises Dial2vecError: if `shots` or `draws` are not positive, or the rule is unknown.
     :raises CorpusError: if the data has no out-of-scope sentences, or too few sentences of an intent.
     """
-    if rule not in get_args(Rule):
-        raise Dial2vecError(
-            f"found the rule {rule!r}; expected one of {', '.join(get_args(Rule))}.{did_you_mean(rule, get_args(Rule))}"
-        )
+    require_option("rule", rule, get_args(Rule))
     require_sentences(data.out_of_scope, f"{data.name} has no out-of-scope test sentences")
     require_sentences(data.test.texts, f"{data.name} has no in-scope test sentences")
     start = time.perf_counter()
@@ -74,7 +81,7 @@ def detect_out_of_scope(
     for draw, reference in zip(drawn, references, strict=True):
         rows = encoded.rows(reference)
         for k in shots:
-            prototypes = test.units[encoded.rows(draw[:, :k].ravel().tolist()).reshape(-1, k)].mean(axis=1)
+            prototypes = test.averaged[encoded.rows(draw[:, :k].ravel().tolist()).reshape(-1, k)].mean(axis=1)
             for (kind, threshold), figure in _figures(test, prototypes, rows, rule).items():
                 figures_of.setdefault(f"{kind}_{k}_shot_{threshold}", []).append(figure)
     return TaskResult(
@@ -90,7 +97,7 @@ def detect_out_of_scope(
 
 
 def _training(data: IntentSet, rule: Rule) -> Sentences:
-    if rule == "in_scope":
+    if rule != "release":
         return data.train
     extra = data.out_of_scope_train
     require_sentences(extra, f"{data.name} has no out-of-scope training sentences, as the rule 'release' needs")
@@ -99,7 +106,7 @@ def _training(data: IntentSet, rule: Rule) -> Sentences:
 
 def _reference(data: IntentSet, *, drawn: set[str], rule: Rule) -> list[str]:
     """Return the sentences whose similarities set the thresholds of a draw."""
-    if rule == "release":
+    if rule != "in_scope":
         return [*data.test.texts, *data.out_of_scope]
     if data.validation.texts:
         return list(data.validation.texts)
@@ -113,12 +120,14 @@ class _Test:
     """Test sentences.
 
     :param units: normalised vectors of all encoded sentences, [u, d].
+    :param averaged: the vectors whose means are prototypes, [u, d].
     :param rows: rows of the test sentences, in scope first.
     :param truth: intents of the in-scope test sentences.
     :param out_code: index of the out-of-scope prototype; None if there is none.
     """
 
     units: NDArray[np.float64]
+    averaged: NDArray[np.float64]
     rows: NDArray[np.int64]
     truth: NDArray[np.int64]
     out_code: int | None
@@ -127,14 +136,16 @@ class _Test:
     def of(cls, encoded: Encoded[str], data: IntentSet, intents: list[str], rule: Rule) -> _Test:
         rows = encoded.rows([*data.test.texts, *data.out_of_scope])
         out_code = intents.index(OUT_OF_SCOPE) if rule == "release" else None
-        return cls(normalised(encoded.vectors), rows, intent_codes(data.test.labels, intents), out_code)
+        units = normalised(encoded.vectors)
+        averaged = encoded.vectors.astype(np.float64) if rule == "paper" else units
+        return cls(units, averaged, rows, intent_codes(data.test.labels, intents), out_code)
 
 
 def _figures(
     test: _Test, prototypes: NDArray[np.float64], reference: NDArray[np.int64], rule: Rule
 ) -> dict[tuple[str, str], float]:
     """Return the four figures for both thresholds, in [0, 1]."""
-    targets = normalised(prototypes).T if rule == "in_scope" else prototypes.T
+    targets = prototypes.T if rule == "release" else normalised(prototypes).T
     similarities, compared = test.units[test.rows] @ targets, test.units[reference] @ targets
     if rule == "release":
         similarities, compared = normalised(similarities), normalised(compared)

@@ -44,12 +44,21 @@ class TaskResult:
 
 
 def kind_of(settings: Mapping[str, Any]) -> str:
-    """Return the variant of a task from its settings: the rule, or the number of candidates.
+    """Return the variant of a task from its settings, such as the rule or the number of candidates; "" for the usual.
 
     >>> kind_of({"negatives": 50})
     'of 51'
     """
-    return settings.get("rule") or (f"of {settings['negatives'] + 1}" if "negatives" in settings else "")
+    parts = [settings.get("rule", "")]
+    if settings.get("prototype", "units") != "units":
+        parts.append(f"prototype {settings['prototype']}")
+    if "negatives" in settings:
+        parts.append(f"of {settings['negatives'] + 1}")
+    if settings.get("turns"):
+        parts.append(f"last {settings['turns']} turn{'s' * (settings['turns'] > 1)}")
+    if "positives" in settings:
+        parts.append(f"at most {settings['positives']} relevant")
+    return ", ".join(filter(None, parts))
 
 
 def points(share: float) -> float:

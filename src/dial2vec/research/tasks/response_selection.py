@@ -14,7 +14,16 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot, stream
 from dial2vec.errors import CorpusError, Dial2vecError, did_you_mean
 from dial2vec.evaluation.distribution import normalised
-from dial2vec.research.tasks.encoding import Context, Encoded, Reader, Similarity, encode_distinct, stepped
+from dial2vec.research.tasks.encoding import (
+    Context,
+    Encoded,
+    Reader,
+    Similarity,
+    Spoken,
+    encode_distinct,
+    spoken_turns,
+    stepped,
+)
 from dial2vec.research.tasks.records import Setting, TaskResult, library_versions, points
 
 # Ranks k of recall@k: Zhou et al. 2022 print all three, Poddar et al. 2022 the first.
@@ -28,15 +37,22 @@ class Queries:
     """Turns to be found, each with its context and its candidates.
 
     :param names: dialogue id and turn number of each turn, sorted.
-    :param contexts: texts of the turns before each turn, in order.
+    :param contexts: the turns before each turn, in order.
     :param responses: different texts of all candidates.
     :param candidates: indices into `responses`, int64 [q, 1 + negatives]; the true turn comes first.
+    :param role: role of the speaker of all candidates.
     """
 
     names: tuple[tuple[str, int], ...]
     contexts: tuple[Context, ...]
     responses: tuple[str, ...]
     candidates: NDArray[np.int64]
+    role: int
+
+    @property
+    def answers(self) -> list[Context]:
+        """The candidates with their speaker, as `Reader.contexts` encodes them; in the order of `responses`."""
+        return [(Spoken(text, self.role),) for text in self.responses]
 
 
 def select_responses(
@@ -47,6 +63,7 @@ def select_responses(
     role: int = 1,
     negatives: int = 50,
     top: Sequence[int] = TOP,
+    turns: int | None = None,
     limit: int | None = None,
     seed: int,
 ) -> TaskResult:
@@ -55,25 +72,31 @@ def select_responses(
     Figures in points, higher is better, means over the turns: "recall_at_1" and so on, the share whose true turn is
     among the first k, in [0, 100], 100 k / (1 + negatives) by chance; "mrr", the mean of 1 / rank, in (0, 100]. Among
     equally similar candidates the true one comes last, so equal vectors find nothing. `draw_queries` draws candidates.
-    With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE); with 50, and a reader that compares by
-    "dot", the Recall@1 of 51 and MRR of Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10.
+    With 99 negatives this is the top-1/3/10 of 100 of Zhou et al. 2022 (DSE), section 4.2; with one turn, too, its
+    queries of a single utterance; with 50 negatives, and a reader that compares by "dot", the Recall@1 of 51 and MRR of
+    Poddar et al. 2022 (DialAug); with 9, its Recall@1 of 10.
 
     :param reader: system under test; its similarity ranks the candidates.
     :param data: name of the dialogues, for the record.
     :param role: number of the answering speaker: 0 spoke first, 1 second.
     :param negatives: number of candidates besides the true one; at least 1.
     :param top: ranks k of "recall_at_k".
+    :param turns: number of last turns of a context that are read, at least 1; None is all.
     :param limit: largest number of ranked turns, drawn by the seed; None ranks all.
     :raises Dial2vecError: if an option is out of range.
     :raises CorpusError: if no turn can be ranked, or there are too few other turns.
     """
     check_ranking(top, reader.similarity)
+    if turns is not None and turns < 1:
+        raise Dial2vecError(f"found {turns} last turns to read; expected at least 1, or None for all. Set `turns` so.")
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
     start = time.perf_counter()
-    contexts = encode_distinct(reader.contexts, queries.contexts)
-    responses = encode_distinct(reader.utterances, queries.responses)
-    ranks = ranks_of_responses(contexts, responses, queries, queries.contexts, similarity=reader.similarity)
+    read = [context[-(turns or len(context)) :] for context in queries.contexts]
+    contexts = encode_distinct(reader.contexts, read)
+    responses = encode_distinct(reader.contexts, queries.answers)
+    ranks = ranks_of_responses(contexts, responses, queries, read, similarity=reader.similarity)
     settings: dict[str, Setting] = {"role": role, "negatives": negatives, "limit": limit, "seed": seed}
+    settings |= {} if turns is None else {"turns": turns}
     return TaskResult(
         task="response_selection",
         data=data,
@@ -83,7 +106,7 @@ def select_responses(
         seconds=time.perf_counter() - start,
         versions=library_versions("numpy"),
         settings=settings | {"similarity": reader.similarity},
-        cut=count_cut(reader, queries.contexts),
+        cut=count_cut(reader, read),
     )
 
 
@@ -135,6 +158,7 @@ def draw_queries(
         contexts=tuple(pool.contexts[place] for place in asked),
         responses=tuple(pool.distinct[text] for text in used),
         candidates=candidates.reshape(drawn.shape),
+        role=role,
     )
 
 
@@ -143,14 +167,14 @@ class _Pool:
     """The turns of one role.
 
     :param names: dialogue id and turn number of each turn, sorted.
-    :param contexts: texts before each turn.
+    :param contexts: turns before each turn.
     :param distinct: different texts, sorted.
     :param texts: text of each turn, as an index into `distinct`.
     :param owners: dialogue of each turn, as a number.
     """
 
     names: list[tuple[str, int]]
-    contexts: list[tuple[str, ...]]
+    contexts: list[Context]
     distinct: list[str]
     texts: NDArray[np.int64]
     owners: NDArray[np.int64]
@@ -159,10 +183,11 @@ class _Pool:
     def of(cls, dialogues: Iterable[Dialogue], role: int) -> _Pool:
         names, contexts, spoken = [], [], []
         for dialogue in sorted(dialogues, key=lambda dialogue: dialogue.dialogue_id):
-            for place, (turn, speaker) in enumerate(zip(dialogue.turns, dialogue.roles, strict=True)):
-                if speaker == role:
+            said = spoken_turns(dialogue)
+            for place, turn in enumerate(said):
+                if turn.role == role:
                     names.append((dialogue.dialogue_id, place))
-                    contexts.append(tuple(before.text for before in dialogue.turns[:place]))
+                    contexts.append(said[:place])
                     spoken.append(turn.text)
         distinct = sorted(set(spoken))
         code = {text: number for number, text in enumerate(distinct)}
@@ -192,7 +217,7 @@ def count_cut(reader: Reader, contexts: Iterable[Context]) -> int | None:
 
 def ranks_of_responses(
     contexts: Encoded[Context],
-    responses: Encoded[str],
+    responses: Encoded[Context],
     queries: Queries,
     read: Sequence[Context],
     *,
@@ -204,7 +229,7 @@ def ranks_of_responses(
     :param responses: encoded candidates.
     :param read: context of each query, perhaps perturbed.
     """
-    offered = responses.rows(queries.responses)[queries.candidates]
+    offered = responses.rows(queries.answers)[queries.candidates]
     return ranks_of_first(contexts.vectors[contexts.rows(read)], responses.vectors, offered, similarity=similarity)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from dial2vec.dialogue import Dialogue
 from dial2vec.draws import stream
 from dial2vec.errors import Dial2vecError
-from dial2vec.research.tasks.encoding import Context, Reader, encode_distinct
+from dial2vec.research.tasks.encoding import Context, Reader, Spoken, encode_distinct
 from dial2vec.research.tasks.records import Setting, TaskResult, library_versions
 from dial2vec.research.tasks.response_selection import (
     TOP,
@@ -48,6 +48,7 @@ def select_responses_perturbed(
     perturbation becomes one empty turn. Source: Poddar et al. 2022 (DialAug).
 
     :param perturbations: name -> function of the turns of one context and a random generator; it may change the list.
+        The last turn that it returns has the last speaker of the context, and so on backwards.
         The generator depends only on the seed, the name and the turn.
     :param draws: number of draws of each perturbation.
     :raises Dial2vecError: if an option is out of range, there is no perturbation, one is called "clean", or one does
@@ -69,7 +70,7 @@ def select_responses_perturbed(
     }
     contexts[CLEAN, 0] = list(queries.contexts)
     everything = [context for some in contexts.values() for context in some]
-    encoded = encode_distinct(reader.contexts, everything), encode_distinct(reader.utterances, queries.responses)
+    encoded = encode_distinct(reader.contexts, everything), encode_distinct(reader.contexts, queries.answers)
     figures_of = {
         key: ranking_figures(ranks_of_responses(*encoded, queries, read, similarity=reader.similarity), top)
         for key, read in contexts.items()
@@ -108,11 +109,18 @@ def _compared(
 def _perturbed(queries: Queries, called: str, perturb: Perturbation, *, seed: int, draw: int) -> list[Context]:
     contexts = []
     for name, turns in zip(queries.names, queries.contexts, strict=True):
-        perturbed = perturb(list(turns), stream(seed, called, draw, *name))
+        perturbed = perturb([turn.text for turn in turns], stream(seed, called, draw, *name))
         if not isinstance(perturbed, list) or not all(isinstance(turn, str) for turn in perturbed):
             raise Dial2vecError(
                 f"the perturbation {called!r} gave {str(perturbed)[:60]} for turn {name[1] + 1} of dialogue "
                 f"{name[0]!r}; expected a list of texts. Return the turns from it."
             )
-        contexts.append(tuple(perturbed) or ("",))
+        contexts.append(_spoken(perturbed or [""], turns))
     return contexts
+
+
+def _spoken(perturbed: Sequence[str], turns: Context) -> Context:
+    """Give perturbed turns their speakers, counted from the end: early turns may be gone."""
+    roles = [turn.role for turn in turns][-len(perturbed) :]
+    roles = [roles[0]] * (len(perturbed) - len(roles)) + roles
+    return tuple(map(Spoken, perturbed, roles))

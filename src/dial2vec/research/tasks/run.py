@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.research.tasks.encoding import Reader, remembering
 from dial2vec.research.tasks.intents import read_intents
-from dial2vec.research.tasks.out_of_scope import detect_out_of_scope
-from dial2vec.research.tasks.prototypes import classify_intents
+from dial2vec.research.tasks.out_of_scope import Rule, detect_out_of_scope
+from dial2vec.research.tasks.prototypes import Prototype, classify_intents
 from dial2vec.research.tasks.records import TaskResult
 from dial2vec.research.tasks.response_selection import TOP, select_responses
 from dial2vec.research.tasks.robustness import select_responses_perturbed
@@ -25,17 +26,18 @@ PERTURBED_AMONG = 50
 
 
 def intents(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Classify intents of all four sets by prototypes."""
+    """Classify intents of all four sets by each kind of prototypes."""
     for data in sources.intent_sets():
-        yield classify_intents(reader, data, seed=seed)
+        for prototype in get_args(Prototype):
+            yield classify_intents(reader, data, seed=seed, prototype=prototype)
 
 
 def out_of_scope(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:
-    """Detect out-of-scope sentences, by both rules."""
+    """Detect out-of-scope sentences, by each rule."""
     if sources.intents:
         data = read_intents(WITH_OUT_OF_SCOPE, sources.intents)
-        yield detect_out_of_scope(reader, data, seed=seed)
-        yield detect_out_of_scope(reader, data, seed=seed, rule="release")
+        for rule in get_args(Rule):
+            yield detect_out_of_scope(reader, data, seed=seed, rule=rule)
 
 
 def retrieval(reader: Reader, sources: Sources, seed: int) -> Iterator[TaskResult]:

@@ -41,25 +41,35 @@ class CandidateLists:
 
 
 def retrieve_sentences(
-    reader: Reader, sentences: Sentences, *, data: str, candidates: int = 100, limit: int | None = None, seed: int
+    reader: Reader,
+    sentences: Sentences,
+    *,
+    data: str,
+    candidates: int = 100,
+    positives: int | None = None,
+    limit: int | None = None,
+    seed: int,
 ) -> TaskResult:
     """Rank the candidates that BM25 finds for each sentence; those of its intent are relevant.
 
     Figures as in `rank_candidate_lists`. A repeated text counts once, with its first intent in alphabetical order,
     because any system finds a copy of the query. Candidates share a word with the query, so there can be fewer than
-    `candidates`; equal BM25 scores are ordered at random by the seed. Source: Liu et al. 2021 (DialogueCSE), section 4
-    (SR), with intents instead of human judgements.
+    `candidates`; equal BM25 scores are ordered at random by the seed. Source: Liu et al. 2021 (DialogueCSE), section
+    5.1.2 (SR), with intents instead of human judgements.
 
     :param sentences: sentences that are both queries and candidates.
     :param data: name of the sentences, for the record.
     :param candidates: largest number of candidates per query.
+    :param positives: largest number of relevant candidates per query, of highest BM25 score; further ones are no
+        candidates. None keeps all. The paper: 30, of 100 candidates.
     :param limit: largest number of queries, drawn by the seed; all sentences stay candidates.
-    :raises Dial2vecError: if `candidates` or `limit` are below 1.
+    :raises Dial2vecError: if `candidates`, `positives` or `limit` are below 1.
     :raises CorpusError: if no query has a relevant candidate.
     """
-    if candidates < 1 or (limit is not None and limit < 1):
+    if min(candidates, 1 if positives is None else positives, 1 if limit is None else limit) < 1:
         raise Dial2vecError(
-            f"found {candidates} candidates and limit {limit}; expected at least 1 of both. Set them so."
+            f"found {candidates} candidates, {positives} positives and limit {limit}; expected at least 1 of each. "
+            "Set them so."
         )
     intent_of: dict[str, str] = {}
     for text, label in sorted(zip(sentences.texts, sentences.labels, strict=True)):
@@ -72,23 +82,38 @@ def retrieve_sentences(
     relevant = (places != NONE) & (labels[places] == labels[queries][:, None])
     lists = CandidateLists(texts, queries, places, relevant)
     settings: dict[str, Setting] = {"candidates": candidates, "limit": limit, "seed": seed}
+    if positives is not None:
+        lists, settings = with_positives(lists, positives), settings | {"positives": positives}
     return _rank(reader, lists, task="semantic_retrieval", data=data, settings=settings, libraries=("bm25s", "numpy"))
 
 
-def rank_candidate_lists(reader: Reader, lists: CandidateLists, *, data: str) -> TaskResult:
+def rank_candidate_lists(
+    reader: Reader, lists: CandidateLists, *, data: str, positives: int | None = None
+) -> TaskResult:
     """Rank given candidates by their cosine to the query.
 
     Figures in points, in (0, 100], higher is better, means over the queries that have a relevant candidate: "map", mean
     average precision over the relevant ones *among the candidates*, and "mrr", the mean of 1 / rank of the first. Among
     equally similar candidates the relevant ones come last, so equal vectors get the lowest possible figures. Queries
     without a relevant candidate count as left out. A query whose candidates are all relevant always scores 100. Source:
-    Liu et al. 2021 (DialogueCSE), section 4 (SR).
+    Liu et al. 2021 (DialogueCSE), section 5.1.2 (SR).
 
     :param lists: queries and candidates, as returned by `read_candidate_lists`.
     :param data: name of the data, for the record.
+    :param positives: largest number of relevant candidates per query, the first in their list; further ones are no
+        candidates. None keeps all. The paper's lists have at most 30.
     :raises CorpusError: if no query has a relevant candidate.
     """
-    return _rank(reader, lists, task="candidate_ranking", data=data, settings={}, libraries=("numpy",))
+    settings: dict[str, Setting] = {}
+    if positives is not None:
+        lists, settings = with_positives(lists, positives), {"positives": positives}
+    return _rank(reader, lists, task="candidate_ranking", data=data, settings=settings, libraries=("numpy",))
+
+
+def with_positives(lists: CandidateLists, most: int) -> CandidateLists:
+    """Return the lists without the relevant candidates after the first `most` of each query."""
+    kept = ~lists.relevant | (np.cumsum(lists.relevant, axis=1) <= most)
+    return CandidateLists(lists.texts, lists.queries, np.where(kept, lists.candidates, NONE), lists.relevant & kept)
 
 
 def _rank(

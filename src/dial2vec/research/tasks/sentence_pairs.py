@@ -57,7 +57,7 @@ def pair_relatedness(reader: Reader, pairs: SentencePairs, *, data: str) -> Task
     """Correlate the cosine of each pair with its score; the figure is "spearman".
 
     Spearman's correlation in points, in [-100, 100], higher is better; ties share their average rank. If all
-    cosines are equal, it is undefined and counts as 0. Source: Liu et al. 2021 (DialogueCSE), section 4 (D-STS).
+    cosines are equal, it is undefined and counts as 0. Source: Liu et al. 2021 (DialogueCSE), section 5.1 (D-STS).
 
     :param data: name of the data, for the record.
     :raises Dial2vecError: if the pairs have fewer than 2 different scores.
