@@ -31,6 +31,8 @@ from dial2vec.files import find_root
 )
 @click.option("--tasks", is_flag=True, help="Score the tasks for utterances, too; default systems: all methods.")
 @click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of the intent sets, for --tasks.")
+@click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence, for --tasks.")
+@click.option("--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, for --tasks.")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Cells computed at the same time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Folder of the tables; default: artifacts/benchmark.")
 @click.option("--cells", type=click.Path(path_type=Path), help="JSON Lines file of cells: read, and added to.")
@@ -42,6 +44,8 @@ def tables(
     seeds: tuple[int, ...],
     tasks: bool,
     intents: Path | None,
+    pairs: Path | None,
+    candidates: Path | None,
     jobs: int,
     output: Path | None,
     cells: Path | None,
@@ -68,7 +72,7 @@ def tables(
         systems=list(dict.fromkeys(named)),
         encoders=encoders,
         seeds=seeds,
-        tasks=TaskData(intents=intents) if tasks or intents else None,
+        tasks=TaskData(intents, pairs, candidates) if tasks or intents or pairs or candidates else None,
         jobs=jobs,
         output=output or root / "artifacts" / "benchmark",
         file=cells,
@@ -132,13 +136,17 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
 @click.option(
     "--baseline", metavar="NAME", help="Baseline instead of a model, such as tfidf_svd; fitted to the train split."
 )
-@click.option("--tasks", default="", help="Names of tasks, separated by commas; default: all that have data.")
+@click.option(
+    "--tasks", default="", help="Names of tasks, separated by commas; default: all that have data and do not train."
+)
 @click.option("--intents", type=click.Path(path_type=Path), help="Folder or zip of Clinc150, Bank77, SNIPS, HWU64.")
 @click.option("--corpus", "corpora", multiple=True, help="Corpus whose test split gives responses to select.")
 @click.option("--pairs", type=click.Path(path_type=Path), help="TSV file of score, sentence, sentence.")
 @click.option(
     "--candidates", type=click.Path(path_type=Path), help="File of queries with candidates, in DialogueCSE's format."
 )
+@click.option("--inferences", type=click.Path(path_type=Path), help="File of sentences that follow or contradict.")
+@click.option("--actions", type=click.Path(path_type=Path), help="Folder or zip of SGD, GSIM or DSTC2.")
 @click.option(
     "--similarity",
     type=click.Choice(["cosine", "dot"]),
@@ -147,25 +155,35 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
     help="Similarity of contexts and answers; DialAug is trained with dot.",
 )
 @click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries.")
+@click.option("--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on; may be repeated.")
+@click.option("--draws", type=click.IntRange(1), help="Draws of these examples.")
+@click.option(
+    "--loss",
+    type=click.Choice(["simclr", "release"]),
+    default="simclr",
+    show_default=True,
+    help="Loss of the task answers: the paper's, or that of its code.",
+)
+@click.option("--runs", type=click.Path(path_type=Path), help="JSON Lines file of trainings: read, and added to.")
+@click.option("--pictures", type=click.Path(path_type=Path), help="Folder for t-SNE maps of intents and of answers.")
 @click.option("--seed", default=42, show_default=True, type=click.IntRange(0, 2**31), help="Random seed.")
 @click.option("--output", type=click.Path(path_type=Path), help="JSON Lines file for the results.")
 def evaluate(
     model: str | None,
     baseline: str | None,
     tasks: str,
-    intents: Path | None,
     corpora: tuple[str, ...],
-    pairs: Path | None,
-    candidates: Path | None,
+    pictures: Path | None,
     similarity: Literal["cosine", "dot"],
-    limit: int,
     seed: int,
     output: Path | None,
+    **data: Any,
 ) -> None:
     """Evaluate a model on tasks for utterances.
 
-    Intents, retrieval, response selection, robustness. Give either --model, or --baseline with one --corpus: the
-    baseline is fitted to its train split.
+    Intents, retrieval, response selection, robustness; and by name fine_tuning, answers and actions, which train the
+    model on a few examples. Give either --model, or --baseline with one --corpus: the baseline is fitted to its train
+    split.
     """
     if (model is None) == (baseline is None):
         given = "neither --model nor --baseline" if model is None else "both --model and --baseline"
@@ -180,14 +198,20 @@ def evaluate(
     from dial2vec.research.tasks.evaluate_encoder import evaluate_baseline, evaluate_model
     from dial2vec.research.tasks.sources import Sources
 
-    splits = tuple((name, Artifacts(find_root(), name).split("test")) for name in corpora)
-    sources = Sources(intents=intents, dialogues=splits, pairs=pairs, candidates=candidates, limit=limit)
+    kept = {name: Artifacts(find_root(), name) for name in corpora}
+    sources = Sources(
+        dialogues=tuple((name, one.split("test")) for name, one in kept.items()),
+        training={name: (one.split("train"), one.split("dev")) for name, one in kept.items()},
+        **data,
+    )
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     common: dict[str, Any] = {"similarity": similarity, "seed": seed, "output": output, "say": click.echo}
     if model is not None:
-        evaluate_model(model, names, sources, **common)
+        evaluate_model(model, names, sources, pictures=pictures, **common)
     elif baseline is not None:
         root = find_root()
         start = load_settings(root / "params.yaml").encoder.name
-        train = Artifacts(root, corpora[0]).split("train")
-        evaluate_baseline(baseline, names, sources, corpus=corpora[0], train=train, start=start, **common)
+        train = kept[corpora[0]].split("train")
+        evaluate_baseline(
+            baseline, names, sources, corpus=corpora[0], train=train, start=start, pictures=pictures, **common
+        )

@@ -6,7 +6,7 @@ import pytest
 from dial2vec.draws import lot, stream
 from dial2vec.errors import Dial2vecError
 from dial2vec.research.tasks.encoding import encode_distinct
-from dial2vec.research.tasks.records import TaskResult, library_versions, points
+from dial2vec.research.tasks.records import TaskResult, kind_of, library_versions, points
 from research.tasks.fakes import Hashed
 
 
@@ -47,3 +47,19 @@ def test_a_vector_that_is_not_finite_is_refused_with_its_text():
 def test_a_stream_belongs_to_its_names_and_to_no_others():
     assert stream(1, "a").integers(10**9) == stream(1, "a").integers(10**9)
     assert len({lot(1, "a", "bc"), lot(1, "ab", "c"), lot(2, "a", "bc"), lot("a", 1, "bc"), lot(1, "a")}) == 5
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind"),
+    [
+        ({}, ""),
+        ({"draws": 10, "seed": 1, "prototype": "units"}, ""),
+        ({"draws": 10, "seed": 1, "prototype": "mean"}, "prototype mean"),
+        ({"rule": "paper"}, "paper"),
+        ({"negatives": 99, "turns": 1}, "of 100, last 1 turn"),
+        ({"negatives": 99, "turns": 2}, "of 100, last 2 turns"),
+        ({"candidates": 100, "positives": 30}, "at most 30 relevant"),
+    ],
+)
+def test_a_variant_has_its_words_and_the_usual_has_none(settings, kind):
+    assert kind_of(settings) == kind

@@ -182,3 +182,21 @@ def test_a_corpus_without_answers_or_with_too_few_is_refused():
         CorpusError, match="toy has 10 other turns to stand against turn 2 of dialogue 'd0'; expected 11 with another"
     ):
         select_responses(reading(Hashed()), corpus(), data="toy", negatives=11, seed=0)
+
+
+def test_with_one_turn_the_query_is_the_utterance_before_the_answer():
+    asked = []
+
+    def contexts(found):
+        asked.extend(found)
+        return Hashed()([" ".join(turn.text for turn in turns) for turns in found])
+
+    reader = replace(reading(Hashed()), contexts=contexts)
+    found = select_responses(reader, corpus(2, turns=7), data="toy", negatives=1, turns=1, seed=0)
+    assert {len(turns) for turns in asked} == {1}
+    assert context("0.2") in asked
+    assert (found.settings["turns"], found.cut) == (1, 0)
+    whole = select_responses(reader, corpus(2, turns=7), data="toy", negatives=1, seed=0)
+    assert "turns" not in whole.settings
+    with pytest.raises(Dial2vecError, match="found 0 last turns to read; expected at least 1, or None for all"):
+        select_responses(reader, corpus(2), data="toy", turns=0, seed=0)

@@ -15,6 +15,7 @@ from dial2vec.research.tasks.semantic_retrieval import (
     rank_candidate_lists,
     read_candidate_lists,
     retrieve_sentences,
+    with_positives,
 )
 from research.tasks.fakes import Hashed, Known, collapsed, reading, slow_cosine
 
@@ -135,7 +136,7 @@ def test_collapsed_vectors_get_the_least_there_is():
 
 @pytest.mark.parametrize("options", [{"candidates": 0}, {"limit": 0}])
 def test_no_candidates_or_no_queries_are_refused(options):
-    with pytest.raises(Dial2vecError, match="expected at least 1 of both"):
+    with pytest.raises(Dial2vecError, match="expected at least 1 of each"):
         retrieve_sentences(reading(Hashed()), Sentences(("a", "b"), ("x", "x")), data="toy", seed=0, **options)
 
 
@@ -167,3 +168,26 @@ def test_a_bad_line_of_select_is_named_with_file_and_number(tmp_path, content, m
     (tmp_path / "select.txt").write_text(content)
     with pytest.raises(CorpusError, match=message):
         read_candidate_lists(tmp_path / "select.txt")
+
+
+def test_the_relevant_after_the_first_few_are_no_candidates():
+    candidates = np.array([[1, 2, 3, 4, 5], [0, 2, 3, -1, -1]])
+    relevant = np.array([[True, False, True, True, False], [False, True, False, False, False]])
+    lists = CandidateLists(tuple("abcdef"), np.array([0, 1]), candidates, relevant)
+    kept = with_positives(lists, 2)
+    assert kept.candidates.tolist() == [[1, 2, 3, -1, 5], [0, 2, 3, -1, -1]]
+    assert kept.relevant.tolist() == [[True, False, True, False, False], [False, True, False, False, False]]
+    encode = Hashed()
+    found = rank_candidate_lists(reading(encode), lists, data="toy", positives=2)
+    precisions, _ = slow_scores(encode, kept)
+    assert found.figures["map"] == pytest.approx(100 * np.mean(precisions), abs=1e-3)
+    assert found.settings == {"positives": 2}
+
+
+def test_of_the_found_sentences_at_most_so_many_are_relevant():
+    sentences = Sentences(tuple(f"card {letter}" for letter in "abcdef"), ("x",) * 5 + ("y",))
+    found = retrieve_sentences(reading(Hashed()), sentences, data="toy", positives=1, seed=0)
+    assert (found.n, found.settings["positives"]) == (5, 1)
+    assert found.figures["map"] == found.figures["mrr"]
+    with pytest.raises(Dial2vecError, match="found 100 candidates, 0 positives and limit None; expected at least 1"):
+        retrieve_sentences(reading(Hashed()), sentences, data="toy", positives=0, seed=0)

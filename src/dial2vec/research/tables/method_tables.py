@@ -45,6 +45,7 @@ ROWS: dict[str, Callable[[System], bool]] = {
     "answers ranked by the dot product, as in training, instead of the cosine": lambda row: row.similarity == "dot",
 }
 CSV_COLUMNS = ("model", "corpus", "task", "data", "kind", "metric", "mean", "sd", "seeds")
+TITLES = {"map": "MAP", "mrr": "MRR", "spearman": "Spearman"}
 # Sets whose published figures are not comparable: `tasks.intents.read_hwu64` says why.
 NOT_COMPARABLE = ("hwu64",)
 
@@ -105,7 +106,11 @@ def methods_markdown(cells: Sequence[Cell], data_key: str) -> str:
     if not groups:
         return ""
     corpora = dict.fromkeys(corpus for corpus, _ in groups)
-    parts = [part(corpus, groups, data_key) for part in (_methods, _intents, _perturbations) for corpus in corpora]
+    parts = [
+        part(corpus, groups, data_key)
+        for part in (_methods, _intents, _sentences, _perturbations)
+        for corpus in corpora
+    ]
     return "\n".join([_heading(groups, cells, data_key), *(part for part in parts if part)])
 
 
@@ -159,6 +164,20 @@ def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
         "differently and used them as typed."
     )
     return _table(f"## Intents by prototypes, trained on {corpus}\n\n{words}", head, rows)
+
+
+def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
+    measured = [figures_of(cell, data_key) for (where, _), group in groups.items() if where == corpus for cell in group]
+    wanted = {"candidate_ranking": ("map", "mrr"), "sentence_pairs": ("spearman",)}
+    found = {key for figures in measured for key in figures if key.metric in wanted.get(key.task, ())}
+    keys = sorted(found, key=lambda key: (key.task, key.data, key.kind, key.metric))
+    rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
+    head = ["method", *(f"{', '.join(filter(None, (key.data, key.kind)))}, {TITLES[key.metric]}" for key in keys)]
+    words = (
+        "SR, MAP and MRR of given candidates, and D-STS, Spearman's correlation with people's scores (Liu et al. 2021, "
+        "section 5.1)."
+    )
+    return _table(f"## Sentences, trained on {corpus}\n\n{words}", head, rows) if rows else ""
 
 
 def _perturbations(corpus: str, groups: CellGroups, data_key: str) -> str:

@@ -26,17 +26,22 @@ class TaskData:
     """Data of the tasks besides the test split of a cell's corpus.
 
     :param intents: folder or zip of the intent sets; None leaves their tasks out.
+    :param pairs: file of sentence pairs with scores (D-STS); None leaves it out.
+    :param candidates: file of queries with candidates (SR); None leaves it out.
     :param limit: largest number of queries of retrieval and response selection.
     """
 
     intents: Path | None = None
+    pairs: Path | None = None
+    candidates: Path | None = None
     limit: int = 1000
 
     def key(self) -> str:
         """Return the version of the tasks' code, a hyphen, and a hash of their data.
 
-        :raises CorpusError: if the intent sets do not exist.
+        :raises CorpusError: if a file does not exist.
         """
+        # Other tasks have no part in the key of cells that were computed without their data.
         digest = hashlib.sha256(json.dumps([UTTERANCE_TASKS, self.limit]).encode())
         for path in self._files():
             digest.update(f"{path.name} ".encode())
@@ -45,15 +50,16 @@ class TaskData:
         return f"{TASKS_VERSION}-{digest.hexdigest()[:16]}"
 
     def check(self) -> None:
-        """Raise if the intent sets cannot be read, or the library for their retrieval is not installed.
+        """Raise if the intent sets or another file cannot be read.
 
         :raises Dial2vecError: if so.
         """
-        from dial2vec.research.tasks.sources import Sources, check_intents
+        from dial2vec.research.tasks.sources import Sources, check_sources
 
-        if self.intents is not None:
-            self._files()
-            check_intents(Sources(intents=self.intents))
+        self._files()
+        sources = Sources(intents=self.intents, pairs=self.pairs, candidates=self.candidates)
+        if sources.given():
+            check_sources((), sources, negatives=1, seed=0)
 
     def check_split(self, artifacts: Artifacts, *, seed: int) -> None:
         """Raise if the test split of a corpus has too few answers to draw negatives from.
@@ -67,15 +73,14 @@ class TaskData:
         check_tasks((), Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
 
     def _files(self) -> list[Path]:
-        if self.intents is None:
-            return []
-        if not self.intents.exists():
-            raise CorpusError(
-                f"{self.intents} does not exist; expected a folder or a zip of intent sets. Check --intents."
-            )
-        if self.intents.is_file():
-            return [self.intents]
-        return sorted(path for path in self.intents.rglob("*") if path.is_file())
+        found = []
+        for path in filter(None, (self.intents, self.pairs, self.candidates)):
+            if not path.exists():
+                what = "a folder or a zip of intent sets" if path == self.intents else "a file"
+                option = {self.pairs: "--pairs", self.candidates: "--candidates"}.get(path, "--intents")
+                raise CorpusError(f"{path} does not exist; expected {what}. Check {option}.")
+            found += [path] if path.is_file() else sorted(below for below in path.rglob("*") if below.is_file())
+        return found
 
 
 def key_of_most(records_of_cells: Iterable[Records]) -> str:
@@ -87,10 +92,17 @@ def key_of_most(records_of_cells: Iterable[Records]) -> str:
 def score_utterances(reader: Reader, artifacts: Artifacts, data: TaskData, *, seed: int) -> list[dict[str, Any]]:
     """Run every task that has data, and return its records of `tasks.records.TaskResult`."""
     from dial2vec.research.tasks.run import run_tasks
-    from dial2vec.research.tasks.sources import Sources
+    from dial2vec.research.tasks.sources import Sources, tasks_with_data
 
-    sources = Sources(intents=data.intents, dialogues=_dialogues(artifacts), limit=data.limit)
-    return [result.to_record() for result in run_tasks(reader, (), sources, seed=seed)]
+    sources = Sources(
+        intents=data.intents,
+        dialogues=_dialogues(artifacts),
+        pairs=data.pairs,
+        candidates=data.candidates,
+        limit=data.limit,
+    )
+    names = [name for name in tasks_with_data((), sources) if name in (*UTTERANCE_TASKS, "sentence_pairs")]
+    return [result.to_record() for result in run_tasks(reader, names, sources, seed=seed)]
 
 
 def _dialogues(artifacts: Artifacts) -> tuple[tuple[str, Path], ...]:

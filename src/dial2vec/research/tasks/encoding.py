@@ -46,12 +46,14 @@ class Reader:
     :param similarity: similarity of contexts and answers, the same as in training: "cosine", or "dot", which prefers
         longer vectors. The other tasks are defined by the cosine.
     :param count_cut: function that counts the contexts that are cut; None if the system does not tell.
+    :param encoder: encoder that the tasks with training train; None if the system cannot be trained further.
     """
 
     utterances: Callable[[Sequence[str]], NDArray[np.float32]]
     contexts: Callable[[Sequence[Context]], NDArray[np.float32]]
     similarity: Similarity = "cosine"
     count_cut: Callable[[Sequence[Context]], int] | None = None
+    encoder: DialogueEncoder | None = None
 
 
 def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cosine") -> Reader:
@@ -68,7 +70,7 @@ def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cos
     def count_cut(read: Sequence[Context]) -> int:
         return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(*texts_and_roles(read)))
 
-    return Reader(partial(encoder.encode_utterances, batch_size=BATCH_SIZE), contexts, similarity, count_cut)
+    return Reader(partial(encoder.encode_utterances, batch_size=BATCH_SIZE), contexts, similarity, count_cut, encoder)
 
 
 def spoken_turns(dialogue: Dialogue) -> Context:

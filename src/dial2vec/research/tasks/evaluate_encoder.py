@@ -11,10 +11,17 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.pipeline.artifacts import require_split
 from dial2vec.research.baselines import check_baseline, fit_baseline
-from dial2vec.research.tasks.encoding import Reader, Similarity, reader_of_baseline, reader_of_encoder
+from dial2vec.research.tasks.encoding import (
+    Reader,
+    Similarity,
+    reader_of_baseline,
+    reader_of_encoder,
+    remembering,
+)
+from dial2vec.research.tasks.maps import draw_maps
 from dial2vec.research.tasks.records import TaskResult, kind_of
-from dial2vec.research.tasks.run import check_tasks, run_tasks
-from dial2vec.research.tasks.sources import Sources
+from dial2vec.research.tasks.run import check_tasks, run_tasks, untrainable
+from dial2vec.research.tasks.sources import TRAINING, Sources
 
 PER_LINE = 4
 
@@ -27,6 +34,7 @@ def evaluate_model(
     similarity: Similarity = "cosine",
     seed: int,
     output: Path | None,
+    pictures: Path | None = None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
     """Run the tasks with a model; show and write each result at once.
@@ -34,13 +42,14 @@ def evaluate_model(
     :param model: name or address of the model, as for `DialogueEncoder.from_pretrained`.
     :param similarity: similarity of contexts and answers.
     :param output: JSON Lines file, a result per line; None writes no file.
+    :param pictures: folder for maps of intents and of answers (`maps.draw_maps`); None draws none.
     :raises Dial2vecError: if names or data are wrong, before the model is loaded.
     """
     _prepare(names, sources, output, seed=seed)
     encoder = DialogueEncoder.from_pretrained(model)
     with encoder.autocast("auto"):
         reader = reader_of_encoder(encoder, similarity=similarity)
-        return _evaluate(reader, names, sources, seed=seed, output=output, say=say)
+        return _evaluate(reader, names, sources, seed=seed, output=output, pictures=pictures, say=say)
 
 
 def evaluate_baseline(
@@ -54,6 +63,7 @@ def evaluate_baseline(
     similarity: Similarity = "cosine",
     seed: int,
     output: Path | None,
+    pictures: Path | None = None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
     """Fit a baseline, and run the tasks with it; show and write each result at once.
@@ -65,15 +75,18 @@ def evaluate_baseline(
     :param similarity: similarity of contexts and answers.
     :param seed: random seed of fit and tasks.
     :param output: JSON Lines file, a result per line; None writes no file.
+    :param pictures: folder for maps of intents and of answers (`maps.draw_maps`); None draws none.
     :raises Dial2vecError: if names or data are wrong, before anything is fitted.
     :raises ModelError: if its library or its model is missing.
     """
     check_baseline(baseline)
+    if trained := [name for name in names if name in TRAINING]:
+        raise untrainable(trained[0])
     require_split(corpus, train)
     _prepare(names, sources, output, seed=seed)
     fitted = fit_baseline(baseline, read_dialogues(train), seed=seed, start=start, on_tasks=True)
     reader = reader_of_baseline(fitted, similarity=similarity)
-    return _evaluate(reader, names, sources, seed=seed, output=output, say=say)
+    return _evaluate(reader, names, sources, seed=seed, output=output, pictures=pictures, say=say)
 
 
 def _prepare(names: Sequence[str], sources: Sources, output: Path | None, *, seed: int) -> None:
@@ -91,9 +104,12 @@ def _evaluate(
     *,
     seed: int,
     output: Path | None,
+    pictures: Path | None,
     say: Callable[[str], None],
 ) -> list[TaskResult]:
     results: list[TaskResult] = []
+    # The maps show utterances that the tasks encode.
+    reader = reader if pictures is None else remembering(reader)
     for result in run_tasks(reader, names, sources, seed=seed):
         say(in_words(result))
         results.append(result)
@@ -103,6 +119,8 @@ def _evaluate(
                 temporary.write_text("".join(json.dumps(done.to_record()) + "\n" for done in results))
     if output is not None:
         say(f"wrote {output}")
+    for path in draw_maps(reader, sources, pictures, seed=seed) if pictures is not None else ():
+        say(f"wrote {path}")
     return results
 
 

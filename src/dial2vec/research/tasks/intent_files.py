@@ -1,4 +1,4 @@
-"""Files of the intent sets in a folder or a zip; nothing is unpacked to disk."""
+"""Files of the tasks in a folder or a zip; nothing is unpacked to disk."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from dial2vec.errors import CorpusError
 
 # The largest file unpacks to 2.5 MB; a file above this limit is no intent set.
 MAX_SIZE = 64 << 20
+INTENTS = "the intent sets"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +26,12 @@ class IntentFiles:
 
     :param path: folder or archive.
     :param archive: open archive; None for a folder.
+    :param what: the files in words, for errors.
     """
 
     path: Path
     archive: zipfile.ZipFile | None
+    what: str = INTENTS
 
     def address(self, name: str) -> str:
         """Return the name of a file in errors."""
@@ -46,9 +49,15 @@ class IntentFiles:
             names = [name for name in inside if name.endswith(suffix)]
         if not names:
             raise CorpusError(
-                f"{self.address(folder)} holds no *{suffix}; expected a file per intent. {_get_whole(self.path)}"
+                f"{self.address(folder)} holds no *{suffix}; expected a file per intent. {_get_whole(self)}"
             )
         return sorted(names)
+
+    def names(self) -> list[str]:
+        """Return the sorted paths of all files."""
+        if self.archive is not None:
+            return sorted(info.filename for info in self.archive.infolist() if not info.is_dir())
+        return sorted(path.relative_to(self.path).as_posix() for path in self.path.rglob("*") if path.is_file())
 
     def text(self, name: str) -> str:
         """Return the text of a file.
@@ -58,11 +67,11 @@ class IntentFiles:
         try:
             raw = self._bytes(name)
         except (FileNotFoundError, KeyError) as error:
-            raise CorpusError(f"{self.address(name)} does not exist; expected it there. {_get_whole(self.path)}") from (
+            raise CorpusError(f"{self.address(name)} does not exist; expected it there. {_get_whole(self)}") from (
                 error
             )
         except DAMAGE as error:
-            raise CorpusError(f"{self.address(name)} cannot be read ({error}). {_get_whole(self.path)}") from error
+            raise CorpusError(f"{self.address(name)} cannot be read ({error}). {_get_whole(self)}") from error
         try:
             return raw.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -83,7 +92,7 @@ class IntentFiles:
             line, reason = getattr(error, "lineno", 1), getattr(error, "msg", type(error).__name__)
             raise CorpusError(
                 f"{self.address(name)}:{line}: not valid JSON ({reason}); expected the file as upstream has it. "
-                f"{_get_whole(self.path)}"
+                f"{_get_whole(self)}"
             ) from error
 
     def table(self, name: str, columns: tuple[str, ...], *, delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:
@@ -99,7 +108,7 @@ class IntentFiles:
             if missing := [column for column in columns if column not in header]:
                 raise CorpusError(
                     f"{self.address(name)}:1: the column {missing[0]!r} is missing; expected "
-                    f"{delimiter.join(columns)} among the columns. {_get_whole(self.path)}"
+                    f"{delimiter.join(columns)} among the columns. {_get_whole(self)}"
                 )
             line = reader.line_num + 1
             for cells in reader:
@@ -130,28 +139,34 @@ class IntentFiles:
     def _require_size(self, name: str, size: int) -> None:
         if size > MAX_SIZE:
             raise CorpusError(
-                f"{self.address(name)} has {size:,} bytes, expected at most {MAX_SIZE:,}. {_get_whole(self.path)}"
+                f"{self.address(name)} has {size:,} bytes, expected at most {MAX_SIZE:,}. {_get_whole(self)}"
             )
 
 
 @contextmanager
-def open_intent_files(path: Path) -> Iterator[IntentFiles]:
-    """Open a folder of intent sets, or a zip of one.
+def open_intent_files(path: Path, *, what: str = INTENTS) -> Iterator[IntentFiles]:
+    """Open a folder of intent sets or of other files, or a zip of one.
 
+    :param what: the files in words, for errors.
     :raises CorpusError: if it is neither.
     """
     if path.is_dir():
-        yield IntentFiles(path, None)
+        yield IntentFiles(path, None, what)
         return
     if not path.exists():
-        raise CorpusError(f"{path} does not exist; expected a folder or a zip of intent sets. Check the path.")
+        raise CorpusError(f"{path} does not exist; expected a folder or a zip of {_bare(what)}. Check the path.")
     try:
         archive = zipfile.ZipFile(path)
     except DAMAGE as error:
-        raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {_get_whole(path)}") from error
+        whole = _get_whole(IntentFiles(path, None, what))
+        raise CorpusError(f"{path} cannot be read as a zip archive ({error}). {whole}") from error
     with archive:
-        yield IntentFiles(path, archive)
+        yield IntentFiles(path, archive, what)
 
 
-def _get_whole(path: Path) -> str:
-    return f"Put a whole copy of the intent sets at {path}."
+def _get_whole(files: IntentFiles) -> str:
+    return f"Put a whole copy of {files.what} at {files.path}."
+
+
+def _bare(what: str) -> str:
+    return what.removeprefix("the ")
