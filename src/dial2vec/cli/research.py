@@ -200,8 +200,8 @@ def evaluate(
 
     kept = {name: Artifacts(find_root(), name) for name in corpora}
     sources = Sources(
-        dialogues=tuple((name, one.split("test")) for name, one in kept.items()),
-        training={name: (one.split("train"), one.split("dev")) for name, one in kept.items()},
+        dialogues=tuple((name, splits.split("test")) for name, splits in kept.items()),
+        training={name: (splits.split("train"), splits.split("dev")) for name, splits in kept.items()},
         **data,
     )
     names = [name.strip() for name in tasks.split(",") if name.strip()]

@@ -169,8 +169,8 @@ def _intents(corpus: str, groups: CellGroups, data_key: str) -> str:
 def _sentences(corpus: str, groups: CellGroups, data_key: str) -> str:
     measured = [figures_of(cell, data_key) for (where, _), group in groups.items() if where == corpus for cell in group]
     wanted = {"candidate_ranking": ("map", "mrr"), "sentence_pairs": ("spearman",)}
-    found = {key for figures in measured for key in figures if key.metric in wanted.get(key.task, ())}
-    keys = sorted(found, key=lambda key: (key.task, key.data, key.kind, key.metric))
+    keys_shown = {key for figures in measured for key in figures if key.metric in wanted.get(key.task, ())}
+    keys = sorted(keys_shown, key=lambda key: (key.task, key.data, key.kind, key.metric))
     rows = _rows(corpus, groups, data_key, [(key,) for key in keys])
     head = ["method", *(f"{', '.join(filter(None, (key.data, key.kind)))}, {TITLES[key.metric]}" for key in keys)]
     words = (

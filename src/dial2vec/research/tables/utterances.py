@@ -73,14 +73,14 @@ class TaskData:
         check_tasks((), Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
 
     def _files(self) -> list[Path]:
-        found = []
+        files: list[Path] = []
         for path in filter(None, (self.intents, self.pairs, self.candidates)):
             if not path.exists():
                 what = "a folder or a zip of intent sets" if path == self.intents else "a file"
                 option = {self.pairs: "--pairs", self.candidates: "--candidates"}.get(path, "--intents")
                 raise CorpusError(f"{path} does not exist; expected {what}. Check {option}.")
-            found += [path] if path.is_file() else sorted(below for below in path.rglob("*") if below.is_file())
-        return found
+            files += [path] if path.is_file() else sorted(below for below in path.rglob("*") if below.is_file())
+        return files
 
 
 def key_of_most(records_of_cells: Iterable[Records]) -> str:

@@ -71,7 +71,7 @@ def predict_actions(
     test = [data.test[place] for place in sorted(drawn)]
     figures: Figures = {}
     spread: Figures = {}
-    texts = [repr((one.context, sorted(one.actions))) for one in (*data.train, *test)]
+    texts = [repr((example.context, sorted(example.actions))) for example in (*data.train, *test)]
     for k in shots:
         runs = Runs(encoder, {"task": "action_prediction", "shots": k, "seed": seed}, kept or KeptRuns())
         run = partial(_run, encoder, data, test, shots=k, recipe=recipe, seed=seed)
@@ -112,7 +112,7 @@ def draw_examples(data: ActionSet, *, shots: int, seed: int, draw: int) -> tuple
     halves: tuple[list[Example], list[Example]] = ([], [])
     used: set[int] = set()
     for action in data.actions:
-        holders = [place for place, one in enumerate(data.train) if action in one.actions]
+        holders = [place for place, example in enumerate(data.train) if action in example.actions]
         order = stream(seed, "examples", draw, action).permutation(len(holders))[: 2 * shots]
         fresh = [holders[row] for row in order if holders[row] not in used]
         used.update(fresh)
@@ -177,10 +177,10 @@ def _run(
 
 
 def _sequences(encoder: DialogueEncoder, examples: Sequence[Example], max_length: int) -> list[TokenSequence]:
-    contexts = [last_words(one.context, int(WORDS_PER_TOKEN * max_length)) for one in examples]
+    contexts = [last_words(example.context, int(WORDS_PER_TOKEN * max_length)) for example in examples]
     return encoder.tokens.contexts(*texts_and_roles(contexts), max_length=max_length)
 
 
 def _labels(examples: Sequence[Example], actions: Sequence[str]) -> NDArray[np.bool_]:
-    labels = [[action in one.actions for action in actions] for one in examples]
+    labels = [[action in example.actions for action in actions] for example in examples]
     return np.array(labels, dtype=bool).reshape(-1, len(actions))

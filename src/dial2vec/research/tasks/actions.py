@@ -40,7 +40,7 @@ class ActionSet:
     @property
     def actions(self) -> list[str]:
         """All actions, sorted."""
-        return sorted({action for part in (self.train, self.test) for one in part for action in one.actions})
+        return sorted({action for part in (self.train, self.test) for example in part for action in example.actions})
 
 
 def read_actions(path: Path) -> ActionSet:
@@ -57,9 +57,9 @@ def read_actions(path: Path) -> ActionSet:
                 parts = {"train": [], "test": []}
                 for split, dialogue in read(files, names):
                     parts[split] += examples_of(dialogue)
-                found = ActionSet(form, tuple(parts["train"]), tuple(parts["test"]))
-                _require_both(path, found)
-                return found
+                data = ActionSet(form, tuple(parts["train"]), tuple(parts["test"]))
+                _require_both(path, data)
+                return data
     raise CorpusError(
         f"{path} holds no dialogues with actions; expected the files of {', '.join(ACTION_FORMS)}. Put a whole copy of "
         "one there."
@@ -72,22 +72,22 @@ def examples_of(dialogue: list[Turn]) -> list[Example]:
     :param dialogue: speaker ("user" or "system"), text and actions of each turn; turns without text are left out.
     """
     roles: dict[str, int] = {}
-    said: list[Spoken] = []
+    context: list[Spoken] = []
     examples = []
     for speaker, text, actions in dialogue:
-        if said and speaker == "system" and actions:
-            examples.append(Example(tuple(said), actions))
+        if context and speaker == "system" and actions:
+            examples.append(Example(tuple(context), actions))
         if text.strip():
-            said.append(Spoken(" ".join(text.split()), roles.setdefault(speaker, len(roles))))
+            context.append(Spoken(" ".join(text.split()), roles.setdefault(speaker, len(roles))))
     return examples
 
 
-def _require_both(path: Path, found: ActionSet) -> None:
-    for split, examples in (("train", found.train), ("test", found.test)):
+def _require_both(path: Path, data: ActionSet) -> None:
+    for split, examples in (("train", data.train), ("test", data.test)):
         if not examples:
             raise CorpusError(
                 f"{path} has no turn of the system with actions in its {split} part; expected some. Put a whole copy "
-                f"of {found.name} there."
+                f"of {data.name} there."
             )
 
 
@@ -122,8 +122,8 @@ def _gsim(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Turn
                     if f"{speaker}_utterance" in turn:
                         acts = _objects(where, turn, f"{speaker}_acts", optional=True)
                         actions = frozenset(_text(where, act, "type") for act in acts)
-                        said = _object(where, turn, f"{speaker}_utterance")
-                        dialogue.append((speaker, _text(where, said, "text"), actions))
+                        utterance = _object(where, turn, f"{speaker}_utterance")
+                        dialogue.append((speaker, _text(where, utterance, "text"), actions))
             yield split, dialogue
 
 
@@ -166,8 +166,8 @@ ACTION_FORMS: dict[str, tuple[str, Reader]] = {"sgd": (SGD, _sgd), "gsim": (GSIM
 
 def _named(names: list[str], pattern: str) -> Iterator[tuple[str, str]]:
     for name in names:
-        if found := re.search(pattern, name):
-            yield name, found[1]
+        if match := re.search(pattern, name):
+            yield name, match[1]
 
 
 def _list(files: IntentFiles, name: str) -> Iterator[tuple[str, Any]]:

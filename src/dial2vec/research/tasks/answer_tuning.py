@@ -95,8 +95,8 @@ def fine_tune_answers(
     own = {"task": "answer_fine_tuning", "loss": loss, "negatives": negatives, "limit": limit, "seed": seed}
     figures: Figures = {}
     spread: Figures = {}
-    said = [turn.text for dialogue in test for turn in dialogue.turns]
-    texts = [*(turn.text for pair in (*pairs, *others) for turn in pair), *said]
+    texts = [turn.text for pair in (*pairs, *others) for turn in pair]
+    texts += [turn.text for dialogue in test for turn in dialogue.turns]
     for k in shots:
         once = partial(
             _run,
@@ -131,8 +131,7 @@ def pairs_of(dialogues: Iterable[Dialogue]) -> list[tuple[Spoken, Spoken]]:
     """Return the turns of the second speaker, each with the turn before it; each pair of texts once."""
     pairs: dict[tuple[str, str], tuple[Spoken, Spoken]] = {}
     for dialogue in dialogues:
-        said = spoken_turns(dialogue)
-        for before, turn in pairwise(said):
+        for before, turn in pairwise(spoken_turns(dialogue)):
             if turn.role == 1:
                 pairs.setdefault((before.text, turn.text), (before, turn))
     return [pairs[key] for key in sorted(pairs)]
@@ -158,8 +157,8 @@ def validation_recall(questions: Tensor, answers: Tensor, *, similarity: Similar
     for first in range(0, len(questions), AMONG):
         scores = questions[first : first + AMONG] @ answers[first : first + AMONG].T
         ranks.append((scores >= scores.diagonal()[:, None]).sum(1))
-    found = torch.cat(ranks)
-    return float(sum((found <= rank).double().mean() for rank in RANKS))
+    reached = torch.cat(ranks)
+    return float(sum((reached <= rank).double().mean() for rank in RANKS))
 
 
 def _run(
@@ -195,7 +194,7 @@ def _run(
         own_seed = lot(seed, "answers", draw, shots) % 2**32
         fine_tune(encoder, torch.nn.Identity(), loss_of, figure_of, n=len(train), recipe=recipe, seed=own_seed)
         reader = reader_of_encoder(encoder, similarity=similarity)
-        found = select_responses(
+        result = select_responses(
             reader,
             test,
             data="test",
@@ -205,7 +204,7 @@ def _run(
             limit=limit,
             seed=seed,
         )
-    return {name: figure / 100 for name, figure in found.figures.items()}
+    return {name: figure / 100 for name, figure in result.figures.items()}
 
 
 def _sequences(encoder: DialogueEncoder, contexts: Sequence[Context], max_length: int) -> list[TokenSequence]:

@@ -61,7 +61,7 @@ def _of_lines(path: Path) -> list[tuple[str, str, str]]:
 
 
 def _of_pairs(path: Path) -> list[tuple[str, str, str]]:
-    found: dict[str, dict[bool, list[str]]] = defaultdict(lambda: {True: [], False: []})
+    pairs_of_sentence: dict[str, dict[bool, list[str]]] = defaultdict(lambda: {True: [], False: []})
     for where, pair in _records(path):
         if not isinstance(pair, dict):
             raise CorpusError(f"{where}: found {described(pair)}, expected an object. Mend or remove it.")
@@ -78,9 +78,11 @@ def _of_pairs(path: Path) -> list[tuple[str, str, str]]:
             )
         follows = LABELS[label]
         if follows is not None:
-            found[first.strip()][follows].append(second.strip())
+            pairs_of_sentence[first.strip()][follows].append(second.strip())
     return [
-        (sentence, *both) for sentence, pairs in found.items() for both in zip(pairs[True], pairs[False], strict=False)
+        (sentence, *both)
+        for sentence, pairs in pairs_of_sentence.items()
+        for both in zip(pairs[True], pairs[False], strict=False)
     ]
 
 

@@ -98,8 +98,8 @@ def _run(encoder: DialogueEncoder, data: IntentSet, draw: int, *, shots: int, re
     def accuracy(part: str) -> float:
         if not read[part]:
             return 0.0
-        found = head(tuned_vectors(encoder, read[part])).argmax(1)
-        return float((found == codes[part]).double().mean())
+        predicted = head(tuned_vectors(encoder, read[part])).argmax(1)
+        return float((predicted == codes[part]).double().mean())
 
     with weights_kept(encoder):
         fine_tune(

@@ -94,14 +94,14 @@ class Runs:
         for text in texts:
             digest.update(f"{len(text)}:{text}".encode())
         decisive = {**self.settings, **asdict(recipe), "model": model, "texts": digest.hexdigest()[:16]}
-        found = [self.kept.figures(decisive | {"draw": draw}, partial(run, draw)) for draw in range(draws)]
-        return summary(found)
+        by_draw = [self.kept.figures(decisive | {"draw": draw}, partial(run, draw)) for draw in range(draws)]
+        return summary(by_draw)
 
 
-def summary(found: Sequence[Figures]) -> tuple[Figures, Figures]:
+def summary(runs: Sequence[Figures]) -> tuple[Figures, Figures]:
     """Return the mean and the population standard deviation of each figure, in points, from shares in [0, 1]."""
-    names = list(found[0]) if found else []
+    names = list(runs[0]) if runs else []
     return (
-        {name: points(float(np.mean([one[name] for one in found]))) for name in names},
-        {name: points(float(np.std([one[name] for one in found]))) for name in names},
+        {name: points(float(np.mean([run[name] for run in runs]))) for name in names},
+        {name: points(float(np.std([run[name] for run in runs]))) for name in names},
     )

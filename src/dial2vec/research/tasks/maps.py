@@ -79,8 +79,8 @@ def draw_answers(reader: Reader, dialogues: Iterable[Dialogue], path: Path, *, d
     require_sentences([answer.text for _, answer in pairs], f"{data} has no turn of the second speaker after another")
     order = sorted(pairs, key=lambda pair: lot(seed, "map", pair[0].text, pair[1].text))
     shown, others = order[:N_PAIRS], order[N_PAIRS : N_PAIRS + N_OTHERS]
-    told = [(turn,) for pair in shown for turn in pair] + [(answer,) for _, answer in others]
-    encoded = encode_distinct(reader.contexts, told)
+    shown_turns = [(turn,) for pair in shown for turn in pair] + [(answer,) for _, answer in others]
+    encoded = encode_distinct(reader.contexts, shown_turns)
     points = lay_out(encoded.vectors, seed=seed).points
     figure, axes = _axes(f"{data}: questions (triangles) and their answers, black: other answers")
     if others:

@@ -183,11 +183,11 @@ class _Pool:
     def of(cls, dialogues: Iterable[Dialogue], role: int) -> _Pool:
         names, contexts, spoken = [], [], []
         for dialogue in sorted(dialogues, key=lambda dialogue: dialogue.dialogue_id):
-            said = spoken_turns(dialogue)
-            for place, turn in enumerate(said):
+            turns = spoken_turns(dialogue)
+            for place, turn in enumerate(turns):
                 if turn.role == role:
                     names.append((dialogue.dialogue_id, place))
-                    contexts.append(said[:place])
+                    contexts.append(turns[:place])
                     spoken.append(turn.text)
         distinct = sorted(set(spoken))
         code = {text: number for number, text in enumerate(distinct)}

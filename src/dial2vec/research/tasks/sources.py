@@ -114,13 +114,13 @@ def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
     if not given:
         options = list(dict.fromkeys(option for needed in OPTIONS.values() for option in needed))
         raise Dial2vecError(f"there is no data for any task. Give {', '.join(options[:-1])} or {options[-1]}.")
-    found = [name for name in names or OPTIONS if given & set(OPTIONS[name]) and (names or name not in TRAINING)]
-    if not found:
+    tasks = [name for name in names or OPTIONS if given & set(OPTIONS[name]) and (names or name not in TRAINING)]
+    if not tasks:
         raise Dial2vecError(
             f"found data for {', '.join(sorted(given))} only; the tasks with it train, and are run if they are named. "
             f"Name some of {', '.join(TRAINING)} in --tasks."
         )
-    return found
+    return tasks
 
 
 def check_sources(names: Sequence[str], sources: Sources, *, negatives: int, seed: int) -> None:
