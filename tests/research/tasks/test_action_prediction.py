@@ -16,11 +16,11 @@ from dial2vec.research.tasks.action_prediction import (
     last_words,
     predict_actions,
 )
-from dial2vec.research.tasks.actions import ActionSet, Example
-from dial2vec.research.tasks.fine_tuning import Recipe
+from dial2vec.research.tasks.actions import ActionSet, ActionExample
+from dial2vec.research.tasks.fine_tuning import TuningRecipe
 from research.tasks.fakes import context
 
-FAST = Recipe(epochs=25, batch_size=8, learning_rate=2e-2, max_length=16, dropout=0.1, patience=9, check_every=2)
+FAST = TuningRecipe(epochs=25, batch_size=8, learning_rate=2e-2, max_length=16, dropout=0.1, patience=9, check_every=2)
 
 
 def slow_f1(truth, predicted):
@@ -68,7 +68,7 @@ def words():
         for also in range(3):
             for other in range(3, 9):
                 actions = frozenset({f"a{asked}", f"a{also}"})
-                examples.append(Example(context(f"w{other}", f"w{asked} w{also} w{other}"), actions))
+                examples.append(ActionExample(context(f"w{other}", f"w{asked} w{also} w{other}"), actions))
     return ActionSet("toy", tuple(examples[::2]), tuple(examples[1::2]))
 
 

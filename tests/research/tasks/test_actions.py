@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from dial2vec.errors import CorpusError
-from dial2vec.research.tasks.actions import Example, read_actions
+from dial2vec.research.tasks.actions import ActionExample, read_actions
 from research.tasks.fakes import context
 
 
@@ -80,10 +80,10 @@ def test_the_systems_turns_of_sgd_with_the_acts_of_their_frames(tmp_path):
     asked = context("a room please")
     assert found.name == "sgd"
     assert found.train == (
-        Example(asked, frozenset({"REQUEST", "OFFER"})),
-        Example(context("a room please", "which city?", "here"), frozenset({"NOTIFY_SUCCESS"})),
+        ActionExample(asked, frozenset({"REQUEST", "OFFER"})),
+        ActionExample(context("a room please", "which city?", "here"), frozenset({"NOTIFY_SUCCESS"})),
     )
-    assert found.test[0] == Example(asked, frozenset({"REQUEST"}))
+    assert found.test[0] == ActionExample(asked, frozenset({"REQUEST"}))
     assert found.actions == ["NOTIFY_SUCCESS", "OFFER", "REQUEST"]
 
 
@@ -91,7 +91,7 @@ def test_both_parts_of_gsim_without_dev(tmp_path):
     found = read_actions(write(tmp_path, GSIM))
     assert found.name == "gsim"
     assert found.train == tuple(
-        Example(context(name), frozenset({"REQUEST", "OFFER"})) for name in ("sim-M/train", "sim-R/train")
+        ActionExample(context(name), frozenset({"REQUEST", "OFFER"})) for name in ("sim-M/train", "sim-R/train")
     )
     assert len(found.test) == 2
 
@@ -100,7 +100,7 @@ def test_the_calls_that_the_lists_of_dstc2_name(tmp_path):
     found = read_actions(write(tmp_path, dstc2()))
     assert found.name == "dstc2"
     # The welcome has nothing before it; the system spoke first.
-    assert found.train == (Example(context("hello", "cheap food"), frozenset({"request", "offer"})),)
+    assert found.train == (ActionExample(context("hello", "cheap food"), frozenset({"request", "offer"})),)
     assert found.test == found.train
 
 

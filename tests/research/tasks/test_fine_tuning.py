@@ -11,9 +11,16 @@ from torch import nn
 from dial2vec.draws import stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import Dial2vecError
-from dial2vec.research.tasks.fine_tuning import Recipe, classifier, fine_tune, pooled_rows, tuned_vectors, weights_kept
+from dial2vec.research.tasks.fine_tuning import (
+    TuningRecipe,
+    classifier,
+    fine_tune,
+    pooled_rows,
+    tuned_vectors,
+    weights_kept,
+)
 
-RECIPE = Recipe(epochs=3, batch_size=2, learning_rate=0.1, max_length=8, dropout=0.0, patience=9, check_every=1)
+RECIPE = TuningRecipe(epochs=3, batch_size=2, learning_rate=0.1, max_length=8, dropout=0.0, patience=9, check_every=1)
 
 
 def line(start=1.0):
@@ -39,7 +46,7 @@ def slow_adam(weight, gradients, *, lr, warm, total):
 def test_the_weights_are_those_of_a_plain_loop(epochs):
     encoder, weight = line()
     x, y = torch.tensor([1.0, 2.0, 3.0]).double(), torch.tensor([3.0, 6.0, 8.0]).double()
-    recipe = Recipe(epochs, 2, 0.1, 8, 0.0, patience=99, check_every=1)
+    recipe = TuningRecipe(epochs, 2, 0.1, 8, 0.0, patience=99, check_every=1)
 
     def loss_of(batch):
         rows = torch.from_numpy(batch)
@@ -69,7 +76,7 @@ def test_the_best_weights_stay_and_after_checks_without_better_ones_it_stops():
         seen.append(weight.item())
         return next(figures)
 
-    recipe = Recipe(50, 1, 0.1, 8, 0.0, patience=2, check_every=1)
+    recipe = TuningRecipe(50, 1, 0.1, 8, 0.0, patience=2, check_every=1)
     step = fine_tune(encoder, nn.Identity(), lambda _: encoder.network.weight.sum(), figure, n=1, recipe=recipe, seed=0)
     # Equal is not better: checks 3, 4 and 5 of five are in vain.
     assert (step, len(seen)) == (1, 5)
@@ -79,7 +86,7 @@ def test_the_best_weights_stay_and_after_checks_without_better_ones_it_stops():
 def test_checks_are_an_epoch_apart_at_least():
     encoder, _ = line()
     counted = []
-    recipe = Recipe(4, 1, 0.1, 8, 0.0, patience=99, check_every=2)
+    recipe = TuningRecipe(4, 1, 0.1, 8, 0.0, patience=99, check_every=2)
     fine_tune(
         encoder,
         nn.Identity(),

@@ -6,12 +6,12 @@ import pytest
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.research.tasks.fine_tuning import Recipe
+from dial2vec.research.tasks.fine_tuning import TuningRecipe
 from dial2vec.research.tasks.intent_tuning import INTENT_RECIPE, draw_halves, fine_tune_intents
 from dial2vec.research.tasks.intents import IntentSet, Sentences
 from dial2vec.research.tasks.kept_runs import KeptRuns
 
-FAST = Recipe(epochs=20, batch_size=4, learning_rate=2e-2, max_length=16, dropout=0.1, patience=5, check_every=2)
+FAST = TuningRecipe(epochs=20, batch_size=4, learning_rate=2e-2, max_length=16, dropout=0.1, patience=5, check_every=2)
 
 
 def words():

@@ -70,7 +70,8 @@ class TaskData:
         from dial2vec.research.tasks.run import check_tasks
         from dial2vec.research.tasks.sources import Sources
 
-        check_tasks((), Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
+        names = ("response_selection", "robustness")
+        check_tasks(names, Sources(dialogues=_dialogues(artifacts), limit=self.limit), seed=seed)
 
     def _files(self) -> list[Path]:
         files: list[Path] = []

@@ -15,9 +15,16 @@ from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import Dial2vecError
-from dial2vec.research.tasks.actions import ActionSet, Example
+from dial2vec.research.tasks.actions import ActionSet, ActionExample
 from dial2vec.research.tasks.encoding import Context, Spoken, texts_and_roles
-from dial2vec.research.tasks.fine_tuning import Recipe, classifier, fine_tune, pooled_rows, tuned_vectors, weights_kept
+from dial2vec.research.tasks.fine_tuning import (
+    TuningRecipe,
+    classifier,
+    fine_tune,
+    pooled_rows,
+    tuned_vectors,
+    weights_kept,
+)
 from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs
 from dial2vec.research.tasks.records import TaskResult, library_versions
 from dial2vec.training.auxiliary import seeded
@@ -25,7 +32,7 @@ from dial2vec.training.auxiliary import seeded
 # Zhou et al. 2022, section 4.2 and appendix C. Draws, dropout, patience and checks are the code's, which shares the 32
 # out over two GPUs.
 ACTION_SHOTS, ACTION_DRAWS = (10, 20), 5
-ACTION_RECIPE = Recipe(
+ACTION_RECIPE = TuningRecipe(
     epochs=100, batch_size=32, learning_rate=5e-5, max_length=32, dropout=0.2, patience=3, check_every=30
 )
 # The code keeps as many last words of a history as nine tenths of its tokens, because words have several tokens.
@@ -40,7 +47,7 @@ def predict_actions(
     *,
     shots: Sequence[int] = ACTION_SHOTS,
     draws: int = ACTION_DRAWS,
-    recipe: Recipe = ACTION_RECIPE,
+    recipe: TuningRecipe = ACTION_RECIPE,
     limit: int | None = None,
     kept: KeptRuns | None = None,
     seed: int,
@@ -107,9 +114,11 @@ def f1_scores(truth: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> dict[st
     return {"micro_f1": float(micro), "macro_f1": float(each.mean()) if len(each) else 0.0}
 
 
-def draw_examples(data: ActionSet, *, shots: int, seed: int, draw: int) -> tuple[list[Example], list[Example]]:
+def draw_examples(
+    data: ActionSet, *, shots: int, seed: int, draw: int
+) -> tuple[list[ActionExample], list[ActionExample]]:
     """Draw the examples of `predict_actions`: to train on, and for early stopping."""
-    halves: tuple[list[Example], list[Example]] = ([], [])
+    halves: tuple[list[ActionExample], list[ActionExample]] = ([], [])
     used: set[int] = set()
     for action in data.actions:
         holders = [place for place, example in enumerate(data.train) if action in example.actions]
@@ -136,11 +145,11 @@ def last_words(context: Context, n: int) -> Context:
 def _run(
     encoder: DialogueEncoder,
     data: ActionSet,
-    test: Sequence[Example],
+    test: Sequence[ActionExample],
     draw: int,
     *,
     shots: int,
-    recipe: Recipe,
+    recipe: TuningRecipe,
     seed: int,
 ) -> Figures:
     train, validation = draw_examples(data, shots=shots, seed=seed, draw=draw)
@@ -176,11 +185,11 @@ def _run(
             return scores("test")
 
 
-def _sequences(encoder: DialogueEncoder, examples: Sequence[Example], max_length: int) -> list[TokenSequence]:
+def _sequences(encoder: DialogueEncoder, examples: Sequence[ActionExample], max_length: int) -> list[TokenSequence]:
     contexts = [last_words(example.context, int(WORDS_PER_TOKEN * max_length)) for example in examples]
     return encoder.tokens.contexts(*texts_and_roles(contexts), max_length=max_length)
 
 
-def _labels(examples: Sequence[Example], actions: Sequence[str]) -> NDArray[np.bool_]:
+def _labels(examples: Sequence[ActionExample], actions: Sequence[str]) -> NDArray[np.bool_]:
     labels = [[action in example.actions for action in actions] for example in examples]
     return np.array(labels, dtype=bool).reshape(-1, len(actions))

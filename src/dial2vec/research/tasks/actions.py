@@ -13,11 +13,11 @@ from dial2vec.research.tasks.encoding import Context, Spoken
 from dial2vec.research.tasks.intent_files import IntentFiles, open_intent_files
 
 # Speaker, "user" or "system", text, and actions.
-Turn = tuple[str, str, frozenset[str]]
+ActedTurn = tuple[str, str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ActionExample:
     """A context and the actions of the system's next turn, at least one."""
 
     context: Context
@@ -34,8 +34,8 @@ class ActionSet:
     """
 
     name: str
-    train: tuple[Example, ...]
-    test: tuple[Example, ...]
+    train: tuple[ActionExample, ...]
+    test: tuple[ActionExample, ...]
 
     @property
     def actions(self) -> list[str]:
@@ -54,7 +54,7 @@ def read_actions(path: Path) -> ActionSet:
         names = files.names()
         for form, (pattern, read) in ACTION_FORMS.items():
             if any(re.search(pattern, name) for name in names):
-                parts = {"train": [], "test": []}
+                parts: dict[str, list[ActionExample]] = {"train": [], "test": []}
                 for split, dialogue in read(files, names):
                     parts[split] += examples_of(dialogue)
                 data = ActionSet(form, tuple(parts["train"]), tuple(parts["test"]))
@@ -66,7 +66,7 @@ def read_actions(path: Path) -> ActionSet:
     )
 
 
-def examples_of(dialogue: list[Turn]) -> list[Example]:
+def examples_of(dialogue: list[ActedTurn]) -> list[ActionExample]:
     """Return an example for each turn of the system that has actions and a turn before it.
 
     :param dialogue: speaker ("user" or "system"), text and actions of each turn; turns without text are left out.
@@ -76,7 +76,7 @@ def examples_of(dialogue: list[Turn]) -> list[Example]:
     examples = []
     for speaker, text, actions in dialogue:
         if context and speaker == "system" and actions:
-            examples.append(Example(tuple(context), actions))
+            examples.append(ActionExample(tuple(context), actions))
         if text.strip():
             context.append(Spoken(" ".join(text.split()), roles.setdefault(speaker, len(roles))))
     return examples
@@ -91,7 +91,7 @@ def _require_both(path: Path, data: ActionSet) -> None:
             )
 
 
-def _sgd(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Turn]]]:
+def _sgd(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[ActedTurn]]]:
     """Yield the dialogues of `{train,test}/dialogues_NNN.json`; an action is the act of a frame of a system's turn."""
     for name, split in _named(names, SGD):
         for where, record in _list(files, name):
@@ -112,11 +112,11 @@ def _sgd(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Turn]
             )
 
 
-def _gsim(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Turn]]]:
+def _gsim(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[ActedTurn]]]:
     """Yield the dialogues of `sim-{R,M}/{train,test}.json`; each turn there is the system's, if any, and the user's."""
     for name, split in _named(names, GSIM):
         for where, record in _list(files, name):
-            dialogue: list[Turn] = []
+            dialogue: list[ActedTurn] = []
             for turn in _objects(where, record, "turns"):
                 for speaker in ("system", "user"):
                     if f"{speaker}_utterance" in turn:
@@ -127,7 +127,7 @@ def _gsim(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Turn
             yield split, dialogue
 
 
-def _dstc2(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Turn]]]:
+def _dstc2(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[ActedTurn]]]:
     """Yield the calls that `dstc2_{train,test}.flist` name.
 
     The system's turns are those of `log.json`, the user's words the transcription of `label.json`, not what was
@@ -147,7 +147,7 @@ def _dstc2(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Tur
                 )
             heard, spoken = (files.json(f"{calls[call]}/{file}.json") for file in ("log", "label"))
             where = files.address(calls[call])
-            dialogue: list[Turn] = []
+            dialogue: list[ActedTurn] = []
             for log, label in zip(_objects(where, heard, "turns"), _objects(where, spoken, "turns"), strict=False):
                 output = _object(where, log, "output")
                 acts = frozenset(_text(where, act, "act") for act in _objects(where, output, "dialog-acts"))
@@ -159,9 +159,9 @@ def _dstc2(files: IntentFiles, names: list[str]) -> Iterator[tuple[str, list[Tur
 SGD = r"(?:^|/)(train|test)/dialogues_\d+\.json$"
 GSIM = r"(?:^|/)sim-[RM]/(train|test)\.json$"
 DSTC2 = r"(?:^|/)dstc2_(train|test)\.flist$"
-Reader = Callable[[IntentFiles, list[str]], Iterator[tuple[str, list[Turn]]]]
+ReadForm = Callable[[IntentFiles, list[str]], Iterator[tuple[str, list[ActedTurn]]]]
 # Name -> pattern of its files, with the split, and their reader.
-ACTION_FORMS: dict[str, tuple[str, Reader]] = {"sgd": (SGD, _sgd), "gsim": (GSIM, _gsim), "dstc2": (DSTC2, _dstc2)}
+ACTION_FORMS: dict[str, tuple[str, ReadForm]] = {"sgd": (SGD, _sgd), "gsim": (GSIM, _gsim), "dstc2": (DSTC2, _dstc2)}
 
 
 def _named(names: list[str], pattern: str) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,7 @@ from dial2vec.research.tasks.encoding import (
     spoken_turns,
     texts_and_roles,
 )
-from dial2vec.research.tasks.fine_tuning import Recipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
+from dial2vec.research.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
 from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs
 from dial2vec.research.tasks.prototypes import require_option
 from dial2vec.research.tasks.records import TaskResult, library_versions
@@ -37,7 +37,7 @@ from dial2vec.training.methods.dialaug import nt_xent
 # Zhou et al. 2022, appendices B and C: 500 and 1,000 pairs. Five draws, the batch of 50 on each of two GPUs, the length
 # of 128, patience and checks are the code's.
 ANSWER_SHOTS, ANSWER_DRAWS = (500, 1000), 5
-ANSWER_RECIPE = Recipe(
+ANSWER_RECIPE = TuningRecipe(
     epochs=50, batch_size=100, learning_rate=3e-5, max_length=128, dropout=0.0, patience=3, check_every=50
 )
 # The paper does not give τ of this loss; 0.05 is that of its training.
@@ -55,7 +55,7 @@ def fine_tune_answers(
     data: str,
     shots: Sequence[int] = ANSWER_SHOTS,
     draws: int = ANSWER_DRAWS,
-    recipe: Recipe = ANSWER_RECIPE,
+    recipe: TuningRecipe = ANSWER_RECIPE,
     loss: AnswerLoss = "simclr",
     negatives: int = AMONG - 1,
     limit: int | None = None,
@@ -139,9 +139,14 @@ def pairs_of(dialogues: Iterable[Dialogue]) -> list[tuple[Spoken, Spoken]]:
 
 def answer_loss(questions: Tensor, answers: Tensor, *, loss: AnswerLoss) -> Tensor:
     """Return the loss of questions and their answers, [b, d] both, as `fine_tune_answers` describes it."""
+    precision = torch.promote_types(questions.dtype, torch.float32)
+    questions, answers = questions.to(precision), answers.to(precision)
+    if len(questions) < 2:
+        # A pair alone has no other answer to be told from.
+        return 0 * (questions.sum() + answers.sum())
     if loss == "simclr":
-        return nt_xent(torch.stack([questions.float(), answers.float()]), temperature=TEMPERATURE)
-    scores = questions.float() @ answers.float().T
+        return nt_xent(torch.stack([questions, answers]), temperature=TEMPERATURE)
+    scores = questions @ answers.T
     return functional.cross_entropy(scores, torch.arange(len(scores), device=scores.device))
 
 
@@ -169,7 +174,7 @@ def _run(
     draw: int,
     *,
     shots: int,
-    recipe: Recipe,
+    recipe: TuningRecipe,
     loss: AnswerLoss,
     negatives: int,
     limit: int | None,

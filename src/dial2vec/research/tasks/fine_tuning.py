@@ -26,7 +26,7 @@ EPSILON, WEIGHT_DECAY = 1e-6, 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TuningRecipe:
     """Settings of a fine-tuning (Zhou et al. 2022, appendices B and C, and the paper's code).
 
     :param epochs: passes over the examples, at most.
@@ -67,7 +67,7 @@ def fine_tune(
     figure_of: Callable[[], float],
     *,
     n: int,
-    recipe: Recipe,
+    recipe: TuningRecipe,
     seed: int,
 ) -> int:
     """Train the encoder's network and a head, and keep the weights with the highest figure.

@@ -15,7 +15,14 @@ from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import Dial2vecError
-from dial2vec.research.tasks.fine_tuning import Recipe, classifier, fine_tune, pooled_rows, tuned_vectors, weights_kept
+from dial2vec.research.tasks.fine_tuning import (
+    TuningRecipe,
+    classifier,
+    fine_tune,
+    pooled_rows,
+    tuned_vectors,
+    weights_kept,
+)
 from dial2vec.research.tasks.intents import IntentSet, Sentences
 from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs
 from dial2vec.research.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
@@ -23,7 +30,7 @@ from dial2vec.research.tasks.records import TaskResult, library_versions
 from dial2vec.training.auxiliary import seeded
 
 # Zhou et al. 2022, appendices B and C; patience and checks are the code's, which shares the 16 out over two GPUs.
-INTENT_RECIPE = Recipe(
+INTENT_RECIPE = TuningRecipe(
     epochs=50, batch_size=16, learning_rate=3e-5, max_length=64, dropout=0.1, patience=5, check_every=10
 )
 
@@ -34,7 +41,7 @@ def fine_tune_intents(
     *,
     shots: Sequence[int] = SHOTS,
     draws: int = DRAWS,
-    recipe: Recipe = INTENT_RECIPE,
+    recipe: TuningRecipe = INTENT_RECIPE,
     kept: KeptRuns | None = None,
     seed: int,
 ) -> TaskResult:
@@ -79,7 +86,9 @@ def fine_tune_intents(
     )
 
 
-def _run(encoder: DialogueEncoder, data: IntentSet, draw: int, *, shots: int, recipe: Recipe, seed: int) -> Figures:
+def _run(
+    encoder: DialogueEncoder, data: IntentSet, draw: int, *, shots: int, recipe: TuningRecipe, seed: int
+) -> Figures:
     intents = sorted(set(data.train.labels))
     train, validation = draw_halves(data.train, shots=shots, seed=seed, draw=draw)
     parts = {"train": train, "validation": validation, "test": data.test}

@@ -14,7 +14,7 @@ import numpy as np
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, reading_errors
-from dial2vec.research.tasks.fine_tuning import Recipe
+from dial2vec.research.tasks.fine_tuning import TuningRecipe
 from dial2vec.research.tasks.records import Setting, points
 
 Figures = dict[str, float]
@@ -82,7 +82,7 @@ class Runs:
     kept: KeptRuns
 
     def over_draws(
-        self, draws: int, run: Callable[[int], Figures], *, recipe: Recipe, texts: Iterable[str]
+        self, draws: int, run: Callable[[int], Figures], *, recipe: TuningRecipe, texts: Iterable[str]
     ) -> tuple[Figures, Figures]:
         """Return means and standard deviations of the figures of each draw, in points.
 

@@ -212,4 +212,10 @@ def check_tasks(names: Sequence[str], sources: Sources, *, seed: int) -> None:
 
     :raises Dial2vecError: if so; see `sources.check_sources`.
     """
-    check_sources(names, sources, negatives=max(*CANDIDATES, PERTURBED_AMONG, SINGLE_AMONG), seed=seed)
+    among = {
+        "response_selection": max(CANDIDATES),
+        "robustness": PERTURBED_AMONG,
+        **dict.fromkeys(("single_utterances", "answers"), SINGLE_AMONG),
+    }
+    negatives = max((among.get(task, 1) for task in tasks_with_data(names, sources)), default=1)
+    check_sources(names, sources, negatives=negatives, seed=seed)
