@@ -16,7 +16,7 @@ from dial2vec.research.tasks.action_prediction import (
     last_words,
     predict_actions,
 )
-from dial2vec.research.tasks.actions import ActionSet, ActionExample
+from dial2vec.research.tasks.actions import ActionExample, ActionSet
 from dial2vec.research.tasks.fine_tuning import TuningRecipe
 from research.tasks.fakes import context
 

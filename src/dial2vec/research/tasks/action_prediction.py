@@ -15,7 +15,7 @@ from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
 from dial2vec.errors import Dial2vecError
-from dial2vec.research.tasks.actions import ActionSet, ActionExample
+from dial2vec.research.tasks.actions import ActionExample, ActionSet
 from dial2vec.research.tasks.encoding import Context, Spoken, texts_and_roles
 from dial2vec.research.tasks.fine_tuning import (
     TuningRecipe,
