@@ -10,6 +10,7 @@ from dial2vec.research.baselines import BASELINES
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell
 from dial2vec.research.tables.grid import compute_tables, places, run_cells
+from dial2vec.research.tables.method_tables import methods_markdown
 from dial2vec.research.tables.systems import ALL, METHOD_ROWS, SYSTEMS
 from dial2vec.research.tables.utterances import TaskData
 from research.tables.test_course import SHORT
@@ -156,3 +157,20 @@ def test_a_row_can_differ_from_params_yaml_in_the_block_of_its_method(project):
     assert [one.dialaug.augmentation for one in found] == ["none", "conmix", "deletion"]
     assert [one.dialaug.batch_size for one in found] == [7, 7, 7]
     assert [one.train.method for one in found] == ["dialaug", "dialaug", "dse"]
+
+
+def test_sentence_pairs_and_given_candidates_are_part_of_a_cell_if_their_files_are(project, few_candidates, tmp_path):
+    root, settings = project
+    (tmp_path / "sts.txt").write_text("5\tw1 w2\tw1 w2\n3\tw1 w2\tw1 w3\n1\tw1 w2\tw4\n")
+    (tmp_path / "select.txt").write_text("0\tw1\t\t1\t2\n1\tw2\t\t0\t2\n2\tw3\t\t\t0,1\n")
+    data = TaskData(pairs=tmp_path / "sts.txt", candidates=tmp_path / "select.txt", limit=6)
+    data.check()
+    assert data.key() not in (TaskData(limit=6).key(), replace(data, pairs=None).key())
+    cell = compute_cell(root, Place("calls", "start", 0, tasks=data), settings)
+    tasks = {record["task"] for record in cell.task_records[data.key()]}
+    assert tasks == {"response_selection", "robustness", "sentence_pairs", "candidate_ranking"}
+    page = methods_markdown([cell], data.key())
+    assert "## Sentences, trained on calls" in page
+    assert "| method | select, MAP | select, MRR | sts, Spearman |" in page
+    with pytest.raises(CorpusError, match=r"no\.txt does not exist; expected a file\. Check --pairs"):
+        replace(data, pairs=tmp_path / "no.txt").key()

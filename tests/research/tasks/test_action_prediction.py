@@ -110,7 +110,7 @@ def test_of_a_long_context_the_last_words_are_left_with_their_speakers():
 
 def test_no_shots_or_no_limit_are_refused(tiny_folder):
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    with pytest.raises(Dial2vecError, match=r"found the shots \[0\] in 5 draws and limit None; expected at least 1"):
+    with pytest.raises(Dial2vecError, match=r"found the shots \[0\] in 5 draws; expected at least 1 of both"):
         predict_actions(encoder, words(), shots=(0,), seed=0)
-    with pytest.raises(Dial2vecError, match="limit 0"):
+    with pytest.raises(Dial2vecError, match="found the limit 0; expected at least 1, or None"):
         predict_actions(encoder, words(), limit=0, seed=0)

@@ -171,3 +171,30 @@ def test_a_wrong_task_is_found_before_anything_is_fitted(run, project, fits):
     done = run("--baseline", "known", "--corpus", "talks", "--tasks", "intent")
     assert "there is no task 'intent'. Did you mean 'intents'?" in done.output
     assert fits == ([], [])
+
+
+def test_a_baseline_is_not_trained_further_and_says_so_before_it_is_fitted(run, project, fits):
+    done = run("--baseline", "known", "--corpus", "talks", "--tasks", "answers")
+    assert done.exit_code == 1
+    assert "the task 'answers' trains an encoder, but found a baseline; expected a model" in done.output
+    assert fits[0] == []
+
+
+def test_answers_are_learnt_from_the_train_split_and_the_trainings_are_kept(run, project, tiny_folder, tmp_path):
+    artifacts = Artifacts(tmp_path, "talks")
+    write_dialogues(artifacts.split("dev"), map(talk, range(150, 160)))
+    asked = ("--tasks", "answers", "--corpus", "talks", "--shot", 2, "--draws", 2, "--limit", 5, "--runs", "runs.jsonl")
+    done = run("--model", tiny_folder, *asked, "--output", "r.jsonl")
+    assert done.exit_code == 0, done.output
+    [record] = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().splitlines()]
+    assert (record["task"], record["n"], record["settings"]["draws"]) == ("answer_fine_tuning", 5, 2)
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 2
+
+
+def test_maps_of_answers_are_drawn_into_a_folder(run, project, tiny_folder, tmp_path):
+    asked = ("--corpus", "talks", "--tasks", "single_utterances", "--pictures", tmp_path / "maps")
+    done = run("--model", tiny_folder, *asked)
+    assert done.exit_code == 0, done.output
+    assert "talks, of 100, last 1 turn (110, " in done.output
+    assert done.output.endswith(f"wrote {tmp_path}/maps/talks_answers.png\n")
+    assert (tmp_path / "maps" / "talks_answers.png").stat().st_size > 1000

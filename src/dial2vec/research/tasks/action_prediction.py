@@ -25,7 +25,7 @@ from dial2vec.research.tasks.fine_tuning import (
     tuned_vectors,
     weights_kept,
 )
-from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs
+from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
 from dial2vec.research.tasks.records import TaskResult, library_versions
 from dial2vec.training.auxiliary import seeded
 
@@ -68,23 +68,16 @@ def predict_actions(
     :param kept: runs of before.
     :raises Dial2vecError: if `shots`, `draws` or `limit` are not positive.
     """
-    if min(shots, default=0) < 1 or draws < 1 or (limit is not None and limit < 1):
-        raise Dial2vecError(
-            f"found the shots {list(shots)} in {draws} draws and limit {limit}; expected at least 1 of each. Raise "
-            "them."
-        )
+    require_shots(shots, draws)
+    if limit is not None and limit < 1:
+        raise Dial2vecError(f"found the limit {limit}; expected at least 1, or None for all. Raise it.")
     start = time.perf_counter()
     drawn = sorted(range(len(data.test)), key=lambda place: lot(seed, "example", place))[:limit]
     test = [data.test[place] for place in sorted(drawn)]
-    figures: Figures = {}
-    spread: Figures = {}
     texts = [repr((example.context, sorted(example.actions))) for example in (*data.train, *test)]
-    for k in shots:
-        runs = Runs(encoder, {"task": "action_prediction", "shots": k, "seed": seed}, kept or KeptRuns())
-        run = partial(_run, encoder, data, test, shots=k, recipe=recipe, seed=seed)
-        means, deviations = runs.over_draws(draws, run, recipe=recipe, texts=texts)
-        figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
-        spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
+    runs = Runs(encoder, {"task": "action_prediction", "seed": seed}, kept or KeptRuns())
+    run = partial(_run, encoder, data, test, recipe=recipe, seed=seed)
+    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
     return TaskResult(
         task="action_prediction",
         data=data.name,
@@ -146,9 +139,9 @@ def _run(
     encoder: DialogueEncoder,
     data: ActionSet,
     test: Sequence[ActionExample],
+    shots: int,
     draw: int,
     *,
-    shots: int,
     recipe: TuningRecipe,
     seed: int,
 ) -> Figures:

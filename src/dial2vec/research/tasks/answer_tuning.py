@@ -17,7 +17,7 @@ from dial2vec.dialogue import Dialogue
 from dial2vec.draws import lot
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
-from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.errors import CorpusError
 from dial2vec.research.tasks.encoding import (
     Context,
     Similarity,
@@ -27,9 +27,9 @@ from dial2vec.research.tasks.encoding import (
     texts_and_roles,
 )
 from dial2vec.research.tasks.fine_tuning import TuningRecipe, fine_tune, pooled_rows, tuned_vectors, weights_kept
-from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs
+from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
 from dial2vec.research.tasks.prototypes import require_option
-from dial2vec.research.tasks.records import TaskResult, library_versions
+from dial2vec.research.tasks.records import Setting, TaskResult, library_versions
 from dial2vec.research.tasks.response_selection import TOP, draw_queries, select_responses
 from dial2vec.research.tasks.sources import AnswerLoss
 from dial2vec.training.methods.dialaug import nt_xent
@@ -82,8 +82,7 @@ def fine_tune_answers(
     :raises CorpusError: if there are fewer training pairs than shots, or no validation pair.
     """
     require_option("loss", loss, get_args(AnswerLoss))
-    if min(shots, default=0) < 1 or draws < 1:
-        raise Dial2vecError(f"found the shots {list(shots)} in {draws} draws; expected at least 1 of both. Raise them.")
+    require_shots(shots, draws)
     pairs, others = pairs_of(train), pairs_of(validation)
     if len(pairs) < max(shots) or not others:
         raise CorpusError(
@@ -92,29 +91,14 @@ def fine_tune_answers(
         )
     n = len(draw_queries(test, negatives=negatives, limit=limit, seed=seed, data=data).names)
     start = time.perf_counter()
-    own = {"task": "answer_fine_tuning", "loss": loss, "negatives": negatives, "limit": limit, "seed": seed}
-    figures: Figures = {}
-    spread: Figures = {}
+    settings: dict[str, Setting] = {"loss": loss, "negatives": negatives, "limit": limit, "seed": seed}
     texts = [turn.text for pair in (*pairs, *others) for turn in pair]
     texts += [turn.text for dialogue in test for turn in dialogue.turns]
-    for k in shots:
-        once = partial(
-            _run,
-            encoder,
-            pairs,
-            others,
-            test,
-            shots=k,
-            recipe=recipe,
-            loss=loss,
-            negatives=negatives,
-            limit=limit,
-            seed=seed,
-        )
-        runs = Runs(encoder, own | {"shots": k}, kept or KeptRuns())
-        means, deviations = runs.over_draws(draws, once, recipe=recipe, texts=texts)
-        figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
-        spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
+    run = partial(
+        _run, encoder, pairs, others, test, recipe=recipe, loss=loss, negatives=negatives, limit=limit, seed=seed
+    )
+    runs = Runs(encoder, {"task": "answer_fine_tuning", **settings}, kept or KeptRuns())
+    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
     return TaskResult(
         task="answer_fine_tuning",
         data=data,
@@ -123,7 +107,7 @@ def fine_tune_answers(
         spread=spread,
         seconds=time.perf_counter() - start,
         versions=library_versions("torch", "transformers"),
-        settings={"draws": draws, "epochs": recipe.epochs, **{k: v for k, v in own.items() if k != "task"}},
+        settings={"draws": draws, "epochs": recipe.epochs, **settings},
     )
 
 
@@ -171,9 +155,9 @@ def _run(
     pairs: Sequence[tuple[Spoken, Spoken]],
     others: Sequence[tuple[Spoken, Spoken]],
     test: Sequence[Dialogue],
+    shots: int,
     draw: int,
     *,
-    shots: int,
     recipe: TuningRecipe,
     loss: AnswerLoss,
     negatives: int,

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.pooling import pool
+from dial2vec.encoder.pooling import Pooling, pool
 from dial2vec.encoder.tokens import Batch, TokenSequence
 from dial2vec.errors import Dial2vecError
 
@@ -158,5 +158,5 @@ def tuned_vectors(encoder: DialogueEncoder, sequences: Sequence[TokenSequence]) 
 
 
 def _pooled(encoder: DialogueEncoder, batch: Batch) -> Tensor:
-    how = "cls" if encoder.pooling == "cls" else "mean"
-    return pool(encoder.sequence_states(batch), batch.roles, batch.turns, how=how)  # type: ignore[arg-type]
+    how: Pooling = "cls" if encoder.pooling == "cls" else "mean"
+    return pool(encoder.sequence_states(batch), batch.roles, batch.turns, how=how)

@@ -72,7 +72,7 @@ def _of_pairs(path: Path) -> list[tuple[str, str, str]]:
             raise CorpusError(
                 f"{where}: found {described(pair)}, expected the texts sentence1 and sentence2. Mend or remove it."
             )
-        if label not in LABELS:
+        if not isinstance(label, str) or label not in LABELS:
             raise CorpusError(
                 f"{where}: found the label {label!r}, expected one of {', '.join(LABELS)}. Mend or remove it."
             )

@@ -14,7 +14,6 @@ from torch.nn import functional
 from dial2vec.draws import lot, stream
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.tokens import TokenSequence
-from dial2vec.errors import Dial2vecError
 from dial2vec.research.tasks.fine_tuning import (
     TuningRecipe,
     classifier,
@@ -24,7 +23,7 @@ from dial2vec.research.tasks.fine_tuning import (
     weights_kept,
 )
 from dial2vec.research.tasks.intents import IntentSet, Sentences
-from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs
+from dial2vec.research.tasks.kept_runs import Figures, KeptRuns, Runs, require_shots
 from dial2vec.research.tasks.prototypes import DRAWS, SHOTS, intent_codes, require_sentences
 from dial2vec.research.tasks.records import TaskResult, library_versions
 from dial2vec.training.auxiliary import seeded
@@ -60,20 +59,14 @@ def fine_tune_intents(
     :raises Dial2vecError: if `shots` or `draws` are not positive.
     :raises CorpusError: if there are no training or no test sentences.
     """
-    if min(shots, default=0) < 1 or draws < 1:
-        raise Dial2vecError(f"found the shots {list(shots)} in {draws} draws; expected at least 1 of both. Raise them.")
+    require_shots(shots, draws)
     require_sentences(data.train.texts, f"{data.name} has no training sentences")
     require_sentences(data.test.texts, f"{data.name} has no test sentences")
     start = time.perf_counter()
-    figures: Figures = {}
-    spread: Figures = {}
     texts = [*data.train.texts, *data.train.labels, *data.test.texts, *data.test.labels]
-    for k in shots:
-        runs = Runs(encoder, {"task": "intent_fine_tuning", "shots": k, "seed": seed}, kept or KeptRuns())
-        run = partial(_run, encoder, data, shots=k, recipe=recipe, seed=seed)
-        means, deviations = runs.over_draws(draws, run, recipe=recipe, texts=texts)
-        figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
-        spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
+    runs = Runs(encoder, {"task": "intent_fine_tuning", "seed": seed}, kept or KeptRuns())
+    run = partial(_run, encoder, data, recipe=recipe, seed=seed)
+    figures, spread = runs.over_shots(shots, draws, run, recipe=recipe, texts=texts)
     return TaskResult(
         task="intent_fine_tuning",
         data=data.name,
@@ -87,7 +80,7 @@ def fine_tune_intents(
 
 
 def _run(
-    encoder: DialogueEncoder, data: IntentSet, draw: int, *, shots: int, recipe: TuningRecipe, seed: int
+    encoder: DialogueEncoder, data: IntentSet, shots: int, draw: int, *, recipe: TuningRecipe, seed: int
 ) -> Figures:
     intents = sorted(set(data.train.labels))
     train, validation = draw_halves(data.train, shots=shots, seed=seed, draw=draw)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, Dial2vecError
 from dial2vec.files import atomic_path, reading_errors
 from dial2vec.research.tasks.fine_tuning import TuningRecipe
 from dial2vec.research.tasks.records import Setting, points
@@ -70,10 +70,10 @@ class KeptRuns:
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """A task with some shots: its runs, one for each draw of the examples.
+    """The runs of a task: one for each number of shots and each draw of the examples.
 
     :param encoder: encoder that is fine-tuned, at its start.
-    :param settings: settings of the task, in its records.
+    :param settings: settings of the task that decide its figures.
     :param kept: runs of before.
     """
 
@@ -81,12 +81,18 @@ class Runs:
     settings: Mapping[str, Setting]
     kept: KeptRuns
 
-    def over_draws(
-        self, draws: int, run: Callable[[int], Figures], *, recipe: TuningRecipe, texts: Iterable[str]
+    def over_shots(
+        self,
+        shots: Sequence[int],
+        draws: int,
+        run: Callable[[int, int], Figures],
+        *,
+        recipe: TuningRecipe,
+        texts: Iterable[str],
     ) -> tuple[Figures, Figures]:
-        """Return means and standard deviations of the figures of each draw, in points.
+        """Return means and standard deviations over the draws, in points, such as "accuracy_5_shot".
 
-        :param run: function from the number of a draw to its figures, shares in [0, 1].
+        :param run: function from shots and the number of a draw to figures, shares in [0, 1].
         :param texts: everything that the runs read.
         """
         model = hashlib.sha256(self.encoder.fingerprint().encode()).hexdigest()[:16]
@@ -94,8 +100,25 @@ class Runs:
         for text in texts:
             digest.update(f"{len(text)}:{text}".encode())
         decisive = {**self.settings, **asdict(recipe), "model": model, "texts": digest.hexdigest()[:16]}
-        by_draw = [self.kept.figures(decisive | {"draw": draw}, partial(run, draw)) for draw in range(draws)]
-        return summary(by_draw)
+        figures: Figures = {}
+        spread: Figures = {}
+        for k in shots:
+            by_draw = [
+                self.kept.figures(decisive | {"shots": k, "draw": draw}, partial(run, k, draw)) for draw in range(draws)
+            ]
+            means, deviations = summary(by_draw)
+            figures |= {f"{name}_{k}_shot": figure for name, figure in means.items()}
+            spread |= {f"{name}_{k}_shot": figure for name, figure in deviations.items()}
+        return figures, spread
+
+
+def require_shots(shots: Sequence[int], draws: int) -> None:
+    """Raise if there are no shots or no draws.
+
+    :raises Dial2vecError: if so.
+    """
+    if min(shots, default=0) < 1 or draws < 1:
+        raise Dial2vecError(f"found the shots {list(shots)} in {draws} draws; expected at least 1 of both. Raise them.")
 
 
 def summary(runs: Sequence[Figures]) -> tuple[Figures, Figures]:
