@@ -11,7 +11,7 @@ from dial2vec.research.tasks.intent_tuning import INTENT_RECIPE, draw_halves, fi
 from dial2vec.research.tasks.intents import IntentSet, Sentences
 from dial2vec.research.tasks.kept_runs import KeptRuns
 
-FAST = TuningRecipe(epochs=20, batch_size=4, learning_rate=2e-2, max_length=16, dropout=0.1, patience=5, check_every=2)
+FAST = TuningRecipe(epochs=40, batch_size=4, learning_rate=1e-2, max_length=16, dropout=0.1, patience=99, check_every=2)
 
 
 def words():
