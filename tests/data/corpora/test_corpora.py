@@ -16,7 +16,10 @@ def test_known_name_gives_its_reader_whatever_lies_in_the_folder(tmp_path: Path)
 
 def test_how_each_corpus_is_split():
     splitting = {name: corpus.splitting for name, corpus in CORPORA.items()}
-    official, shuffled = ("sgd", "bitod", "doc2dial", "multiwoz"), ("self_dialogue", "metalwoz")
+    official = ("sgd", "bitod", "doc2dial", "multiwoz", "taskmaster1", "smd", "woz", "dstc2", "gsim", "ubuntu_v2")
+    official += ("dstc7_ubuntu", "dstc7_advising", "ecd")
+    shuffled = ("self_dialogue", "metalwoz", "taskmaster2", "taskmaster3", "taskmaster4", "msr_e2e", "frames")
+    shuffled += ("camrest676", "amazon_qa", "jddc")
     assert splitting == {"demo": "hashed"} | dict.fromkeys(official, "official") | dict.fromkeys(shuffled, "shuffled")
     assert Transcripts().splitting == "hashed"
 
@@ -30,10 +33,10 @@ def test_other_name_with_json_lines_is_read_as_transcripts(tmp_path: Path, file:
 
 def test_unknown_name_suggests_lists_and_tells_how_to_add_transcripts(tmp_path: Path):
     with pytest.raises(CorpusError) as raised:
-        get_corpus("sdg", data=tmp_path)
+        get_corpus("sgdx", data=tmp_path)
     message = str(raised.value)
-    assert "unknown corpus 'sdg'. Did you mean 'sgd'? Known: demo, sgd, self_dialogue, bitod, doc2dial, " in message
-    assert "run `dial2vec import FILE --name sdg`" in message
+    assert "unknown corpus 'sgdx'. Did you mean 'sgd'? Known: demo, sgd, self_dialogue, bitod, doc2dial, " in message
+    assert "run `dial2vec import FILE --name sgdx`" in message
     assert f"put JSON Lines (*.jsonl or *.jsonl.gz) into {tmp_path}/<name>/" in message
 
 

@@ -299,8 +299,8 @@ def test_own_transcripts_have_nothing_to_fetch(tmp_path: Path):
 
 
 def test_unknown_corpus_is_refused(tmp_path: Path):
-    with pytest.raises(CorpusError, match=r"unknown corpus 'sdg'. Did you mean 'sgd'"):
-        fetch("sdg", data=tmp_path, mirror=None)
+    with pytest.raises(CorpusError, match=r"unknown corpus 'sgdx'. Did you mean 'sgd'"):
+        fetch("sgdx", data=tmp_path, mirror=None)
 
 
 def test_mirror_on_the_web_has_upstreams_file_name(tmp_path: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch):

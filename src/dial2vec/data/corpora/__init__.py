@@ -5,15 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 
 from dial2vec.config import Read
+from dial2vec.data.corpora.amazon_qa import AmazonQa
 from dial2vec.data.corpora.bitod import Bitod
+from dial2vec.data.corpora.camrest676 import CamRest676
 from dial2vec.data.corpora.corpus import Corpus
 from dial2vec.data.corpora.demo import DemoCorpus
 from dial2vec.data.corpora.doc2dial import Doc2dial
+from dial2vec.data.corpora.dstc2 import Dstc2
+from dial2vec.data.corpora.dstc7 import Dstc7Advising, Dstc7Ubuntu
+from dial2vec.data.corpora.ecd import Ecd
+from dial2vec.data.corpora.frames import Frames
+from dial2vec.data.corpora.gsim import Gsim
+from dial2vec.data.corpora.jddc import Jddc
 from dial2vec.data.corpora.metalwoz import Metalwoz
+from dial2vec.data.corpora.msr_e2e import MsrE2e
 from dial2vec.data.corpora.multiwoz import Multiwoz
 from dial2vec.data.corpora.self_dialogue import SelfDialogue
 from dial2vec.data.corpora.sgd import Sgd
+from dial2vec.data.corpora.smd import Smd
+from dial2vec.data.corpora.taskmaster import Taskmaster1, Taskmaster2, Taskmaster3, Taskmaster4
 from dial2vec.data.corpora.transcripts import Transcripts, transcript_files
+from dial2vec.data.corpora.ubuntu_v2 import UbuntuV2
+from dial2vec.data.corpora.woz import Woz
 from dial2vec.errors import CorpusError, did_you_mean
 
 CORPORA: dict[str, type[Corpus]] = {
@@ -24,6 +37,23 @@ CORPORA: dict[str, type[Corpus]] = {
     "doc2dial": Doc2dial,
     "metalwoz": Metalwoz,
     "multiwoz": Multiwoz,
+    "taskmaster1": Taskmaster1,
+    "taskmaster2": Taskmaster2,
+    "taskmaster3": Taskmaster3,
+    "taskmaster4": Taskmaster4,
+    "msr_e2e": MsrE2e,
+    "smd": Smd,
+    "frames": Frames,
+    "woz": Woz,
+    "camrest676": CamRest676,
+    "dstc2": Dstc2,
+    "gsim": Gsim,
+    "ubuntu_v2": UbuntuV2,
+    "dstc7_ubuntu": Dstc7Ubuntu,
+    "dstc7_advising": Dstc7Advising,
+    "amazon_qa": AmazonQa,
+    "jddc": Jddc,
+    "ecd": Ecd,
 }
 
 

@@ -171,7 +171,7 @@ def damage(path: Path) -> str | None:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            harm = _harm(archive, packed=path.stat().st_size)
+            harm = harm_of(archive, packed=path.stat().st_size)
             bad = None if harm else archive.testzip()
     except DAMAGE as error:
         return str(error) or type(error).__name__
@@ -183,15 +183,18 @@ def _is_added(parts: list[str]) -> bool:
 
 
 def _require_harmless(archive: zipfile.ZipFile, *, packed: int) -> None:
-    harm = _harm(archive, packed=packed)
+    harm = harm_of(archive, packed=packed)
     if harm is not None:
         raise CorpusError(f"{archive.filename} was not read: {harm}. {fetch_again(archive.filename or '')}")
 
 
-def _harm(archive: zipfile.ZipFile, *, packed: int) -> str | None:
-    """Return a clause if the declared members of an archive are harmful, else None."""
+def harm_of(archive: zipfile.ZipFile, *, packed: int) -> str | None:
+    """Return a clause if the declared members of an archive are harmful, else None.
+
+    :param packed: Size of the archive in bytes.
+    """
     for info in archive.infolist():
-        if _leads_out(info.filename):
+        if leads_out(info.filename):
             return f"its member {info.filename!r} names a place outside the archive"
         if info.compress_type not in METHODS:
             return f"its member {info.filename!r} is packed by method {info.compress_type}, expected none or deflate"
@@ -202,7 +205,8 @@ def _harm(archive: zipfile.ZipFile, *, packed: int) -> str | None:
     return None
 
 
-def _leads_out(name: str) -> bool:
+def leads_out(name: str) -> bool:
+    """Return whether a member's name is a place outside the archive."""
     # Windows' rules cover slashes, backslashes and drives.
     path = PureWindowsPath(name)
     return bool(path.drive or path.root or ".." in path.parts)
