@@ -51,10 +51,10 @@ def test_outside_a_project_the_error_says_where_to_go(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["fetch", "sdg"], "Did you mean 'sgd'?"),
+        (["fetch", "sgdx"], "Did you mean 'sgd'?"),
         (["add", "calls"], "put JSON Lines"),
         (["stats", "sgd"], "Run `dial2vec fetch sgd`"),
-        (["stats", "sdg"], "Did you mean 'sgd'?"),
+        (["stats", "sgdx"], "Did you mean 'sgd'?"),
         (["promote", "calls"], "make run"),
         (["versions", "calls"], "make run"),
         (["results"], "Run `make run`"),

@@ -9,7 +9,21 @@ from typing import Any, Literal
 
 # Names in `training.augmentation.WAYS` that keep the intent; copied here because importing them is slow.
 PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortening", "lengthening"]
+# Between the names of corpora that are trained together.
+JOIN = "+"
+# Value of `prepare.shares`: as many training dialogues of each joined corpus as the smallest one has.
+EQUAL_SHARES = "equal"
 PaperInput = Literal["t5", "t5_turns", "blender", "blender_turns", "tod_bert", "tod_bert_turns", "plato", "plato_turns"]
+
+
+def parts_of(corpus: str) -> tuple[str, ...]:
+    """Return the names of the corpora that a name such as `sgd+woz` joins, or the name itself."""
+    return tuple(corpus.split(JOIN))
+
+
+def part_of(dialogue_id: str) -> str:
+    """Return the corpus of a dialogue of joined corpora, whose id is `<corpus>/<id>`."""
+    return dialogue_id.partition("/")[0]
 
 
 def bounded(default: float | None, *, low: float, high: float = inf) -> Any:
@@ -53,11 +67,12 @@ class Validate:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Splitting of a corpus without official splits (block `prepare`)."""
+    """Splitting of a corpus, and shares of joint corpora (block `prepare`; docs/corpora.md)."""
 
     dev_share: float = bounded(0.1, low=0, high=0.5)
     test_share: float = bounded(0.1, low=0, high=0.5)
     near_duplicate: float = bounded(0.8, low=0.7, high=1)
+    shares: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 import types
 import typing
 import zoneinfo
@@ -15,7 +16,7 @@ from typing import Any, Literal
 import yaml
 
 from dial2vec.addresses import is_web_address
-from dial2vec.config import LanguageModel, Operation, PreservingWay, Settings
+from dial2vec.config import EQUAL_SHARES, JOIN, LanguageModel, Operation, PreservingWay, Settings
 from dial2vec.errors import SettingsError, did_you_mean
 
 # Methods that train on parts of dialogues, so a hierarchy would stay untrained.
@@ -53,8 +54,14 @@ def settings_from_dict(raw: object, *, source: str = "params.yaml") -> Settings:
         )
     settings: Settings = _build(Settings, raw, source, "")
     for name in settings.corpora:
-        if not name.replace("_", "").isalnum() or not name.isascii():
-            raise SettingsError(f"{source}: corpora: {name!r} is no corpus name; use letters, digits and '_' only.")
+        parts = name.split(JOIN)
+        if not all(part.replace("_", "").isalnum() and part.isascii() for part in parts):
+            raise SettingsError(
+                f"{source}: corpora: {name!r} is no corpus name; use letters, digits and '_' only, and '+' to join "
+                "corpora."
+            )
+        if len(set(parts)) < len(parts):
+            raise SettingsError(f"{source}: corpora: {name!r} joins a corpus with itself; name each once.")
     if not settings.corpora or len(set(settings.corpora)) < len(settings.corpora):
         raise SettingsError(
             f"{source}: corpora: expected at least one name, each once; found {list(settings.corpora)}."
@@ -91,6 +98,16 @@ def _general(settings: Settings) -> Iterator[str]:
         yield "encoder.name is blank; give a folder, a Hugging Face name or all-MiniLM-L6-v2."
     if settings.prepare.dev_share + settings.prepare.test_share >= 1:
         yield "prepare: dev_share + test_share leave nothing to train on; lower one of them."
+    joined = {part for name in settings.corpora if JOIN in name for part in name.split(JOIN)}
+    for entry in settings.prepare.shares if settings.prepare.shares != (EQUAL_SHARES,) else ():
+        name, _, number = entry.partition("=")
+        if not re.fullmatch(r"0?\.\d*[1-9]\d*|1(\.0*)?", number):
+            yield f"prepare.shares: found {entry!r}; expected {EQUAL_SHARES} alone, or entries such as sgd=0.5."
+        elif name not in joined:
+            yield (
+                f"prepare.shares: {name!r} is no part of a joint corpus in `corpora`.{did_you_mean(name, joined)} "
+                "Remove it, or join it, such as sgd+metalwoz."
+            )
 
 
 def _of_operation(operation: Operation) -> Iterator[str]:

@@ -92,7 +92,7 @@ def test_corpus_of_ones_own_has_the_table_only(tmp_path: Path):
 
 
 def test_every_published_corpus_has_a_reader_and_a_word_on_what_differs():
-    assert set(PUBLISHED) == set(DIFFERENCES) == set(CORPORA) - {"demo"}
+    assert set(PUBLISHED) == set(DIFFERENCES) <= set(CORPORA) - {"demo"}
     assert sum(n for splits, _ in PUBLISHED.values() for n, _, _ in splits.values()) == 98_879
 
 

@@ -11,7 +11,7 @@ from dial2vec.cli.changes import compare, groups
 from dial2vec.cli.clusters import cluster
 from dial2vec.cli.completion import completion
 from dial2vec.cli.curate import curate
-from dial2vec.cli.data import add, fetch, stats
+from dial2vec.cli.data import add, fetch, queries, stats
 from dial2vec.cli.describe import describe
 from dial2vec.cli.explorer import explore
 from dial2vec.cli.facet import facet
@@ -30,7 +30,7 @@ from dial2vec.cli.segments import segments
 from dial2vec.cli.serving import serve
 
 SECTIONS: dict[str, tuple[click.Command, ...]] = {
-    "Bring conversations": (import_, add, fetch, stats),
+    "Bring conversations": (import_, add, fetch, stats, queries),
     "Train": (new, run, results, page),
     "Look into them": (look, index, search, explore, explain),
     "Group and compare them": (cluster, curate, describe, segments, groups, compare, facet, report),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.config import Prepare
+from dial2vec.config import EQUAL_SHARES, Prepare
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.data.duplicates import Signatures, nearest_among, signatures
+from dial2vec.data.duplicates import Places, Signatures, nearest_among, signatures
 from dial2vec.dialogue import Dialogue
 
 SPLITS = ("train", "dev", "test")
@@ -22,7 +23,7 @@ Assignment = NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A dialogue of dev or test that nearly equals a dialogue of an earlier split.
+    """A dialogue that nearly equals a dialogue of another split.
 
     :param place: Place of the dialogue.
     :param of: Place of the other dialogue.
@@ -42,8 +43,11 @@ class Division:
     :param labels: Labels of the dialogues.
     :param assigned: Split of each dialogue, int8 [n]: a place in `SPLITS`, or `LEFT_OUT`.
     :param several: Places of dialogues left out of an official dev or test because they have several labels.
-    :param copies: Near-duplicates in dev and test of dialogues in an earlier split. They are left out of a team's own
-        corpus, and stay in benchmark corpora, whose figures are about the given splits.
+    :param copies: Near-duplicates in dev and test of dialogues in an earlier split of their own corpus. They are left
+        out of a team's own corpus, and stay in benchmark corpora, whose figures are about the given splits.
+    :param foreign: Near-duplicates in train, and in dev, of dialogues of another joined corpus in a later split; left
+        out, so that the later split keeps its dialogues.
+    :param surplus: Places of training dialogues left out because of `prepare.shares`.
     :param splits: Place -> split, of each copy and its original.
     :param n_marked: Number of dialogues that name a split which was not followed.
     """
@@ -53,6 +57,8 @@ class Division:
     assigned: Assignment
     several: list[int]
     copies: list[Copy]
+    foreign: list[Copy]
+    surplus: list[int]
     splits: dict[int, str]
     n_marked: int
 
@@ -61,10 +67,21 @@ class Division:
         return int((self.assigned == split).sum())
 
 
-def divide(dialogues: Iterable[Dialogue], *, splitting: Splitting, options: Prepare, seed: int) -> Division:
+def divide(
+    dialogues: Iterable[Dialogue],
+    *,
+    splitting: Splitting,
+    options: Prepare,
+    seed: int,
+    parts: Mapping[str, Splitting] | None = None,
+) -> Division:
     """Divide a corpus into train, dev and test, with one block of dialogues at a time in memory.
 
-    :param options: Shares of dev and test, and the minimum similarity of copies.
+    A joint corpus is divided as each of its corpora alone. Then train loses what copies a dialogue of another corpus in
+    dev or test, and dev what copies one in test.
+
+    :param options: Shares of dev and test, minimum similarity of copies, and shares of joined corpora.
+    :param parts: Name -> splitting of each corpus that a joint one joins.
     """
     ids: list[str] = []
     labels: list[tuple[str, ...]] = []
@@ -78,17 +95,73 @@ def divide(dialogues: Iterable[Dialogue], *, splitting: Splitting, options: Prep
             yield dialogue
 
     signed = signatures(noted())
+    owners, groups = _grouped(ids, splitting, parts)
+    before, after = (np.full(len(ids), LEFT_OUT, dtype=np.int8) for _ in range(2))
+    copies: list[Copy] = []
+    for kind, places in groups:
+        own_ids = [ids[place].partition("/")[2] if parts else ids[place] for place in places.tolist()]
+        n_labels = [len(labels[place]) for place in places.tolist()]
+        named = [official[place] for place in places.tolist()]
+        before[places], after[places], found = _alone(kind, own_ids, n_labels, named, signed[places], options, seed)
+        copies += [Copy(int(places[copy.place]), int(places[copy.of]), copy.similarity) for copy in found]
+    foreign = find_foreign_copies(after, signed, owners, similarity=options.near_duplicate)
+    assigned = without_copies(after, foreign)
+    surplus = _surplus(assigned, ids, list(parts or ()), owners, shares=options.shares, seed=seed) if parts else []
+    assigned[surplus] = LEFT_OUT
+    several = np.flatnonzero(before == LEFT_OUT).tolist()
+    splits = {place: SPLITS[before[place]] for copy in [*copies, *foreign] for place in (copy.place, copy.of)}
+    ignored = [places for kind, places in groups if kind != "official"]
+    n_marked = sum(official[place] is not None for places in ignored for place in places.tolist())
+    return Division(ids, labels, assigned, several, copies, foreign, surplus, splits, n_marked)
+
+
+def _alone(
+    splitting: Splitting,
+    ids: Sequence[str],
+    n_labels: Sequence[int],
+    official: Sequence[str | None],
+    signed: Signatures,
+    options: Prepare,
+    seed: int,
+) -> tuple[Assignment, Assignment, list[Copy]]:
+    """Return the splits of a corpus, the same without the copies of a team's own corpus, and the copies."""
     shares = {"dev_share": options.dev_share, "test_share": options.test_share}
-    n_labels = [len(names) for names in labels]
     assigned = assign_splits(ids, n_labels, official, splitting=splitting, seed=seed, **shares)
     own = splitting == "hashed"
     copies = find_copies(assigned, signed, similarity=options.near_duplicate, of_copies=not own)
-    splits = {place: SPLITS[assigned[place]] for copy in copies for place in (copy.place, copy.of)}
-    several = np.flatnonzero(assigned == LEFT_OUT).tolist()
-    n_marked = sum(split is not None for split in official) if splitting != "official" else 0
-    return Division(
-        ids, labels, without_copies(assigned, copies) if own else assigned, several, copies, splits, n_marked
-    )
+    return assigned, without_copies(assigned, copies) if own else assigned, copies
+
+
+def _grouped(
+    ids: Sequence[str], splitting: Splitting, parts: Mapping[str, Splitting] | None
+) -> tuple[Places, list[tuple[Splitting, Places]]]:
+    """Return the number of each dialogue's corpus, int64 [n], and splitting and places of each corpus."""
+    if not parts:
+        return np.zeros(len(ids), dtype=np.int64), [(splitting, np.arange(len(ids)))]
+    number = {name: place for place, name in enumerate(parts)}
+    owners = np.array([number[name.partition("/")[0]] for name in ids], dtype=np.int64)
+    return owners, [(kind, np.flatnonzero(owners == number[name])) for name, kind in parts.items()]
+
+
+def _surplus(
+    assigned: Assignment,
+    ids: Sequence[str],
+    names: Sequence[str],
+    owners: Places,
+    *,
+    shares: Sequence[str],
+    seed: int,
+) -> list[int]:
+    """Return the places of training dialogues beyond the shares of their corpora, drawn by a hash of their ids."""
+    trained = [np.flatnonzero((assigned == 0) & (owners == number)).tolist() for number in range(len(names))]
+    smallest = min((len(places) for places in trained), default=0)
+    named = {name: float(share) for name, _, share in (entry.partition("=") for entry in shares) if share}
+    surplus: list[int] = []
+    for name, places in zip(names, trained, strict=True):
+        keep = smallest if tuple(shares) == (EQUAL_SHARES,) else math.ceil(named.get(name, 1.0) * len(places))
+        drawn = sorted(places, key=lambda place: hashlib.sha256(f"{seed}/{ids[place]}".encode()).digest())
+        surplus += drawn[keep:]
+    return sorted(surplus)
 
 
 def assign_splits(
@@ -164,6 +237,24 @@ def find_copies(
         for row in np.flatnonzero(nearest >= 0):
             copies.append(Copy(int(queries[row]), int(nearest[row]), round(float(similar[row]), 2)))
         original[queries[nearest >= 0]] = of_copies
+    return copies
+
+
+def find_foreign_copies(
+    assigned: Assignment, signatures: Signatures, owners: Places, *, similarity: float
+) -> list[Copy]:
+    """Return the near-duplicates in train, then in dev, of dialogues of other corpora in a later split.
+
+    :param owners: Number of each dialogue's corpus, int64 [n].
+    """
+    copies: list[Copy] = []
+    for split in (0, 1):
+        for owner in np.unique(owners):
+            queries = np.flatnonzero((assigned == split) & (owners == owner))
+            among = np.flatnonzero((assigned > split) & (assigned != LEFT_OUT) & (owners != owner))
+            nearest, similar = nearest_among(signatures, queries, among, similarity=similarity)
+            for row in np.flatnonzero(nearest >= 0):
+                copies.append(Copy(int(queries[row]), int(nearest[row]), round(float(similar[row]), 2)))
     return copies
 
 

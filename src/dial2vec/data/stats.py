@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
+from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.progress import counted
 from dial2vec.data.splits import SPLITS, Division, divide
 from dial2vec.dialogue import Dialogue, Quarantined
@@ -87,6 +88,8 @@ class Statistics:
     :param left_out: Number of dialogues left out of an official dev or test because they have several labels.
     :param copies: Number of near-duplicates left out of dev and test in a team's own corpus.
     :param reasons: Reason -> number of quarantined records, most frequent first.
+    :param foreign: Number of near-duplicates left out of train and dev because another joined corpus has them in a
+        later split.
     """
 
     corpus: str
@@ -95,6 +98,7 @@ class Statistics:
     left_out: int
     copies: int
     reasons: dict[str, int]
+    foreign: int = 0
 
 
 def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
@@ -115,12 +119,14 @@ def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
             lengths.append((len(whole.turns), sum(len(turn.text.split()) for turn in whole.turns)))
             yield whole
 
-    division = divide(measured(), splitting=corpus.splitting, options=settings.prepare, seed=settings.seed)
+    parts = corpus.splittings if isinstance(corpus, Joint) else None
+    division = divide(measured(), splitting=corpus.splitting, options=settings.prepare, seed=settings.seed, parts=parts)
     table = np.array(lengths, dtype=np.int64).reshape(-1, 2)
     splits = {split: _count(division, table, division.assigned == place) for place, split in enumerate(SPLITS)}
     whole = _count(division, table, np.ones(len(table), dtype=bool))
     copies = len(division.copies) if corpus.splitting == "hashed" else 0
-    return Statistics(name, splits, whole, len(division.several), copies, _reasons(quarantine))
+    foreign = len(division.foreign)
+    return Statistics(name, splits, whole, len(division.several), copies, _reasons(quarantine), foreign)
 
 
 def _count(division: Division, lengths: NDArray[np.int64], chosen: NDArray[np.bool_]) -> Count:
@@ -142,6 +148,10 @@ def corpus_table(statistics: Statistics) -> str:
         lines.append(f"{statistics.left_out:,} dialogues of dev and test have several labels and are left out of them.")
     if statistics.copies:
         lines.append(f"{statistics.copies:,} dialogues copy one of an earlier split and are left out of dev and test.")
+    if statistics.foreign:
+        lines.append(
+            f"{statistics.foreign:,} dialogues copy one of another corpus in a later split and are left out of theirs."
+        )
     n_quarantined = sum(statistics.reasons.values())
     lines.append(f"{n_quarantined:,} records quarantined{':' if n_quarantined else '.'}")
     listed = list(statistics.reasons.items())[:MAX_REASONS]

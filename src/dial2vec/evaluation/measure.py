@@ -64,7 +64,13 @@ def measure(
 
 
 def measure_vectors(
-    vectors: NDArray[np.float32], labels: Sequence[str | None], *, runs: int | None, seed: int
+    vectors: NDArray[np.float32],
+    labels: Sequence[str | None],
+    *,
+    runs: int | None,
+    seed: int,
+    way: Way = "ours",
+    n_clusters: int | None = None,
 ) -> dict[str, float] | None:
     """Return the scores of vectors; None if the labels leave nothing to score.
 
@@ -73,7 +79,9 @@ def measure_vectors(
     """
     rows = [row for row, label in enumerate(labels) if label is not None]
     known = [str(labels[row]) for row in rows]
-    return score(vectors[rows], known, runs=runs, seed=seed) if 2 <= len(set(known)) < len(known) else None
+    if not 2 <= len(set(known)) < len(known):
+        return None
+    return score(vectors[rows], known, runs=runs, seed=seed, way=way, n_clusters=n_clusters)
 
 
 def measurement_hash(

@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from dial2vec.config import parts_of
 from dial2vec.data.corpora.demo import write_demo
+from dial2vec.data.corpora.joint import write_digests
 from dial2vec.errors import CorpusError, Dial2vecError, VersioningError, require_module
 from dial2vec.files import ending_with
 from dial2vec.params import load_operation
@@ -82,9 +84,13 @@ def stage_environment() -> dict[str, str]:
 def ensure_data(root: Path, corpora: Sequence[str]) -> None:
     """Bring missing raw data of the corpora from DVC's storage, or generate it for `demo`.
 
+    For each joint corpus `a+b`, the folder of its name gets digests of the data of its parts, so that its stages run
+    again if one of them changes.
+
     :raises CorpusError: if a corpus has no data, with the commands that bring it.
     """
-    absent = [name for name in corpora if not Artifacts(root, name).data.is_dir()]
+    single = list(dict.fromkeys(part for name in corpora for part in parts_of(name)))
+    absent = [name for name in single if not Artifacts(root, name).data.is_dir()]
     if absent:
         restore_data(root)
     for name in absent:
@@ -98,6 +104,9 @@ def ensure_data(root: Path, corpora: Sequence[str]) -> None:
                 f"`dial2vec add {name}`."
             )
         write_demo(folder)
+        add_data(root)
+    joint = {name: parts_of(name) for name in corpora if len(parts_of(name)) > 1}
+    if [name for name, parts in joint.items() if write_digests(Artifacts(root, name).data, parts)]:
         add_data(root)
 
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dial2vec.config import Settings, flat
+from dial2vec.config import Settings, flat, part_of, parts_of
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.evaluation import ENCODERS, NOTHING_TO_SCORE, TASKS
 from dial2vec.evaluation.intervals import Contributions, Gain, gains, intervals
-from dial2vec.evaluation.measure import Measured, measure, measurement_hash
+from dial2vec.evaluation.measure import Measured, measure, measure_vectors, measurement_hash
 from dial2vec.evaluation.report.dialogue_map import MOST_POINTS
 from dial2vec.evaluation.report.report import Report, render_report
 from dial2vec.evaluation.score_cache import cache_scores
@@ -48,14 +48,15 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     on_test = {name: measure(encoder, test, batch_size=size, **options) for name, encoder in encoders.items()}
     sizes = read_json(artifacts.split_report)["split_sizes"]
     scores = _scores(on_test)
-    write_json(artifacts.metrics, {"corpus": artifacts.corpus, "split_sizes": sizes} | scores)
+    parts = _parts(artifacts.corpus, test, on_test, options)
+    write_json(artifacts.metrics, {"corpus": artifacts.corpus, "split_sizes": sizes} | scores | parts)
     dev_hash = measurement_hash(dev, **options)
     write_json(artifacts.dev_metrics, {"dev_hash": dev_hash} | _scores(on_dev))
     _keep_for_the_gate(artifacts, encoders, on_dev, dev_hash)
     spreads = {name: _spreads(measured, settings.seed) for name, measured in (("dev", on_dev), ("test", on_test))}
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
-    notes = _notes(encoders["start"], [*dev, *test])
+    notes = [*_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)
     page = render_report(_report(artifacts, settings, on_test, shown, spreads["test"], sizes=sizes, notes=notes))
     with atomic_path(artifacts.report) as temporary:
@@ -72,6 +73,41 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
 def _scores(measured: dict[str, Measured]) -> Scores:
     """Return the scores of start, trained and student; None for a student that was not kept."""
     return {name: measured[name].scores if name in measured else None for name in ENCODERS}
+
+
+def _parts(
+    corpus: str, test: Sequence[Dialogue], on_test: dict[str, Measured], options: dict[str, Any]
+) -> dict[str, dict[str, Scores]]:
+    """Return the scores of each corpus that a joint one joins, on its own test dialogues, as {"parts": ...}."""
+    if len(parts_of(corpus)) == 1:
+        return {}
+    owners = [part_of(dialogue.dialogue_id) for dialogue in test if dialogue.label is not None]
+    parts: dict[str, Scores] = {}
+    for name in parts_of(corpus):
+        rows = [row for row, owner in enumerate(owners) if owner == name]
+        parts[name] = {encoder: _score(on_test.get(encoder), rows, options) for encoder in ENCODERS}
+    return {"parts": parts}
+
+
+def _score(measured: Measured | None, rows: list[int], options: dict[str, Any]) -> dict[str, float] | None:
+    if measured is None or not measured.labels:
+        return None
+    labels = [measured.labels[row] for row in rows]
+    # As many clusters as the part has labels: those of all parts together would not be its own.
+    return measure_vectors(measured.vectors[rows], labels, **options | {"n_clusters": None})
+
+
+def _notes_of_parts(parts: dict[str, dict[str, Scores]]) -> list[str]:
+    """Return a sentence for each joined corpus."""
+    sentences = []
+    for name, scores in parts.get("parts", {}).items():
+        start, trained = scores["start"], scores["trained"]
+        if start is None or trained is None:
+            sentences.append(f"{name} alone has no figures on test: {NOTHING_TO_SCORE}.")
+        else:
+            changes = ", ".join(f"{task} {start[task]:.2f} to {trained[task]:.2f}" for task in TASKS)
+            sentences.append(f"On the test dialogues of {name} alone, from start to trained encoder: {changes}.")
+    return sentences
 
 
 def _notes(encoder: Encoder, dialogues: Sequence[Dialogue]) -> list[str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
-from dial2vec.config import Settings
+from dial2vec.config import Settings, part_of
 from dial2vec.data.corpora import get_corpus
-from dial2vec.data.splits import LEFT_OUT, SPLITS, Division, divide
+from dial2vec.data.corpora.corpus import Splitting
+from dial2vec.data.corpora.joint import Joint
+from dial2vec.data.splits import LEFT_OUT, SPLITS, Copy, Division, divide
 from dial2vec.dialogue import dialogue_writer, read_dialogues
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, write_json
@@ -19,9 +22,14 @@ from dial2vec.pipeline.artifacts import Artifacts
 
 def prepare(artifacts: Artifacts, settings: Settings) -> str:
     """Split the corpus by its official splits if any, otherwise by seed without copies across splits."""
-    splitting = get_corpus(artifacts.corpus, data=artifacts.data.parent).splitting
+    corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent)
+    splitting, parts = corpus.splitting, corpus.splittings if isinstance(corpus, Joint) else None
     division = divide(
-        read_dialogues(artifacts.dialogues), splitting=splitting, options=settings.prepare, seed=settings.seed
+        read_dialogues(artifacts.dialogues),
+        splitting=splitting,
+        options=settings.prepare,
+        seed=settings.seed,
+        parts=parts,
     )
     if not division.size(0):
         raise CorpusError(
@@ -34,7 +42,8 @@ def prepare(artifacts: Artifacts, settings: Settings) -> str:
         for dialogue, split in zip(read_dialogues(artifacts.dialogues), division.assigned.tolist(), strict=True):
             if split != LEFT_OUT:
                 writers[split](replace(dialogue, split=SPLITS[split]))
-    write_json(artifacts.split_report, {"corpus": artifacts.corpus, "splitting": splitting} | _report(division))
+    report = {"corpus": artifacts.corpus, "splitting": splitting} | _report(division)
+    write_json(artifacts.split_report, report | (_report_of_parts(division, parts) if parts else {}))
     return _summary(division, splitting)
 
 
@@ -43,7 +52,30 @@ def _report(division: Division) -> dict[str, Any]:
     for split, names in zip(division.assigned.tolist(), division.labels, strict=True):
         if split != LEFT_OUT and len(names) == 1:
             labels[split][names[0]] += 1
-    copies = [
+    return {
+        "split_sizes": {name: division.size(split) for split, name in enumerate(SPLITS)},
+        "labels": {name: dict(counts.most_common()) for name, counts in zip(SPLITS, labels, strict=True)},
+        "several_labels": [division.ids[place] for place in division.several],
+        "copies": _described(division, division.copies),
+    }
+
+
+def _report_of_parts(division: Division, parts: Mapping[str, Splitting]) -> dict[str, Any]:
+    """Return the sizes of each joined corpus, and what was left out because of the others."""
+    owners = [part_of(name) for name in division.ids]
+    counts = Counter(zip(owners, division.assigned.tolist(), strict=True))
+    return {
+        "parts": {
+            name: {"splitting": kind} | {split: counts[name, place] for place, split in enumerate(SPLITS)}
+            for name, kind in parts.items()
+        },
+        "copies_between_corpora": _described(division, division.foreign),
+        "beyond_shares": dict(Counter(owners[place] for place in division.surplus)),
+    }
+
+
+def _described(division: Division, copies: list[Copy]) -> list[dict[str, Any]]:
+    return [
         {
             "dialogue_id": division.ids[copy.place],
             "split": division.splits[copy.place],
@@ -51,14 +83,8 @@ def _report(division: Division) -> dict[str, Any]:
             "of_split": division.splits[copy.of],
             "similarity": copy.similarity,
         }
-        for copy in division.copies
+        for copy in copies
     ]
-    return {
-        "split_sizes": {name: division.size(split) for split, name in enumerate(SPLITS)},
-        "labels": {name: dict(counts.most_common()) for name, counts in zip(SPLITS, labels, strict=True)},
-        "several_labels": [division.ids[place] for place in division.several],
-        "copies": copies,
-    }
 
 
 def _summary(division: Division, splitting: str) -> str:
@@ -72,7 +98,13 @@ def _summary(division: Division, splitting: str) -> str:
         parts.append(f"{unscored} of dev and test have several labels and are not scored")
     if division.n_marked:
         parts.append(f"{division.n_marked} name a split, which is ignored: own dialogues are split by their ids")
-    if division.copies:
+    if division.foreign:
+        parts.append(f"{len(division.foreign)} left out, because they copy a later split of another corpus")
+    if division.surplus:
+        parts.append(f"{len(division.surplus)} of train left out by prepare.shares")
+    if division.copies and splitting == "joint":
+        parts.append(f"{len(division.copies)} copies within a corpus (splits.json)")
+    elif division.copies:
         done = (
             "left out of dev and test, because they copy" if splitting == "hashed" else "of dev and test stay that copy"
         )

@@ -39,7 +39,10 @@ def results_table(root: Path, settings: Settings) -> str:
     for name in settings.corpora:
         metrics = read_json(Artifacts(root, name).metrics)
         student = ["student"] if metrics.get("student") else []
-        lines += [_row(name, encoder, metrics[encoder]) for encoder in ["start", "trained", *student]]
+        encoders = ["start", "trained", *student]
+        lines += [_row(name, encoder, metrics[encoder]) for encoder in encoders]
+        for part, scores in metrics.get("parts", {}).items():
+            lines += [_row(f"  {part}", encoder, scores[encoder]) for encoder in encoders]
     lines.append("")
     for name in settings.corpora:
         artifacts = Artifacts(root, name)

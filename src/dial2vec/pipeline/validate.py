@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, replace
 
-from dial2vec.config import Settings
+from dial2vec.config import Settings, Validate, part_of
 from dial2vec.data.corpora import get_corpus
+from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.progress import counted
 from dial2vec.data.validation import Checker, Profile, ValidationResult, require
 from dial2vec.data.validation.validation_page import render_validation
 from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
-from dial2vec.errors import ArtifactError
+from dial2vec.errors import ArtifactError, ValidationError
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
@@ -24,10 +26,12 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
     if settings.read.merge_turns:
         dialogues = (dialogue.merged() for dialogue in dialogues)
     checker = Checker(settings.validate, quarantine=quarantine)
+    passed: Counter[str] = Counter()
     # The file appears only if the block succeeds: later stages never read a refused version.
     with dialogue_writer(artifacts.dialogues) as write:
         try:
             for dialogue in checker.passing(dialogues):
+                passed[part_of(dialogue.dialogue_id)] += 1
                 write(dialogue)
         finally:
             quarantine[:] = [replace(entry, origin=entry.origin.below(artifacts.root)) for entry in quarantine]
@@ -37,12 +41,31 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
         results = checker.results(profile, earlier=earlier)
         _write_verdict(artifacts, profile, results, quarantine, earlier)
         require(results, corpus=artifacts.corpus)
+        if isinstance(corpus, Joint):
+            _require_parts(artifacts.corpus, passed, quarantine, settings.validate)
     # After the verdict: the next version must not be compared with a refused one.
     records = {"this": profile.to_record(), "earlier": earlier.to_record() if earlier else None}
     write_json(artifacts.profile, records)
     where = artifacts.quarantine.relative_to(artifacts.root)
     quarantined = f", {len(quarantine)} quarantined (see {where})" if quarantine else ""
     return f"{profile.dialogues} dialogues, {profile.turns} turns, {len(results)} expectations checked{quarantined}"
+
+
+def _require_parts(corpus: str, passed: Counter[str], quarantine: list[Quarantined], limits: Validate) -> None:
+    """Raise if too much of one joined corpus is quarantined, which its share in all may hide.
+
+    :raises ValidationError: if so.
+    """
+    lost = Counter(part_of(record.dialogue_id) for record in quarantine)
+    for name, n_lost in sorted(lost.items()):
+        total = n_lost + passed[name]
+        if total >= limits.min_dialogues and n_lost > limits.max_quarantined_share * total:
+            first = next(record for record in quarantine if part_of(record.dialogue_id) == name)
+            raise ValidationError(
+                f"{corpus} is not as expected: {n_lost} of {total} records of {name} are quarantined, the first "
+                f"because {first.reason}; expected at most {limits.max_quarantined_share:.0%}. Mend the data in "
+                f"data/{name}, or raise validate.max_quarantined_share of params.yaml."
+            )
 
 
 def _write_verdict(

@@ -303,6 +303,12 @@ def test_unknown_corpus_is_refused(tmp_path: Path):
         fetch("sgdx", data=tmp_path, mirror=None)
 
 
+@pytest.mark.parametrize("name", ["frames", "dstc2", "ubuntu_v2", "dstc7_ubuntu", "amazon_qa", "jddc", "ecd"])
+def test_corpus_that_must_be_brought_says_where_it_comes_from_and_where_it_goes(tmp_path: Path, name: str):
+    with pytest.raises(CorpusError, match=rf"from .*\. Put them into {tmp_path / name}, .* run `dial2vec add {name}`"):
+        fetch(name, data=tmp_path, mirror=None)
+
+
 def test_mirror_on_the_web_has_upstreams_file_name(tmp_path: Path, upstream: Upstream, monkeypatch: pytest.MonkeyPatch):
     base = upstream.url.removesuffix("main.zip")
     monkeypatch.setattr(Sgd, "url", "https://upstream.invalid/archive/master.zip")

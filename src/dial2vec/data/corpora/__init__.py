@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dial2vec.config import Read
+from dial2vec.config import JOIN, Read, parts_of
 from dial2vec.data.corpora.amazon_qa import AmazonQa
 from dial2vec.data.corpora.bitod import Bitod
 from dial2vec.data.corpora.camrest676 import CamRest676
@@ -17,6 +17,7 @@ from dial2vec.data.corpora.ecd import Ecd
 from dial2vec.data.corpora.frames import Frames
 from dial2vec.data.corpora.gsim import Gsim
 from dial2vec.data.corpora.jddc import Jddc
+from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.corpora.metalwoz import Metalwoz
 from dial2vec.data.corpora.msr_e2e import MsrE2e
 from dial2vec.data.corpora.multiwoz import Multiwoz
@@ -70,11 +71,18 @@ def require_name(name: str) -> None:
 def get_corpus(name: str, *, data: Path, options: Read | None = None) -> Corpus:
     """Return the reader of a corpus: one of `CORPORA`, else `Transcripts` if `data/<name>` holds JSON Lines.
 
+    A name such as `sgd+calls` joins several corpora.
+
     :param data: Folder with one folder per corpus.
     :param options: Options of the reader; None takes the defaults.
     :raises CorpusError: if the name is unknown; the error says how to add own transcripts.
     """
     options = options or Read()
+    if JOIN in name:
+        names = parts_of(name)
+        if len(set(names)) < len(names):
+            raise CorpusError(f"{name!r} joins a corpus with itself; expected different ones. Name each once.")
+        return Joint(options, {part: get_corpus(part, data=data, options=options) for part in names})
     if name in CORPORA:
         return CORPORA[name](options)
     require_name(name)

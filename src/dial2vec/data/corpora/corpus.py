@@ -10,7 +10,7 @@ from dial2vec.config import Read
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError, dialogue_from_record
 from dial2vec.errors import CorpusError
 
-Splitting = Literal["official", "shuffled", "hashed"]
+Splitting = Literal["official", "shuffled", "hashed", "joint"]
 Raw = TypeVar("Raw")
 Kind = TypeVar("Kind", dict[str, Any], list[Any], str)
 # Names of JSON's types in errors; any other type is a number.
@@ -23,8 +23,8 @@ class Corpus(Protocol):
     :param options: Block `read` of params.yaml; each reader uses its own keys.
     :param url: Upstream archive, or None if there is nothing to download.
     :param splitting: "official" (dialogues name their split), "shuffled" (seeded shuffle of sorted ids, exact shares,
-        for corpora that never change) or "hashed" (a hash of the id decides, so dialogues keep their split when others
-        arrive, for growing corpora).
+        for corpora that never change), "hashed" (a hash of the id decides, so dialogues keep their split when others
+        arrive, for growing corpora) or "joint" (several corpora, each divided as alone).
     """
 
     url: ClassVar[str | None]

@@ -14,6 +14,7 @@ from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.archive import damage, find_archive
 from dial2vec.data.corpora.checksum import record_digest, require_recorded
 from dial2vec.data.corpora.demo import write_demo
+from dial2vec.data.corpora.file_corpus import FileCorpus
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, write_errors
 
@@ -64,6 +65,11 @@ def fetch(name: str, *, data: Path, mirror: Path | str | None) -> Fetched:
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         return Fetched(folder, size, "written", [])
     corpus = get_corpus(name, data=data)
+    if corpus.url is None and isinstance(corpus, FileCorpus):
+        raise CorpusError(
+            f"{name} cannot be downloaded by a program; expected its files from {corpus.source}. Put them into "
+            f"{folder}, packed or unpacked, and run `dial2vec add {name}`."
+        )
     if corpus.url is None:
         raise CorpusError(f"{name} is a corpus of your own in {folder}; there is nothing to fetch. Run the pipeline.")
     present = find_archive(folder)
