@@ -1,0 +1,80 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from data.corpora.upstream import CHOICE_CSV, TRAIN_CSV, WHOLE, pack, read
+from dial2vec.data.corpora.ubuntu_v2 import UbuntuV2
+from dial2vec.dialogue import Dialogue, Turn
+from dial2vec.errors import CorpusError
+
+ONE, TWO = "participant_1", "participant_2"
+WORDS = st.text("ab c", min_size=1).map(str.strip).filter(None)
+
+
+def test_speakers_change_where_a_turn_ends_and_each_utterance_is_a_turn(tmp_path: Path):
+    dialogues, quarantine = read("ubuntu_v2", tmp_path)
+    assert dialogues[0] == Dialogue(
+        "train/1",
+        (Turn(ONE, "sound does not work"), Turn(ONE, "any idea ?"), Turn(TWO, "which card ?"), Turn(ONE, "intel")),
+        (),
+        "train",
+    )
+    assert quarantine == []
+
+
+def test_response_of_another_conversation_is_no_part_of_the_dialogue(tmp_path: Path):
+    dialogues, _ = read("ubuntu_v2", tmp_path)
+    assert [turn.text for turn in dialogues[1].turns] == ["how do i mount a disk", 'by mount , see "man mount"']
+
+
+def test_candidates_are_the_response_and_nine_others_as_one_text_each(tmp_path: Path):
+    reader, folder = UbuntuV2(), pack(tmp_path / "ubuntu_v2", WHOLE["ubuntu_v2"])
+    (query,) = reader.queries(folder, split="test", quarantine=[])
+    assert query.context == (Turn(ONE, "hello"), Turn(TWO, "hi"))
+    assert query.speaker == ONE
+    assert query.responses == ("how are you ? fine ?", *(f"other {n}" for n in range(9)))
+    assert query.correct == (0,)
+    with pytest.raises(CorpusError, match="train of ubuntu_v2 holds no context with candidates"):
+        list(reader.queries(folder, split="train", quarantine=[]))
+
+
+def test_rows_that_could_be_misread_are_quarantined(tmp_path: Path):
+    rows = (
+        "no marks here,answer __eou__,1\r\na __eou__,b __eou__,maybe\r\na __eou__\r\na __eou__,b,1,c\r\n__eou__,b,1\r\n"
+    )
+    _, quarantine = read("ubuntu_v2", tmp_path, {"train.csv": TRAIN_CSV + rows})
+    assert [(found.origin.line, found.dialogue_id, found.reason) for found in quarantine] == [
+        (3, "train/3", "its context has no __eou__, as version 2 has it"),
+        (4, "train/4", "'Label' must be 0 or 1, found 'maybe'"),
+        (5, "train/5", "the row ends before 'Utterance'"),
+        (6, "train/6", "the row has more cells than the table has columns"),
+        (7, "train/7", "its context has no words"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("train.csv", CHOICE_CSV, "has no column 'Utterance', only Context, Ground Truth Utterance, "),
+        ("test.csv", TRAIN_CSV, "has no column 'Ground Truth Utterance'"),
+        ("test.csv", "", "has no column 'Context', only ;"),
+        ("valid.csv", b"Context\xff", "is not UTF-8"),
+        ("train.csv", TRAIN_CSV + '"open __eou__', "no CSV table"),
+    ],
+)
+def test_other_table_is_refused_by_name(tmp_path: Path, file: str, content: object, message: str):
+    with pytest.raises(CorpusError, match=message) as raised:
+        read("ubuntu_v2", tmp_path, {file: content})
+    assert file in str(raised.value)
+
+
+@given(st.lists(st.lists(WORDS, min_size=1, max_size=3), min_size=1, max_size=5), WORDS)
+def test_what_the_generator_joins_is_taken_apart_again(turns: list[list[str]], response: str):
+    context = "".join("".join(f"{text} __eou__ " for text in turn) + "__eot__ " for turn in turns)
+    row = {"Context": context, "Utterance": f"{response} __eou__", "Label": "1"}
+    found = UbuntuV2().dialogue(("train", 1, row))["turns"]
+    speakers = [(ONE, TWO)[place % 2] for place, turn in enumerate(turns) for _ in turn]
+    assert [turn["text"] for turn in found] == [text for turn in turns for text in turn] + [response]
+    assert [turn["speaker"] for turn in found] == [*speakers, (ONE, TWO)[len(turns) % 2]]
