@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from dial2vec.addresses import shown, silence
+from dial2vec.config import parts_of
 from dial2vec.errors import CorpusError, ModelError, did_you_mean
 from dial2vec.files import atomic_path, write_errors
 from dial2vec.registry import SMALL, corpus_of
@@ -59,7 +60,8 @@ def model_name(corpus: str) -> str:
     :param corpus: name of a corpus; with `SMALL` at its end for the model of its student.
     :raises CorpusError: if it is no corpus name.
     """
-    if not corpus.isascii() or not corpus_of(corpus).replace("_", "").isalnum():
+    names = parts_of(corpus_of(corpus))
+    if not corpus.isascii() or not all(name.replace("_", "").isalnum() for name in names):
         raise CorpusError(
             f"{corpus!r} is no corpus name; use letters, digits and '_' only, and '{SMALL}' at the end for its student."
         )

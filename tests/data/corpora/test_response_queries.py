@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record, read_queries, write_queries
@@ -27,6 +27,7 @@ def queries(draw: st.DrawFn) -> ResponseQuery:
     return ResponseQuery(draw(TEXTS), tuple(turns), draw(TEXTS), tuple(responses), tuple(sorted(correct)))
 
 
+@settings(deadline=None)
 @given(queries())
 def test_query_survives_its_json_form(query: ResponseQuery):
     assert query_from_record(query.to_record()) == query

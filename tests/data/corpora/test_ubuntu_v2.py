@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data.corpora.upstream import CHOICE_CSV, TRAIN_CSV, WHOLE, pack, read
@@ -70,6 +70,7 @@ def test_other_table_is_refused_by_name(tmp_path: Path, file: str, content: obje
     assert file in str(raised.value)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=3), min_size=1, max_size=5), WORDS)
 def test_what_the_generator_joins_is_taken_apart_again(turns: list[list[str]], response: str):
     context = "".join("".join(f"{text} __eou__ " for text in turn) + "__eot__ " for turn in turns)
