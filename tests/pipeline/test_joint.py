@@ -129,7 +129,7 @@ def test_copies_between_corpora_leave_train_so_that_no_dialogue_is_trained_and_t
 
 
 @pytest.mark.parametrize(
-    ("shares", "sizes"), [([], (49, 24)), (["equal"], (24, 24)), (["calls=0.5"], (25, 24)), (["chats=.1"], (49, 3))]
+    ("shares", "sizes"), [([], (49, 26)), (["equal"], (26, 26)), (["calls=0.5"], (25, 26)), (["chats=.1"], (49, 3))]
 )
 def test_shares_limit_the_training_dialogues_of_each_corpus_only(project: Path, shares: list[str], sizes: tuple):
     whole = splits(run(project, validate, prepare)[0])

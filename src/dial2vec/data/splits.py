@@ -102,8 +102,8 @@ def divide(
         own_ids = [ids[place].partition("/")[2] if parts else ids[place] for place in places.tolist()]
         n_labels = [len(labels[place]) for place in places.tolist()]
         named = [official[place] for place in places.tolist()]
-        before[places], after[places], found = _alone(kind, own_ids, n_labels, named, signed[places], options, seed)
-        copies += [Copy(int(places[copy.place]), int(places[copy.of]), copy.similarity) for copy in found]
+        before[places], after[places], own = _alone(kind, own_ids, n_labels, named, signed[places], options, seed)
+        copies += [Copy(int(places[copy.place]), int(places[copy.of]), copy.similarity) for copy in own]
     foreign = find_foreign_copies(after, signed, owners, similarity=options.near_duplicate)
     assigned = without_copies(after, foreign)
     surplus = _surplus(assigned, ids, list(parts or ()), owners, shares=options.shares, seed=seed) if parts else []

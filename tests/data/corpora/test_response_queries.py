@@ -9,7 +9,7 @@ from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_rec
 from dial2vec.dialogue import RecordError, Turn
 from dial2vec.errors import CorpusError
 
-TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(None)
+TEXTS = st.text(st.characters(codec="utf-8"), min_size=1).map(str.strip).filter(bool)
 RECORD: dict[str, Any] = {
     "query_id": "test/1",
     "context": [{"speaker": "a", "text": " Hi "}, {"speaker": "b", "text": ""}],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from data.corpora.upstream import FORMS, pack
-from dial2vec.data.corpora.source_files import json_of, lines_of, open_sources, records_of, select
+from dial2vec.data.corpora.source_files import json_of, lines_of, matching_files, open_sources, records_of
 from dial2vec.errors import CorpusError
 
 FILES = {"part/a.json": [1, {"x": 2}], "part/b.txt": "one\r\ntwo\u2028three\n", "c.json": "[]"}
@@ -16,7 +16,7 @@ FILES = {"part/a.json": [1, {"x": 2}], "part/b.txt": "one\r\ntwo\u2028three\n", 
 
 def opened(folder: Path, pattern: str):
     with open_sources(folder, source="there") as sources:
-        return [file.path for file, _ in select(sources, pattern, folder=folder, source="there")]
+        return [file.path for file, _ in matching_files(sources, pattern, folder=folder, source="there")]
 
 
 def everything(folder: Path):
@@ -28,12 +28,12 @@ def everything(folder: Path):
 def test_files_are_read_the_same_in_every_form(tmp_path: Path, form: str):
     folder = pack(tmp_path / "corpus", FILES, form=form)
     with open_sources(folder, source="there") as sources:
-        ((found, _),) = select(sources, r"a\.json", folder=folder, source="there")
+        ((found, _),) = matching_files(sources, r"a\.json", folder=folder, source="there")
         assert list(records_of(found)) == [(1, 1), (2, {"x": 2})]
         assert json_of(found) == [1, {"x": 2}]
-        ((text, _),) = select(sources, r"b\.txt", folder=folder, source="there")
+        ((text, _),) = matching_files(sources, r"b\.txt", folder=folder, source="there")
         assert list(lines_of(text)) == [(1, "one"), (2, "two\u2028three")]
-        ((empty, _),) = select(sources, r"c\.json", folder=folder, source="there")
+        ((empty, _),) = matching_files(sources, r"c\.json", folder=folder, source="there")
         with pytest.raises(CorpusError, match="is no JSON list with elements"):
             list(records_of(empty))
 
@@ -43,7 +43,7 @@ def test_gzip_files_lose_their_ending_within_archives_too(tmp_path: Path):
     pack(tmp_path / "plain", {"a.json.gz": gzip.compress(b"[1]")})
     for folder in (tmp_path / "zip", tmp_path / "plain"):
         with open_sources(folder, source="there") as sources:
-            ((found, _),) = select(sources, r"a\.json", folder=folder, source="there")
+            ((found, _),) = matching_files(sources, r"a\.json", folder=folder, source="there")
             assert list(records_of(found)) == [(1, 1)]
 
 

@@ -31,7 +31,7 @@ def test_what_is_listed_and_absent_or_present_and_unlisted_is_counted(tmp_path: 
     dialogues, quarantine = read("taskmaster1", tmp_path, lists)
     assert [dialogue.dialogue_id for dialogue in dialogues] == ["self/dlg-1", "self/dlg-2", "woz/dlg-1"]
     assert [(found.origin.line, found.dialogue_id, found.reason) for found in quarantine] == [
-        (3, "self/dlg-3", "it is in none of the lists of train-dev-test"),
+        (3, "self/dlg-3", "no list of train-dev-test has it"),
         (2, "self/dlg-9", "it is listed for train, and self-dialogs.json has no such dialogue"),
     ]
 

@@ -10,7 +10,7 @@ from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.errors import CorpusError
 
 ONE, TWO = "participant_1", "participant_2"
-WORDS = st.text("ab c", min_size=1).map(str.strip).filter(None)
+WORDS = st.text("ab c", min_size=1).map(str.strip).filter(bool)
 
 
 def test_speakers_change_where_a_turn_ends_and_each_utterance_is_a_turn(tmp_path: Path):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import Splitting, expect
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import lines_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 
@@ -31,7 +31,7 @@ class AmazonQa(FileCorpus):
     source: ClassVar[str] = "http://jmcauley.ucsd.edu/data/amazon/qa/ (qa_<category>.json.gz)"
     expected: ClassVar[Mapping[str, str]] = {"qa_<category>.json.gz": rf"{CATEGORY}|{PARLAI}"}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the lines of all files."""
         for file, groups in sources.matching(rf"{CATEGORY}|{PARLAI}"):
             for number, line in lines_of(file):
@@ -54,15 +54,15 @@ class AmazonQa(FileCorpus):
 
 def _texts(line: str) -> tuple[str, str]:
     try:
-        found = json.loads(line)
+        content = json.loads(line)
     except (ValueError, RecursionError):
         try:
             # Reads values only, so that no line can run code.
-            found = ast.literal_eval(line)
+            content = ast.literal_eval(line)
         except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
             raise RecordError("neither a dictionary of Python nor JSON") from error
-    found = expect(found, dict, "the line")
-    return expect(found["question"], str, "'question'"), expect(found["answer"], str, "'answer'")
+    content = expect(content, dict, "the line")
+    return expect(content["question"], str, "'question'"), expect(content["answer"], str, "'answer'")
 
 
 def _pair(line: str) -> tuple[str, str]:

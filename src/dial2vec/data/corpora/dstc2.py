@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import expect
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import SourceFile, json_of, lines_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -35,13 +35,13 @@ class Dstc2(FileCorpus):
         "label.json": LABEL,
     }
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the listed calls, sorted by split and name; note those without files, and files in no list."""
         logs = {groups["call"]: file for file, groups in sources.matching(LOG)}
         labels = {groups["call"]: file for file, groups in sources.matching(LABEL)}
         listed: dict[str, str] = {}
         for split in SPLITS:
-            names = sources.one(self.expected[f"dstc2_{split}.flist"])
+            names = sources.only(self.expected[f"dstc2_{split}.flist"])
             for number, call in _calls(names):
                 if listed.setdefault(call, split) != split:
                     raise CorpusError(
@@ -69,12 +69,12 @@ class Dstc2(FileCorpus):
         if len(outputs) != len(inputs):
             raise RecordError(f"log.json has {len(outputs)} turns, and label.json has {len(inputs)}")
         turns = []
-        for place, (said, heard) in enumerate(zip(outputs, inputs, strict=True)):
-            said, heard = expect(said, dict, "a turn"), expect(heard, dict, "a turn of label.json")
-            if said["turn-index"] != place or heard["turn-index"] != place:
+        for place, (spoken, transcribed) in enumerate(zip(outputs, inputs, strict=True)):
+            spoken, transcribed = expect(spoken, dict, "a turn"), expect(transcribed, dict, "a turn of label.json")
+            if spoken["turn-index"] != place or transcribed["turn-index"] != place:
                 raise RecordError(f"'turn-index' of turn {place + 1} is not {place} in both files")
-            turns.append({"speaker": "system", "text": expect(said["output"], dict, "'output'")["transcript"]})
-            turns.append({"speaker": "user", "text": heard["transcription"]})
+            turns.append({"speaker": "system", "text": expect(spoken["output"], dict, "'output'")["transcript"]})
+            turns.append({"speaker": "user", "text": transcribed["transcription"]})
         return {"dialogue_id": f"{split}/{call}", "turns": turns, "split": split}
 
 

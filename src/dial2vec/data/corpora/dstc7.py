@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import expect
-from dial2vec.data.corpora.file_corpus import CandidateCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
 from dial2vec.data.corpora.source_files import SourceFile, lines_of, records_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -31,42 +31,42 @@ class Dstc7(CandidateCorpus):
     # Table with the answers of test.
     answers: ClassVar[str] = ""
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the records of all splits."""
         for split in ("train", "dev", "test"):
             yield from self.query_records(sources, split)
 
-    def query_records(self, sources: Sources, split: str) -> Iterator[Placed]:
+    def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the records of a split, those of test with their answers."""
         known = _answers(sources.matching(self.expected[self.answers])) if split == "test" else {}
         for file, groups in sources.matching(self.expected[self._file(split)]):
-            for number, found in records_of(file):
-                yield Origin(file.address, number), (split + (groups.get("part") or ""), found, known)
+            for number, content in records_of(file):
+                yield Origin(file.address, number), (split + (groups.get("part") or ""), content, known)
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
-        split, found, _ = record
-        return f"{split}/{found['example-id']}" if isinstance(found, dict) and "example-id" in found else ""
+        split, content, _ = record
+        return f"{split}/{content['example-id']}" if isinstance(content, dict) and "example-id" in content else ""
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a record to the context with its first right response."""
-        found = _record(record)
-        answer = _answer(found, record)[0]
-        spoken = [*_messages(found), {"speaker": self.answering, "text": answer["utterance"]}]
+        content = _record(record)
+        answer = _answer(content, record)[0]
+        spoken = [*_messages(content), {"speaker": self.answering, "text": answer["utterance"]}]
         split = record[0].partition("_")[0]
-        return {"dialogue_id": f"{record[0]}/{found['example-id']}", "turns": spoken, "split": split}
+        return {"dialogue_id": f"{record[0]}/{content['example-id']}", "turns": spoken, "split": split}
 
     def query(self, record: Any) -> dict[str, Any]:
         """Convert a record to the context with its candidates in upstream's order."""
-        found = _record(record)
-        options = [expect(option, dict, "an option") for option in expect(found[OPTIONS], list, f"'{OPTIONS}'")]
-        right = {str(answer["candidate-id"]) for answer in _answer(found, record)}
+        content = _record(record)
+        options = [expect(option, dict, "an option") for option in expect(content[OPTIONS], list, f"'{OPTIONS}'")]
+        right = {str(answer["candidate-id"]) for answer in _answer(content, record)}
         correct = [place for place, option in enumerate(options) if str(option["candidate-id"]) in right]
         if not correct:
             raise RecordError("its right response is not among its candidates")
         return {
-            "query_id": f"{record[0]}/{found['example-id']}",
-            "context": _messages(found),
+            "query_id": f"{record[0]}/{content['example-id']}",
+            "context": _messages(content),
             "speaker": self.answering,
             "responses": [option["utterance"] for option in options],
             "correct": correct,
@@ -110,26 +110,26 @@ class Dstc7Advising(Dstc7):
 
 
 def _record(record: Any) -> dict[str, Any]:
-    found = expect(record[1], dict, "the record")
-    if found["scenario"] != SCENARIO:
-        raise RecordError(f"of subtask {found['scenario']!r}, expected {SCENARIO}")
-    if type(found["example-id"]) not in (int, str):
-        raise RecordError(f"'example-id' must be a number, found {found['example-id']!r}")
-    return found
+    content = expect(record[1], dict, "the record")
+    if content["scenario"] != SCENARIO:
+        raise RecordError(f"of subtask {content['scenario']!r}, expected {SCENARIO}")
+    if type(content["example-id"]) not in (int, str):
+        raise RecordError(f"'example-id' must be a number, found {content['example-id']!r}")
+    return content
 
 
-def _messages(found: dict[str, Any]) -> list[dict[str, Any]]:
-    messages = [expect(message, dict, "a message") for message in expect(found[MESSAGES], list, f"'{MESSAGES}'")]
+def _messages(content: dict[str, Any]) -> list[dict[str, Any]]:
+    messages = [expect(message, dict, "a message") for message in expect(content[MESSAGES], list, f"'{MESSAGES}'")]
     return [{"speaker": message["speaker"], "text": message["utterance"]} for message in messages]
 
 
-def _answer(found: dict[str, Any], record: Any) -> list[dict[str, Any]]:
+def _answer(content: dict[str, Any], record: Any) -> list[dict[str, Any]]:
     """Return the right responses of a record, from itself or from the table."""
     split, _, known = record
-    answers = found.get(ANSWERS)
+    answers = content.get(ANSWERS)
     if not answers:
         part = split.removeprefix("test")
-        answers = known.get((part, str(found["example-id"])))
+        answers = known.get((part, str(content["example-id"])))
     if not answers:
         raise RecordError("its right response is unknown")
     return [expect(answer, dict, "an answer") for answer in expect(answers, list, f"'{ANSWERS}'")]

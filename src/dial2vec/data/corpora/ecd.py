@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, ClassVar
 
-from dial2vec.data.corpora.file_corpus import CandidateCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
 from dial2vec.data.corpora.source_files import SourceFile, lines_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 
@@ -29,14 +29,14 @@ class Ecd(CandidateCorpus):
     source: ClassVar[str] = "https://github.com/cooelf/DeepUtteranceAggregation (E-commerce dataset)"
     expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the groups of lines of all splits."""
         for split in FILES:
             yield from self.query_records(sources, split)
 
-    def query_records(self, sources: Sources, split: str) -> Iterator[Placed]:
+    def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the groups of lines with the same context."""
-        file = sources.one(self.expected[FILES[split]])
+        file = sources.only(self.expected[FILES[split]])
         for _, group in groupby(_rows(file), key=lambda row: row[1][1:-1]):
             rows = list(group)
             yield Origin(file.address, rows[0][0]), (split, rows)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Splitting, at_least_one, usable
 from dial2vec.data.corpora.response_queries import ResponseQuery, query_from_record
-from dial2vec.data.corpora.source_files import SourceFile, absent, open_sources, select
+from dial2vec.data.corpora.source_files import SourceFile, absent, matching_files, open_sources
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
@@ -19,7 +19,7 @@ Placed = tuple[Origin, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class CorpusFiles:
     """The opened files of a corpus.
 
     :param files: Address -> file.
@@ -36,19 +36,21 @@ class Sources:
 
         :raises CorpusError: if there are none, or two different ones with the same end.
         """
-        chosen = select(self.files, pattern, folder=self.folder, source=self.source)
+        chosen = matching_files(self.files, pattern, folder=self.folder, source=self.source)
         return [(file, match.groupdict()) for file, match in chosen]
 
-    def one(self, pattern: str) -> SourceFile:
+    def only(self, pattern: str) -> SourceFile:
         """Return the only file whose path ends with a pattern.
 
         :raises CorpusError: if there is none, or there are several.
         """
-        found = self.matching(pattern)
-        if len(found) > 1:
-            names = ", ".join(file.address for file, _ in found[:3])
-            raise CorpusError(f"{self.folder} holds {len(found)} files {pattern} ({names}); expected one. Remove some.")
-        return found[0][0]
+        chosen = self.matching(pattern)
+        if len(chosen) > 1:
+            names = ", ".join(file.address for file, _ in chosen[:3])
+            raise CorpusError(
+                f"{self.folder} holds {len(chosen)} files {pattern} ({names}); expected one. Remove some."
+            )
+        return chosen[0][0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class FileCorpus:
     expected: ClassVar[Mapping[str, str]] = {}
     options: Read = field(default_factory=Read)
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the records of all files, in order; what upstream lists and does not hold goes to `quarantine`."""
         raise NotImplementedError
 
@@ -85,7 +87,7 @@ class FileCorpus:
         :raises CorpusError: if a file is missing or damaged, or there is no usable dialogue.
         """
         with open_sources(folder, source=self.source) as files:
-            records = self.records(Sources(files, folder, self.source), quarantine)
+            records = self.records(CorpusFiles(files, folder, self.source), quarantine)
             dialogues = usable(records, self.dialogue, name=self.name, quarantine=quarantine)
             error = CorpusError(f"{folder} holds no usable dialogue; expected the files of {self.source}. Check them.")
             yield from at_least_one(dialogues, error)
@@ -102,7 +104,7 @@ class FileCorpus:
 class CandidateCorpus(FileCorpus):
     """Base of a reader whose dev and test have contexts with candidate responses."""
 
-    def query_records(self, sources: Sources, split: str) -> Iterator[Placed]:
+    def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the records of a split that are queries."""
         raise NotImplementedError
 
@@ -122,7 +124,7 @@ class CandidateCorpus(FileCorpus):
         """
         n_queries = 0
         with open_sources(folder, source=self.source) as files:
-            sources = Sources(files, folder, self.source)
+            sources = CorpusFiles(files, folder, self.source)
             for query in _usable(self.query_records(sources, split), self.query, self.name, quarantine):
                 n_queries += 1
                 yield query

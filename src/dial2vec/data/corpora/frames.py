@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import Splitting, expect
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import records_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 
@@ -23,11 +23,11 @@ class Frames(FileCorpus):
     source: ClassVar[str] = "https://www.microsoft.com/en-us/research/project/frames-dataset/ (Frames-dataset.zip)"
     expected: ClassVar[Mapping[str, str]] = {FILE: r"frames\.json"}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of the file."""
-        file = sources.one(self.expected[FILE])
-        for number, found in records_of(file):
-            yield Origin(file.address, number), found
+        file = sources.only(self.expected[FILE])
+        for number, content in records_of(file):
+            yield Origin(file.address, number), content
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""

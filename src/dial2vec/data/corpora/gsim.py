@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import expect, id_below
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import records_of
 from dial2vec.dialogue import Origin, Quarantined
 
@@ -29,34 +29,34 @@ class Gsim(FileCorpus):
     source: ClassVar[str] = "https://github.com/google-research-datasets/simulated-dialogue"
     expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of both domains, split by split."""
         for (letter, split), name in FILES.items():
-            file = sources.one(self.expected[name])
-            for number, found in records_of(file):
-                yield Origin(file.address, number), (DOMAINS[letter], split, found)
+            file = sources.only(self.expected[name])
+            for number, content in records_of(file):
+                yield Origin(file.address, number), (DOMAINS[letter], split, content)
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
-        domain, split, found = record
-        known = isinstance(found, dict) and "dialogue_id" in found
-        return f"{domain}/{split}/{found['dialogue_id']}" if known else ""
+        domain, split, content = record
+        known = isinstance(content, dict) and "dialogue_id" in content
+        return f"{domain}/{split}/{content['dialogue_id']}" if known else ""
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a dialogue."""
-        domain, split, found = record
-        found = expect(found, dict, "the dialogue")
+        domain, split, content = record
+        content = expect(content, dict, "the dialogue")
         turns = []
-        for place, turn in enumerate(expect(found["turns"], list, "'turns'")):
+        for place, turn in enumerate(expect(content["turns"], list, "'turns'")):
             turn = expect(turn, dict, "a turn")
             # Only the first turn lacks the system.
             if place or "system_utterance" in turn:
-                said = expect(turn["system_utterance"], dict, "'system_utterance'")
-                turns.append({"speaker": "system", "text": said["text"]})
+                system = expect(turn["system_utterance"], dict, "'system_utterance'")
+                turns.append({"speaker": "system", "text": system["text"]})
             answer = expect(turn["user_utterance"], dict, "'user_utterance'")
             turns.append({"speaker": "user", "text": answer["text"]})
         return {
-            "dialogue_id": id_below(f"{domain}/{split}", found["dialogue_id"], "'dialogue_id'"),
+            "dialogue_id": id_below(f"{domain}/{split}", content["dialogue_id"], "'dialogue_id'"),
             "turns": turns,
             "labels": [domain],
             "split": split,

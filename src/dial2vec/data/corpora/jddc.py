@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import SourceFile, lines_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 
@@ -30,9 +30,9 @@ class Jddc(FileCorpus):
     source: ClassVar[str] = "JD's JDDC (chat.txt), which its owner gives to researchers who apply for it"
     expected: ClassVar[Mapping[str, str]] = {FILE: r"chat\.txt"}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions."""
-        file = sources.one(self.expected[FILE])
+        file = sources.only(self.expected[FILE])
         for session, group in groupby(_rows(file), key=lambda row: row[1][0]):
             rows = list(group)
             yield Origin(file.address, rows[0][0]), (session, rows)

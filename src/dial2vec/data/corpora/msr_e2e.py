@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import SourceFile, lines_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -34,10 +34,10 @@ class MsrE2e(FileCorpus):
     source: ClassVar[str] = "https://github.com/xiul-msr/e2e_dialog_challenge (data/)"
     expected: ClassVar[Mapping[str, str]] = {f"{domain}_all.tsv": rf"{domain}_all\.tsv" for domain in DOMAINS}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the sessions of all domains."""
         for domain in DOMAINS:
-            file = sources.one(self.expected[f"{domain}_all.tsv"])
+            file = sources.only(self.expected[f"{domain}_all.tsv"])
             for session, group in groupby(_rows(file), key=lambda row: row[1][0]):
                 rows = list(group)
                 yield Origin(file.address, rows[0][0]), (domain, session, rows)

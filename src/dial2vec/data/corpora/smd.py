@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import expect
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import records_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 
@@ -27,12 +27,12 @@ class Smd(FileCorpus):
     source: ClassVar[str] = "http://nlp.stanford.edu/projects/kvret/kvret_dataset_public.zip"
     expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of all three splits."""
         for split, name in FILES.items():
-            file = sources.one(self.expected[name])
-            for number, found in records_of(file):
-                yield Origin(file.address, number), (split, number, found)
+            file = sources.only(self.expected[name])
+            for number, content in records_of(file):
+                yield Origin(file.address, number), (split, number, content)
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
@@ -40,10 +40,10 @@ class Smd(FileCorpus):
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a dialogue."""
-        split, number, found = record
-        found = expect(found, dict, "the dialogue")
-        task = expect(expect(found["scenario"], dict, "'scenario'")["task"], dict, "'task'")
-        turns = [expect(turn, dict, "a turn") for turn in expect(found["dialogue"], list, "'dialogue'")]
+        split, number, content = record
+        content = expect(content, dict, "the dialogue")
+        task = expect(expect(content["scenario"], dict, "'scenario'")["task"], dict, "'task'")
+        turns = [expect(turn, dict, "a turn") for turn in expect(content["dialogue"], list, "'dialogue'")]
         for turn in turns:
             if turn["turn"] not in SPEAKERS:
                 raise RecordError(f"'turn' must be driver or assistant, found {str(turn['turn'])[:40]!r}")

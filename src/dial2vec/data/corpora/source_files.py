@@ -55,28 +55,28 @@ def open_sources(folder: Path, *, source: str) -> Iterator[dict[str, SourceFile]
     :raises CorpusError: if the folder is missing or empty, or an archive is damaged or harmful.
     """
     with contextlib.ExitStack() as stack:
-        found: list[SourceFile] = []
+        listed: list[SourceFile] = []
         for path in _listed(folder):
             if path.name.lower().endswith(ZIP) and path.parent == folder:
-                found += _zipped(path, stack)
+                listed += _zipped(path, stack)
             elif path.name.lower().endswith(TAR) and path.parent == folder:
-                found += _tarred(path, stack)
+                listed += _tarred(path, stack)
             else:
-                found.append(_plain(path, folder))
-        if not found:
+                listed.append(_plain(path, folder))
+        if not listed:
             raise CorpusError(
                 f"{folder} {'holds no files' if folder.is_dir() else 'does not exist'}; expected those of {source}. "
                 f"Put them there, packed or unpacked, or run `dial2vec fetch {folder.name}`."
             )
-        yield {file.address: file for file in sorted(found, key=lambda file: file.address)}
+        yield {file.address: file for file in sorted(listed, key=lambda file: file.address)}
 
 
-def select(
+def matching_files(
     sources: Mapping[str, SourceFile], pattern: str, *, folder: Path, source: str
 ) -> list[tuple[SourceFile, re.Match[str]]]:
     """Return the files whose path ends with a pattern, sorted by the matched part.
 
-    Of equal copies, such as an archive and what was unpacked from it, the first one counts.
+    Of equal copies, such as an archive and what was unpacked from it, only the first counts.
 
     :param pattern: Regular expression of the end of a path; it starts after a `/` or at the start.
     :raises CorpusError: if there are none, or two different files match with the same part.
@@ -101,8 +101,8 @@ def select(
     return [chosen[end] for end in sorted(chosen)]
 
 
-def _equal(one: SourceFile, other: SourceFile) -> bool:
-    return _digest(one) == _digest(other)
+def _equal(first: SourceFile, other: SourceFile) -> bool:
+    return _digest(first) == _digest(other)
 
 
 def _digest(file: SourceFile) -> str:
@@ -119,7 +119,7 @@ def _digest(file: SourceFile) -> str:
 def absent(folder: Path, patterns: Mapping[str, str], *, source: str) -> list[str]:
     """Return the names of the files that a corpus lacks.
 
-    :param patterns: Name -> pattern, as `select` takes it.
+    :param patterns: Name -> pattern, as `matching_files` takes it.
     """
     with open_sources(folder, source=source) as sources:
         paths = [file.path for file in sources.values()]
@@ -135,13 +135,13 @@ def lines_of(file: SourceFile) -> Iterator[tuple[int, str]]:
 
     :raises CorpusError: if the file is damaged or not UTF-8.
     """
-    with text_of(file, newline="\n") as text:
+    with opened_text(file, newline="\n") as text:
         for number, line in enumerate(text, start=1):
             yield number, line.rstrip("\r\n")
 
 
 @contextlib.contextmanager
-def text_of(file: SourceFile, *, newline: str | None) -> Iterator[IO[str]]:
+def opened_text(file: SourceFile, *, newline: str | None) -> Iterator[IO[str]]:
     """Open a file as UTF-8 text, with or without a byte order mark.
 
     :raises CorpusError: if the file is damaged or not UTF-8, also while the block reads it.

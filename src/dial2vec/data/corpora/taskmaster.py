@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import Splitting, expect, id_below
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import SourceFile, lines_of, records_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
@@ -37,22 +37,26 @@ class Taskmaster(FileCorpus):
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
-        group, _, found = record
-        return f"{group}/{found['conversation_id']}" if isinstance(found, dict) and "conversation_id" in found else ""
+        group, _, content = record
+        return (
+            f"{group}/{content['conversation_id']}"
+            if isinstance(content, dict) and "conversation_id" in content
+            else ""
+        )
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a conversation; removed turns are dropped."""
-        group, split, found = record
-        found = expect(found, dict, "the dialogue")
-        turns = [expect(turn, dict, "an utterance") for turn in expect(found["utterances"], list, "'utterances'")]
+        group, split, content = record
+        content = expect(content, dict, "the dialogue")
+        turns = [expect(turn, dict, "an utterance") for turn in expect(content["utterances"], list, "'utterances'")]
         return {
-            "dialogue_id": id_below(group, found["conversation_id"], "'conversation_id'"),
+            "dialogue_id": id_below(group, content["conversation_id"], "'conversation_id'"),
             "turns": [_turn(turn) for turn in turns],
-            "labels": [self.label(group, found)],
+            "labels": [self.label(group, content)],
             "split": split,
         }
 
-    def label(self, group: str, found: dict[str, Any]) -> str:
+    def label(self, group: str, content: dict[str, Any]) -> str:
         """Return the label of a conversation."""
         return group
 
@@ -72,20 +76,20 @@ class Taskmaster1(Taskmaster):
         **{f"TM-1-2019/train-dev-test/{split}.csv": rf"train-dev-test/{split}\.csv" for split in SPLITS},
     }
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the conversations of both files, and note the listed ids that the first one lacks."""
-        written, spoken = (sources.one(self.expected[f"TM-1-2019/{name}-dialogs.json"]) for name in ("self", "woz"))
-        lists = {split: sources.one(self.expected[f"TM-1-2019/train-dev-test/{split}.csv"]) for split in SPLITS}
+        written, spoken = (sources.only(self.expected[f"TM-1-2019/{name}-dialogs.json"]) for name in ("self", "woz"))
+        lists = {split: sources.only(self.expected[f"TM-1-2019/train-dev-test/{split}.csv"]) for split in SPLITS}
         listed = _listed(lists)
         met: set[str] = set()
-        for number, found in records_of(written):
-            upstream = found.get("conversation_id") if isinstance(found, dict) else None
+        for number, content in records_of(written):
+            upstream = content.get("conversation_id") if isinstance(content, dict) else None
             split = listed.get(upstream, (None, 0))[0] if isinstance(upstream, str) else None
             if split is not None:
                 met.add(str(upstream))
-            yield Origin(written.address, number), ("self", split, found)
-        for number, found in records_of(spoken):
-            yield Origin(spoken.address, number), ("woz", "train", found)
+            yield Origin(written.address, number), ("self", split, content)
+        for number, content in records_of(spoken):
+            yield Origin(spoken.address, number), ("woz", "train", content)
         for upstream, (split, line) in listed.items():
             if upstream not in met:
                 reason = f"it is listed for {split}, and self-dialogs.json has no such dialogue"
@@ -93,14 +97,14 @@ class Taskmaster1(Taskmaster):
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a conversation; a written one must have a split."""
-        group, split, found = record
-        if split is None and isinstance(found, dict):
-            raise RecordError("it is in none of the lists of train-dev-test")
-        return Taskmaster.dialogue(self, (group, split, found))
+        group, split, content = record
+        if split is None and isinstance(content, dict):
+            raise RecordError("no list of train-dev-test has it")
+        return Taskmaster.dialogue(self, (group, split, content))
 
-    def label(self, group: str, found: dict[str, Any]) -> str:
+    def label(self, group: str, content: dict[str, Any]) -> str:
         """Return the task of a conversation."""
-        instruction = expect(found["instruction_id"], str, "'instruction_id'")
+        instruction = expect(content["instruction_id"], str, "'instruction_id'")
         word = instruction.partition("-")[0]
         if word not in TASKS:
             raise RecordError(f"'instruction_id' must start with one of {', '.join(TASKS)}, found {instruction[:40]!r}")
@@ -116,12 +120,12 @@ class Taskmaster2(Taskmaster):
         for domain in ("flights", "food-ordering", "hotels", "movies", "music", "restaurant-search", "sports")
     }
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the conversations of all domains."""
         for name, pattern in self.expected.items():
-            file = sources.one(pattern)
-            for number, found in records_of(file):
-                yield Origin(file.address, number), (name.rpartition("/")[2].removesuffix(".json"), None, found)
+            file = sources.only(pattern)
+            for number, content in records_of(file):
+                yield Origin(file.address, number), (name.rpartition("/")[2].removesuffix(".json"), None, content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +136,12 @@ class Taskmaster3(Taskmaster):
         f"TM-3-2020/data/data_{number:02}.json": rf"TM-3-2020/data/data_{number:02}\.json" for number in range(20)
     }
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the conversations of all files."""
         for pattern in self.expected.values():
             for file, _ in sources.matching(pattern):
-                for number, found in records_of(file):
-                    yield Origin(file.address, number), ("", None, found)
+                for number, content in records_of(file):
+                    yield Origin(file.address, number), ("", None, content)
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
@@ -148,9 +152,9 @@ class Taskmaster3(Taskmaster):
         converted = Taskmaster.dialogue(self, record)
         return converted | {"dialogue_id": converted["dialogue_id"].removeprefix("/")}
 
-    def label(self, group: str, found: dict[str, Any]) -> str:
+    def label(self, group: str, content: dict[str, Any]) -> str:
         """Return the domain of a conversation."""
-        return expect(found["vertical"], str, "'vertical'")
+        return expect(content["vertical"], str, "'vertical'")
 
 
 @dataclass(frozen=True, slots=True)

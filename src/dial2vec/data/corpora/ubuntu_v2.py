@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from dial2vec.data.corpora.file_corpus import CandidateCorpus, Placed, Sources
-from dial2vec.data.corpora.source_files import SourceFile, text_of
+from dial2vec.data.corpora.file_corpus import CandidateCorpus, CorpusFiles, Placed
+from dial2vec.data.corpora.source_files import SourceFile, opened_text
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
@@ -36,7 +36,7 @@ class UbuntuV2(CandidateCorpus):
     source: ClassVar[str] = "https://github.com/rkadlec/ubuntu-ranking-dataset-creator (train.csv, valid.csv, test.csv)"
     expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the rows of all three splits."""
         for split in FILES:
             yield from self._rows(sources, split)
@@ -55,7 +55,7 @@ class UbuntuV2(CandidateCorpus):
             turns += [{"speaker": speaker, "text": text} for text in _utterances(response)]
         return {"dialogue_id": f"{split}/{number}", "turns": turns, "split": split}
 
-    def query_records(self, sources: Sources, split: str) -> Iterator[Placed]:
+    def query_records(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
         """Yield the rows of dev or test; train has no candidates."""
         if split != "train":
             yield from self._rows(sources, split)
@@ -72,8 +72,8 @@ class UbuntuV2(CandidateCorpus):
             "correct": [0],
         }
 
-    def _rows(self, sources: Sources, split: str) -> Iterator[Placed]:
-        file = sources.one(self.expected[FILES[split]])
+    def _rows(self, sources: CorpusFiles, split: str) -> Iterator[Placed]:
+        file = sources.only(self.expected[FILES[split]])
         for number, row in _table(file, COLUMNS[split]):
             yield Origin(file.address, number), (split, number, row)
 
@@ -83,13 +83,13 @@ def _table(file: SourceFile, columns: tuple[str, ...]) -> Iterator[tuple[int, di
 
     :raises CorpusError: if the file is no table with these columns.
     """
-    with text_of(file, newline="") as text:
+    with opened_text(file, newline="") as text:
         reader = csv.DictReader(text, strict=True)
         try:
-            found = reader.fieldnames or ()
-            if lacking := [column for column in columns if column not in found]:
+            present = reader.fieldnames or ()
+            if lacking := [column for column in columns if column not in present]:
                 raise CorpusError(
-                    f"{file.address} has no column {lacking[0]!r}, only {', '.join(map(str, list(found)[:5]))}; "
+                    f"{file.address} has no column {lacking[0]!r}, only {', '.join(map(str, list(present)[:5]))}; "
                     f"expected the table of version 2, with {', '.join(columns[:3])}. Generate it again."
                 )
             yield from enumerate(reader, start=1)

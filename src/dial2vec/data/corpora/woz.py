@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dial2vec.data.corpora.corpus import expect
-from dial2vec.data.corpora.file_corpus import FileCorpus, Placed, Sources
+from dial2vec.data.corpora.file_corpus import CorpusFiles, FileCorpus, Placed
 from dial2vec.data.corpora.source_files import records_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 
@@ -26,29 +26,29 @@ class Woz(FileCorpus):
     source: ClassVar[str] = "https://github.com/nmrksic/neural-belief-tracker (data/woz)"
     expected: ClassVar[Mapping[str, str]] = {name: name.replace(".", r"\.") for name in FILES.values()}
 
-    def records(self, sources: Sources, quarantine: list[Quarantined]) -> Iterator[Placed]:
+    def records(self, sources: CorpusFiles, quarantine: list[Quarantined]) -> Iterator[Placed]:
         """Yield the dialogues of all three splits."""
         for split, name in FILES.items():
-            file = sources.one(self.expected[name])
-            for number, found in records_of(file):
-                yield Origin(file.address, number), (split, found)
+            file = sources.only(self.expected[name])
+            for number, content in records_of(file):
+                yield Origin(file.address, number), (split, content)
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
-        split, found = record
-        return f"{split}/{found['dialogue_idx']}" if isinstance(found, dict) and "dialogue_idx" in found else ""
+        split, content = record
+        return f"{split}/{content['dialogue_idx']}" if isinstance(content, dict) and "dialogue_idx" in content else ""
 
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a dialogue: before each turn of the user stands what the system had said."""
-        split, found = record
-        found = expect(found, dict, "the dialogue")
+        split, content = record
+        content = expect(content, dict, "the dialogue")
         turns = []
-        for place, turn in enumerate(expect(found["dialogue"], list, "'dialogue'")):
+        for place, turn in enumerate(expect(content["dialogue"], list, "'dialogue'")):
             turn = expect(turn, dict, "a turn")
             if turn["turn_idx"] != place:
                 raise RecordError(f"'turn_idx' of turn {place + 1} must be {place}, found {turn['turn_idx']!r}")
             turns.append({"speaker": "system", "text": turn["system_transcript"]})
             turns.append({"speaker": "user", "text": turn["transcript"]})
-        if type(found["dialogue_idx"]) is not int:
-            raise RecordError(f"'dialogue_idx' must be a whole number, found {found['dialogue_idx']!r}")
-        return {"dialogue_id": f"{split}/{found['dialogue_idx']}", "turns": turns, "split": split}
+        if type(content["dialogue_idx"]) is not int:
+            raise RecordError(f"'dialogue_idx' must be a whole number, found {content['dialogue_idx']!r}")
+        return {"dialogue_id": f"{split}/{content['dialogue_idx']}", "turns": turns, "split": split}
