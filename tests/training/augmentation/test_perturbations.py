@@ -31,6 +31,10 @@ def all_words(turns):
     return [word for turn in turns for word in words(turn)]
 
 
+def changed(turns, found):
+    return sum(old != new for old, new in zip(all_words(turns), all_words(found), strict=True))
+
+
 @given(st.text(st.sampled_from("ab?, \n明天")))
 def test_a_text_taken_apart_is_the_same_text(text):
     assert Wording.of(text).text == text
@@ -97,11 +101,49 @@ def test_reordering_moves_three_of_ten_words():
     assert sum(a != b for a, b in zip(all_words(turns), all_words(found), strict=True)) == 6
 
 
-def test_typos_change_three_of_ten_words_at_most():
-    turns = ["excellent"] * 20
-    found = PERTURBATIONS["typos"](turns, rng(), noise=1.0)
-    assert sum(turn != "excellent" for turn in found) == 6
+@pytest.mark.parametrize("noise", [0.01, 0.1, 1.0])
+def test_typos_change_three_of_ten_words_however_short_and_no_more(noise):
+    turns = ["a fee of two excellent hotels"] * 20
+    for seed in range(5):
+        found = PERTURBATIONS["typos"](turns, rng(seed), noise=noise)
+        assert changed(turns, found) == 36
     assert PERTURBATIONS["typos"](turns, rng(), noise=0.0) == turns
+
+
+def test_a_word_that_no_slip_changes_gives_its_place_to_another():
+    # Of ten words seven have one character without a key.
+    found = PERTURBATIONS["typos"](["\u2013 \u2013 \u2013 \u2013 \u2013 \u2013 \u2013 one two six"], rng())
+    assert found[0].split()[:7] == ["\u2013"] * 7
+    assert changed(["- - - - - - - one two six"], found[:1]) == 10
+    assert not {"one", "two", "six"} & set(found[0].split())
+
+
+@given(TURNS, st.integers(0, 100))
+def test_typos_change_exactly_the_share_where_enough_words_can_change(turns, seed):
+    found = PERTURBATIONS["typos"](turns, rng(seed))
+    hit = [place for place, (old, new) in enumerate(zip(turns, found, strict=True)) if old != new]
+    assert len(hit) <= int(0.3 * len(all_words(turns)) + 0.5)
+
+
+DIALOGUE = [
+    "Hi, I'm looking for a cheap hotel in the centre and I would like to book it for three nights.",
+    "Sure, I can help with that. What is your price range, and do you need a parking space?",
+    "Something affordable. It doesn't need to be big, but it should have free parking if possible.",
+    "I found two places that match. The first is the Acorn, which is well reviewed; shall I reserve a room there?",
+]
+
+
+def test_synonyms_reach_three_of_ten_words_of_a_common_dialogue():
+    words_in_all = len(all_words(DIALOGUE))
+    for seed in range(10):
+        found = PERTURBATIONS["synonyms"](DIALOGUE, rng(seed))
+        left = Counter(all_words(DIALOGUE)) - Counter(all_words(found))
+        # A word that left one place can have come to another, at most once or twice.
+        assert int(0.3 * words_in_all + 0.5) - 2 <= left.total() <= int(0.3 * words_in_all + 0.5)
+
+
+def test_a_contraction_is_written_out_whatever_its_apostrophe_and_keeps_its_capital():
+    assert PERTURBATIONS["synonyms"](["It's I'm don\u2019t!"], rng(), share=1.0) == ["It is I am do not!"]
 
 
 def test_one_letter_in_ten_goes_wrong():
@@ -146,11 +188,13 @@ def test_synonyms_replace_three_of_ten_words_and_no_more_than_have_one():
     assert found[0] != "cheap"
 
 
-def test_each_word_is_in_one_set_of_two_or_more_and_can_be_found():
-    path = Path(perturbations.__file__).with_name("synonyms.json")
-    sets = [words.split() for words in json.loads(path.read_text())["sets"]]
+def test_each_word_is_in_one_set_of_two_or_more_or_has_a_synonym_one_way_and_can_be_found():
+    known = json.loads(Path(perturbations.__file__).with_name("synonyms.json").read_text())
+    sets, one_way = [words.split() for words in known["sets"]], known["one_way"]
     every = [word for words in sets for word in words]
     assert len(every) == len(set(every))
+    assert not set(every) & set(one_way)
+    assert all(word == word.lower() != other for word, other in one_way.items())
     assert min(map(len, sets)) > 1
     assert all(word.isascii() and word.isalpha() and word.islower() for word in every)
 
