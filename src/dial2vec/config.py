@@ -13,6 +13,7 @@ PreservingWay = Literal["insertion", "back_translation", "shuffling", "shortenin
 JOIN = "+"
 # Value of `prepare.shares`: as many training dialogues of each joined corpus as the smallest one has.
 EQUAL_SHARES = "equal"
+ContextInput = Literal["eot", "eot_turns"]
 PaperInput = Literal["t5", "t5_turns", "blender", "blender_turns", "tod_bert", "tod_bert_turns", "plato", "plato_turns"]
 
 
@@ -92,7 +93,7 @@ class Encoder:
 
     name: str = "all-MiniLM-L6-v2"
     max_length: int = bounded(512, low=8)
-    input: Literal["auto", "text", "separators", "eou", "closed", "turns", PaperInput] = "auto"
+    input: Literal["auto", "text", "separators", "eou", "closed", "turns", PaperInput, ContextInput] = "auto"
     last_turns: int | None = bounded(None, low=1)
     pooling: Literal["role", "mean", "turns", "cls", "separators"] = "role"
     hierarchy: Literal["none", "hssa", "biden"] = "none"
@@ -173,7 +174,11 @@ class DialAug:
     deleted: str = "[unused1]"
     answering: Literal["any", "first", "second"] = "second"
     pooling: Literal["cls", "mean"] = "mean"
+    end_of_turn: Literal["separator", "eot"] = "separator"
+    scoring: Literal["dot", "poly"] = "dot"
+    codes: int = bounded(16, low=1, high=1000)
     contrast: float = bounded(0.5, low=0)
+    positive_in_sum: bool = True
     temperature: float = bounded(0.07, low=1e-3, high=100)
     learning_rate: float = bounded(5e-5, low=0, high=1)
     epochs: int = bounded(1, low=1)
@@ -181,6 +186,7 @@ class DialAug:
     frozen_share: float = bounded(0.0, low=0, high=0.99)
     max_responses: int | None = bounded(2000, low=2)
     max_length: int | None = bounded(None, low=8)
+    max_response_length: int | None = bounded(None, low=4)
 
 
 @dataclass(frozen=True, slots=True)

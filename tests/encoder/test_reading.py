@@ -142,7 +142,8 @@ def test_an_utterance_has_the_vector_that_its_loss_pooled_and_a_dialogue_their_m
 def test_a_dialogue_has_the_vector_of_a_context_and_an_utterance_that_of_an_answer(
     folders, tmp_path, monkeypatch, name, pooling
 ):
-    ours = replace(SETTINGS["dialaug"], dialaug=DialAug(answering="any", pooling=pooling, max_length=512, batch_size=2))
+    options = DialAug(answering="any", pooling=pooling, max_length=512, max_response_length=512, batch_size=2)
+    ours = replace(SETTINGS["dialaug"], dialaug=options)
     encoder = loaded(folders, name)
     if name in ("roberta", "blender"):
         # Their vocabulary is of letters, and DialAug wants one whole word.

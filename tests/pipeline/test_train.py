@@ -167,7 +167,7 @@ def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, t
     change(project, "dialaug", learning_rate=1e-2, frozen_share=frozen_share, **options)
     artifacts, _ = run(project, *READY, train_encoder, select)
     first, *_, last = read_candidates(artifacts.candidates)
-    assert (first.added, last.added) == (None, "[DEL]")
+    assert (first.added, last.added) == ((), ("[DEL]",))
     found = become(start(project), last, artifacts.candidates)
     weights = found.network.state_dict()
     assert all(torch.equal(weights[name], value) for name, value in trained[-1].network.state_dict().items())
@@ -179,3 +179,16 @@ def test_a_token_that_was_added_is_in_the_candidates_and_in_the_model(project, t
     assert torch.allclose(found.network.state_dict()[table][45], new, rtol=0, atol=1e-6) == (frozen_share > 0)
     dev = list(read_dialogues(artifacts.split("dev")))
     np.testing.assert_allclose(model.encode(dev), trained[-1].encode(dev), atol=1e-6)
+
+
+def test_the_codes_of_a_poly_encoder_are_in_the_candidates_and_in_the_model(project, trained):
+    change(project, "train", method="dialaug", checkpoint_steps=2)
+    options = {"scoring": "poly", "codes": 3, "end_of_turn": "eot", "max_responses": 10, "batch_size": 2}
+    change(project, "dialaug", learning_rate=1e-2, **options)
+    artifacts, _ = run(project, *READY, train_encoder, select)
+    first, *_, last = read_candidates(artifacts.candidates)
+    assert (first.codes, first.added, last.codes, last.added) == (0, (), 3, ("[EOT]",))
+    found, model = become(start(project), last, artifacts.candidates), DialogueEncoder.from_pretrained(artifacts.model)
+    for encoder in (found, model):
+        assert torch.equal(encoder.network.codes, trained[-1].network.codes)
+        assert encoder.tokens.input == "eot"

@@ -149,10 +149,10 @@ def explain(transcript: Path, model: str, output: Path, png: Path | None, dialog
 @click.option("--actions", type=click.Path(path_type=Path), help="Folder or zip of SGD, GSIM or DSTC2.")
 @click.option(
     "--similarity",
-    type=click.Choice(["cosine", "dot"]),
+    type=click.Choice(["cosine", "dot", "poly"]),
     default="cosine",
     show_default=True,
-    help="Similarity of contexts and answers; DialAug is trained with dot.",
+    help="Similarity of contexts and answers; DialAug is trained with dot, or as a Poly-encoder with poly.",
 )
 @click.option("--limit", default=1000, show_default=True, type=click.IntRange(1), help="Largest number of queries.")
 @click.option("--shot", "shots", multiple=True, type=click.IntRange(1), help="Examples to train on; may be repeated.")
@@ -174,7 +174,7 @@ def evaluate(
     tasks: str,
     corpora: tuple[str, ...],
     pictures: Path | None,
-    similarity: Literal["cosine", "dot"],
+    similarity: Literal["cosine", "dot", "poly"],
     seed: int,
     output: Path | None,
     **data: Any,

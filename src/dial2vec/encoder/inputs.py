@@ -69,6 +69,8 @@ STYLES: dict[str, InputStyle] = {
     "tod_bert_turns": InputStyle(before=("[sys]", "[usr]"), end=True, apart=True),
     "plato": InputStyle(start=False, after=EOU, last_turns=15, restart_positions=True, count_down=True),
     "plato_turns": InputStyle(start=False, after=EOU, restart_positions=True, count_down=True, apart=True),
+    "eot": InputStyle(after="[EOT]"),
+    "eot_turns": InputStyle(after="[EOT]", apart=True),
 }
 # Inputs with the same tokens around a turn: all turns as one sequence -> each turn alone.
 APART = {
@@ -77,6 +79,7 @@ APART = {
     "blender": "blender_turns",
     "tod_bert": "tod_bert_turns",
     "plato": "plato_turns",
+    "eot": "eot_turns",
 }
 
 

@@ -33,7 +33,8 @@ class Network(nn.Module):
     :param options: all options but the pooling are used.
     :raises ModelError: if the backbone cannot read the input.
 
-    Attribute `attention_dropout`: whether attention drops weights in training.
+    Attributes: `attention_dropout`, whether attention drops weights in training; `codes` [m, d], those of a
+    Poly-encoder (`dial2vec.encoder.codes`), None without them.
     """
 
     def __init__(self, backbone: Any, tokenizer: Any, options: EncoderOptions) -> None:
@@ -42,6 +43,7 @@ class Network(nn.Module):
         self.tokens = self.tokens_for(options, tokenizer)
         self.turn_table = _zero_table(MAX_TURNS, backbone) if options.turn_embeddings else None
         self.role_table = _zero_table(MAX_ROLES, backbone) if options.role_embeddings else None
+        self.codes: nn.Parameter | None = None
         self.hierarchy: Hierarchy | None = None
         if options.hierarchy != "none":
             self.hierarchy = new_hierarchy(options.hierarchy, self.dimension, heads=attention_heads(backbone))

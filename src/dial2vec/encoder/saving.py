@@ -11,6 +11,7 @@ from typing import Any
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from dial2vec.encoder.codes import give_codes
 from dial2vec.encoder.folder import SETTINGS_FILE, is_student
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.hierarchical import HIERARCHIES, load_hierarchy, name_of, save_hierarchy
@@ -21,6 +22,7 @@ from dial2vec.errors import ModelError
 TABLES_FILE = "dialogue_tables.safetensors"
 HIERARCHY_FILE = "dialogue_hierarchy.safetensors"
 HEAD_FILE = "dialogue_head.safetensors"
+CODES_FILE = "dialogue_codes.safetensors"
 # The options in the order of the file; the name of the start stands before them, whether there is a head after them.
 OPTIONS = ("max_length", "input", "last_turns", "pooling", "turn_embeddings", "role_embeddings", "hierarchy")
 
@@ -71,7 +73,7 @@ def options_for(settings: Mapping[str, Any], asked: Mapping[str, Any], *, own_in
 def save_parts(
     folder: Path, options: EncoderOptions, network: Network, head: Head | None, *, name: str, max_length: int
 ) -> None:
-    """Write the settings, and the weights of tables, hierarchy and head if the encoder has them.
+    """Write the settings, and the weights of tables, hierarchy, codes and head if the encoder has them.
 
     :param name: name of the start.
     :param max_length: longest input in tokens, within the encoder's own limit.
@@ -81,16 +83,21 @@ def save_parts(
         save_file(weights, folder / TABLES_FILE)
     if network.hierarchy is not None:
         save_hierarchy(network.hierarchy, folder / HIERARCHY_FILE)
+    if network.codes is not None:
+        save_file({"codes": network.codes.detach().cpu()}, folder / CODES_FILE)
     if head is not None:
         head.save(folder / HEAD_FILE)
     saved = {key: getattr(options, key) for key in OPTIONS}
     saved |= {"max_length": max_length, "hierarchy": name_of(network.hierarchy)}
     written = {"name": name, **saved, "head": head is not None}
+    if network.codes is not None:
+        # Models without codes are written as before they existed.
+        written["codes"] = len(network.codes)
     (folder / SETTINGS_FILE).write_text(json.dumps(written, indent=2) + "\n", encoding="utf-8")
 
 
 def fill_network(network: Network, folder: str, settings: Mapping[str, Any]) -> None:
-    """Load the saved weights of the network's tables and hierarchy; a part that was not saved stays untrained.
+    """Load the saved weights of the network's tables, hierarchy and codes; a part that was not saved stays untrained.
 
     :param settings: saved settings of the model.
     :raises ModelError: if a file is missing, damaged or made for another encoder.
@@ -107,6 +114,19 @@ def fill_network(network: Network, folder: str, settings: Mapping[str, Any]) -> 
             raise ModelError(f"{path} does not hold the whole tables ({reason}). Save the encoder again.") from error
     if network.hierarchy is not None and settings.get("hierarchy") == name_of(network.hierarchy):
         network.hierarchy = load_hierarchy(Path(folder) / HIERARCHY_FILE, network.dimension)
+    if settings.get("codes"):
+        path = Path(folder) / CODES_FILE
+        try:
+            codes = load_file(path)["codes"]
+        except (OSError, SafetensorError, KeyError) as error:
+            reason = str(error).splitlines()[0]
+            raise ModelError(f"{path} does not hold the codes ({reason}). Save the encoder again.") from error
+        if codes.shape != (settings["codes"], network.dimension):
+            raise ModelError(
+                f"{path} has codes of shape {list(codes.shape)}; expected {[settings['codes'], network.dimension]}. "
+                "Save the encoder again."
+            )
+        give_codes(network, codes)
 
 
 def saved_head(folder: str, settings: Mapping[str, Any], dimension: int) -> Head | None:

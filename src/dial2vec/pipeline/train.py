@@ -62,6 +62,7 @@ def _write(
         base=artifacts.adaptation / f"weights-{before.steps}.safetensors" if before.steps else None,
         added=plan.added,
         reading=plan.reading,
+        codes=0 if plan.codes is None else len(plan.codes),
     )
     _write_curve(artifacts, result)
     write_json(artifacts.training, asdict(result) | {"note": plan.note, "before": asdict(before)})

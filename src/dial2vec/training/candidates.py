@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
+from dial2vec.encoder.codes import give_codes
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
@@ -30,8 +32,9 @@ class Candidate:
     :param weights: File of the weights that training changed; None if it changed none.
     :param head: File of the head; None for no head.
     :param base: File of weights to load before those of `weights`; None if there are none.
-    :param added: Token that the start lacks; None if there is none.
+    :param added: Tokens that the start lacks.
     :param reading: Way of reading dialogues; None is the start's.
+    :param codes: Number of its codes, if it is a Poly-encoder; else 0.
     """
 
     name: str
@@ -39,8 +42,9 @@ class Candidate:
     weights: str | None = None
     head: str | None = None
     base: str | None = None
-    added: str | None = None
+    added: tuple[str, ...] = ()
     reading: Reading | None = None
+    codes: int = 0
 
 
 START = Candidate("start", 0)
@@ -60,8 +64,9 @@ def write_candidates(
     head: Head | None = None,
     maps: Mapping[int, Mapping[str, Head]] | None = None,
     base: Path | None = None,
-    added: str | None = None,
+    added: tuple[str, ...] = (),
     reading: Reading | None = None,
+    codes: int = 0,
 ) -> int:
     """Write all candidates of a training run, the start first, and return their number.
 
@@ -69,8 +74,9 @@ def write_candidates(
     :param head: Head on the encoder during training; None for no head.
     :param maps: Heads fitted on the vectors of a step, by step and name, the most cautious first; step 0 is the start.
     :param base: File with the weights that the run started from; None if it started from the start.
-    :param added: Token that the encoder got before training; None if there is none.
+    :param added: Tokens that the encoder got before training.
     :param reading: Way in which the checkpoints read dialogues; None is the start's.
+    :param codes: Number of codes that training gave the encoder.
     """
     maps = maps or {}
     steps = sorted(int(path.stem.split("-")[1]) for path in checkpoints.glob("weights-*.safetensors"))
@@ -94,6 +100,7 @@ def write_candidates(
                     base=None if base is None else BASE,
                     added=added,
                     reading=reading,
+                    codes=codes,
                 )
                 candidates.append(trained)
             for name, fitted in maps.get(step, {}).items():
@@ -108,7 +115,10 @@ def read_candidates(folder: Path) -> list[Candidate]:
     """Return the candidates of a training run in order of their step, the start first."""
     entries = read_json(folder / INDEX)
     readings = [Reading(**entry["reading"]) if entry.get("reading") else None for entry in entries]
-    return [Candidate(**entry | {"reading": reading}) for entry, reading in zip(entries, readings, strict=True)]
+    return [
+        Candidate(**entry | {"reading": reading, "added": tuple(entry.get("added", ()))})
+        for entry, reading in zip(entries, readings, strict=True)
+    ]
 
 
 def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> DialogueEncoder:
@@ -119,9 +129,11 @@ def become(encoder: DialogueEncoder, candidate: Candidate, folder: Path) -> Dial
     :raises ArtifactError: if the weights of the candidate are missing, damaged or do not fit the encoder.
     :raises ModelError: if its head is missing or damaged, or the encoder cannot read dialogues in its way.
     """
+    for token in candidate.added:
+        add_token(encoder.backbone, encoder.tokens.tokenizer, token)
     encoder.read_as(candidate.reading)
-    if candidate.added is not None:
-        add_token(encoder.backbone, encoder.tokens.tokenizer, candidate.added)
+    if candidate.codes:
+        give_codes(encoder.network, torch.zeros(candidate.codes, encoder.dimension))
     for file in (candidate.base, candidate.weights):
         if file is None:
             continue

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+from torch import Tensor
 
 from dial2vec.config import DialAug, DialogueCse, Dse, IntentAugmentation, Settings, Train
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import add_token
+from dial2vec.encoder.codes import give_codes
 from dial2vec.encoder.head import Head
 from dial2vec.encoder.reading import Reading
 from dial2vec.training.data import TrainingSet
@@ -83,7 +85,8 @@ class Plan:
     :param auxiliary_rate: Learning rate of `data.auxiliary`; None is the encoder's.
     :param schedule: Learning rate after the warm-up.
     :param before: Plan to carry out first (masked words); its last weights are the start of this plan's training.
-    :param added: Token that the encoder lacks and gets (`dial2vec.encoder.backbone.add_token`); None adds none.
+    :param added: Tokens that the encoder lacks and gets (`dial2vec.encoder.backbone.add_token`).
+    :param codes: Codes that make the encoder a Poly-encoder [m, d]; None is no Poly-encoder.
     :param reading: Way in which the trained encoder reads dialogues; None is as before.
     :param names: Words for messages about the run.
     """
@@ -97,17 +100,20 @@ class Plan:
     auxiliary_rate: float | None = None
     schedule: Schedule = "linear"
     before: Plan | None = None
-    added: str | None = None
+    added: tuple[str, ...] = ()
+    codes: Tensor | None = None
     reading: Reading | None = None
     names: Names = field(default_factory=Names)
 
 
 def prepare(encoder: DialogueEncoder, plan: Plan) -> None:
-    """Give the encoder the reading, the token and the head that it trains with."""
+    """Give the encoder the tokens, the reading, the codes and the head that it trains with."""
+    for token in plan.added:
+        add_token(encoder.backbone, encoder.tokens.tokenizer, token)
     if plan.reading is not None:
         encoder.read_as(plan.reading)
-    if plan.added is not None:
-        add_token(encoder.backbone, encoder.tokens.tokenizer, plan.added)
+    if plan.codes is not None:
+        give_codes(encoder.network, plan.codes)
     if plan.data is not None:
         encoder.head = plan.head
 

@@ -5,7 +5,8 @@ import pytest
 
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.errors import Dial2vecError
+from dial2vec.encoder.codes import code_vectors, give_codes, new_codes
+from dial2vec.errors import Dial2vecError, ModelError
 from dial2vec.research.tasks.encoding import (
     Reader,
     encode_distinct,
@@ -90,6 +91,19 @@ def test_of_a_long_context_the_last_turns_are_read_and_what_was_left_out_is_coun
     reader, long = reader_of_encoder(encoder), context(*texts)
     np.testing.assert_allclose(reader.contexts([long]), reader.contexts([long[1:]]), atol=1e-6)
     assert reader.count_cut([long, long[1:], context("w1 " * 20)]) == 2
+
+
+def test_a_poly_encoder_reads_a_context_by_its_codes_and_an_encoder_without_codes_is_refused(tiny_folder):
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    with pytest.raises(ModelError, match="has no codes"):
+        reader_of_encoder(encoder, similarity="poly")
+    give_codes(encoder.network, new_codes(3, 16, seed=1))
+    reader = reader_of_encoder(encoder, similarity="poly")
+    contexts = [context("w1 w2", "w3"), context("w4")]
+    batch = encoder.tokens.pad(encoder.tokens.contexts(*texts_and_roles(contexts)))
+    expected = code_vectors(encoder.sequence_states(batch), batch.roles, encoder.network.codes)
+    np.testing.assert_allclose(reader.contexts(contexts), expected.detach().flatten(1), atol=1e-6)
+    assert reader.utterances(["w1"]).shape == (1, 16)
 
 
 def test_a_baseline_reads_a_context_as_a_dialogue_of_its_turns_and_an_utterance_as_one_of_one():

@@ -22,6 +22,13 @@ def corpus(n=6, turns=5):
     return [dialogue(f"d{i}", *(f"{i}.{j}" if j != 3 else "ok" for j in range(turns))) for i in range(n)]
 
 
+def slow_poly(by_code, candidate):
+    """A candidate's dot product with its own mixture of the vectors of a context's codes."""
+    by_code, candidate = by_code.astype(np.float64), candidate.astype(np.float64)
+    weights = np.array([np.exp(vector @ candidate) for vector in by_code])
+    return float((weights[:, None] * by_code).sum(0) @ candidate / weights.sum())
+
+
 def slow_rank(vectors, asked, offered, similarity):
     scores = []
     for row in offered:
@@ -40,6 +47,22 @@ def test_ranks_equal_brute_force_with_ties_and_zero_vectors_whatever_the_block(s
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(response_selection, "CELLS", cells)
         assert ranks_of_first(vectors[asked], vectors, offered, similarity=similarity).tolist() == expected
+
+
+@given(st.integers(0, 999), st.integers(1, 60))
+@settings(max_examples=30, deadline=None)
+def test_a_poly_encoders_ranks_equal_brute_force_whatever_the_block(seed, cells):
+    rng = np.random.default_rng(seed)
+    vectors, by_code = rng.normal(size=(8, 3)).astype(np.float32), rng.normal(size=(6, 4, 3)).astype(np.float32)
+    vectors[3], by_code[2] = vectors[5], 0
+    offered = np.array([rng.permutation(8)[:4] for _ in range(6)])
+    expected = []
+    for context, row in zip(by_code, offered, strict=True):
+        scores = [round(slow_poly(context, vectors[place]), 9) for place in row]
+        expected.append(1 + sum(score >= scores[0] for score in scores[1:]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(response_selection, "CELLS", cells)
+        assert ranks_of_first(by_code.reshape(6, 12), vectors, offered, similarity="poly").tolist() == expected
 
 
 def test_figures_by_hand():
@@ -169,7 +192,9 @@ def test_options_out_of_range_are_refused(options, message):
 
 
 def test_an_unknown_similarity_is_answered_with_the_nearest():
-    with pytest.raises(Dial2vecError, match=r"the similarity 'cosin'; expected cosine or dot. Did you mean 'cosine'\?"):
+    with pytest.raises(
+        Dial2vecError, match=r"the similarity 'cosin'; expected cosine, dot or poly. Did you mean 'cosine'\?"
+    ):
         select_responses(reading(Hashed(), "cosin"), corpus(), data="toy", seed=0)
 
 

@@ -15,7 +15,10 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.ranking import COSINE_STEP
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from dial2vec.encoder import DialogueEncoder
+    from dial2vec.encoder.tokens import Batch
 
 
 class Spoken(NamedTuple):
@@ -30,7 +33,7 @@ class Spoken(NamedTuple):
 
 # The turns before an answer, in order, at least one; or one answer alone.
 Context = tuple[Spoken, ...]
-Similarity = Literal["cosine", "dot"]
+Similarity = Literal["cosine", "dot", "poly"]
 # A text, or a context.
 T = TypeVar("T", str, Context)
 BATCH_SIZE = 64
@@ -42,9 +45,10 @@ class Reader:
 
     :param utterances: function from texts without a speaker to vectors, float32 [n, d], a row per text.
     :param contexts: function from contexts and answers, with their speakers, to vectors of the same space, float32
-        [n, d]. It may drop turns that do not fit, but should read the last turn, which is being answered.
-    :param similarity: similarity of contexts and answers, the same as in training: "cosine", or "dot", which prefers
-        longer vectors. The other tasks are defined by the cosine.
+        [n, d], or with similarity "poly" to the m vectors of their codes in one row, float32 [n, m d]. It may drop turns
+        that do not fit, but should read the last turn, which is being answered.
+    :param similarity: similarity of contexts and answers, the same as in training: "cosine"; "dot", which prefers
+        longer vectors; or "poly", a Poly-encoder's. The other tasks are defined by the cosine.
     :param count_cut: function that counts the contexts that are cut; None if the system does not tell.
     :param encoder: encoder that the tasks with training train; None if the system cannot be trained further.
     """
@@ -61,11 +65,15 @@ def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cos
 
     Inputs that mark speakers, such as TOD-BERT's, mark those of contexts and answers (DSE: Zhou et al. 2022, section
     4.2); an utterance alone is marked as the first speaker's.
+
+    :raises ModelError: if the similarity is "poly" and the encoder has no codes.
     """
+    read_texts = partial(encoder.encode_contexts, batch_size=BATCH_SIZE)
+    by_code = contexts_by_code(encoder) if similarity == "poly" else None
 
     def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
         texts, roles = texts_and_roles(read)
-        return encoder.encode_contexts(texts, roles=roles, batch_size=BATCH_SIZE)
+        return read_texts(texts, roles=roles) if by_code is None else by_code(texts, roles)
 
     def count_cut(read: Sequence[Context]) -> int:
         return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(*texts_and_roles(read)))
@@ -82,6 +90,25 @@ def texts_and_roles(contexts: Iterable[Context]) -> tuple[list[list[str]], list[
     """Return the texts of the turns of each context, and the roles of their speakers."""
     read = list(contexts)
     return [[turn.text for turn in context] for context in read], [[turn.role for turn in context] for context in read]
+
+
+def contexts_by_code(
+    encoder: DialogueEncoder,
+) -> Callable[[Sequence[Sequence[str]], Sequence[Sequence[int]]], NDArray[np.float32]]:
+    """Return a function that reads texts and roles of contexts by the codes of a Poly-encoder, float32 [n, m d].
+
+    :raises ModelError: if the encoder has no codes.
+    """
+    from dial2vec.encoder.codes import code_vectors, codes_of
+
+    codes = codes_of(encoder.network, name=encoder.name or "the encoder")
+
+    def embed(batch: Batch) -> Tensor:
+        return code_vectors(encoder.sequence_states(batch), batch.roles, codes).flatten(1)
+
+    return lambda texts, roles: encoder.encode_tokens(
+        encoder.tokens.contexts(texts, roles), batch_size=BATCH_SIZE, embed=embed
+    )
 
 
 def reader_of_baseline(

@@ -119,7 +119,7 @@ def check_ranking(top: Sequence[int], similarity: str) -> None:
         raise Dial2vecError(f"found the ranks {list(top)} to count; expected numbers from 1. Set `top` so.")
     if similarity not in get_args(Similarity):
         raise Dial2vecError(
-            f"found the similarity {similarity!r}; expected cosine or dot."
+            f"found the similarity {similarity!r}; expected cosine, dot or poly."
             f"{did_you_mean(similarity, get_args(Similarity))}"
         )
 
@@ -238,7 +238,7 @@ def ranks_of_first(
 ) -> NDArray[np.int64]:
     """Return the rank of the first candidate of each query, from 1, int64 [q]; the worst rank among equals.
 
-    :param asked: vectors of the queries, [q, d].
+    :param asked: vectors of the queries, [q, d], or with "poly" their vectors by code in one row, [q, m d].
     :param vectors: vectors of all candidates, [u, d].
     :param offered: rows of each query's candidates, [q, c].
     """
@@ -249,14 +249,28 @@ def ranks_of_first(
     for start in range(0, len(asked), block):
         some = slice(start, start + block)
         candidates = vectors[offered[some]].astype(np.float64)
-        if similarity == "dot":
-            candidates /= longest
+        if similarity == "poly":
+            scores = _poly_scores(asked[some], candidates, longest)
         else:
-            candidates = normalised(candidates.reshape(-1, vectors.shape[1])).reshape(candidates.shape)
-        # The length of a query does not change the order of its candidates.
-        scores = stepped(np.einsum("qd,qcd->qc", normalised(asked[some]), candidates))
+            if similarity == "dot":
+                candidates /= longest
+            else:
+                candidates = normalised(candidates.reshape(-1, vectors.shape[1])).reshape(candidates.shape)
+            # The length of a query does not change the order of its candidates.
+            scores = np.einsum("qd,qcd->qc", normalised(asked[some]), candidates)
+        scores = stepped(scores)
         ranks[some] = (scores >= scores[:, :1]).sum(axis=1)
     return ranks
+
+
+def _poly_scores(asked: NDArray[np.float32], candidates: NDArray[np.float64], longest: float) -> NDArray[np.float64]:
+    """Return the scores of `dial2vec.encoder.codes.poly_scores`, divided by the greatest possible, [q, c]."""
+    by_code = asked.astype(np.float64).reshape(len(asked), -1, candidates.shape[2])
+    products = np.einsum("qmd,qcd->qcm", by_code, candidates)
+    weights = np.exp(products - products.max(axis=2, keepdims=True))
+    scores = (weights * products).sum(axis=2) / weights.sum(axis=2)
+    reach: NDArray[np.float64] = np.sqrt((by_code**2).sum(axis=2).max(axis=1)) * longest
+    return scores / np.where(reach > 0, reach, 1)[:, None]
 
 
 def ranking_figures(ranks: NDArray[np.int64], top: Sequence[int]) -> dict[str, float]:
