@@ -87,6 +87,13 @@ def tables(
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="Folder of the variants and the page.")
 @click.option("--way", "ways", multiple=True, help="Way to vary; default: all whose models are given.")
 @click.option("--model", default="all-MiniLM-L6-v2", show_default=True, help="Encoder that finds the stages.")
+@click.option(
+    "--stages",
+    type=click.Choice(["runs", "clusters"]),
+    default="runs",
+    show_default=True,
+    help="Neighbouring turns, or similar turns wherever they stand.",
+)
 @click.option("--masked", help="Masked language model, for insertion and replacement.")
 @click.option("--translate", nargs=2, metavar="THERE BACK", help="Two translation models, for back_translation.")
 @click.option("--limit", type=click.IntRange(1), help="Largest number of dialogues.")
@@ -96,6 +103,7 @@ def augment(
     output: Path,
     ways: tuple[str, ...],
     model: str,
+    stages: Literal["runs", "clusters"],
     masked: str | None,
     translate: tuple[str, str] | None,
     limit: int | None,
@@ -107,7 +115,7 @@ def augment(
     """
     from dial2vec.training.augmentation.augment_files import Models, augment_file
 
-    models = Models(model, masked or "", translate or ())
+    models = Models(model, masked or "", translate or (), stages)
     for path in augment_file(transcripts, output, ways=ways, models=models, limit=limit, seed=seed, say=click.echo):
         click.echo(f"wrote {path}")
 

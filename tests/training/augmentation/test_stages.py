@@ -1,17 +1,25 @@
 from __future__ import annotations
 
+import math
 from collections import Counter
 from itertools import permutations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
-from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
+from dial2vec.training.augmentation.ordering import (
+    ListwiseTransformer,
+    Ordering,
+    fit_ordering,
+    listwise_loss,
+    pairs_in_order,
+)
 from dial2vec.training.augmentation.stages import (
     ForeignTurns,
     lengthened,
@@ -53,22 +61,38 @@ def test_stages_are_all_turns_in_order(n, turns_per_stage):
     assert all(len(stage) for stage in found)
 
 
+def test_clusters_group_similar_turns_wherever_they_stand():
+    back = np.repeat(np.eye(2, dtype=np.float32)[[0, 1, 0]], 4, axis=0)
+    assert stages_of(back, kind="clusters", turns_per_stage=6) == [[0, 1, 2, 3, 8, 9, 10, 11], [4, 5, 6, 7]]
+
+
+@given(st.integers(1, 14), st.integers(1, 6))
+@settings(max_examples=30, deadline=None)
+def test_clusters_are_all_turns_each_once_and_as_many_as_runs(n, turns_per_stage):
+    found = stages_of(units(n), kind="clusters", turns_per_stage=turns_per_stage)
+    assert sorted(turn for stage in found for turn in stage) == list(range(n))
+    assert all(list(stage) == sorted(stage) for stage in found)
+    assert [stage[0] for stage in found] == sorted(stage[0] for stage in found)
+    assert len(found) == len(stages_of(units(n), turns_per_stage=turns_per_stage))
+
+
 def test_less_than_one_turn_per_stage_is_refused():
     with pytest.raises(Dial2vecError, match="turns_per_stage is 0; expected at least 1"):
         stages_of(units(3), turns_per_stage=0)
 
 
+@pytest.mark.parametrize("kind", ["runs", "clusters"])
 @given(LINES, st.integers(0, 50))
 @settings(max_examples=60, deadline=None)
-def test_shuffling_moves_stages_as_wholes_and_changes_something_or_says_why(lines, seed):
+def test_shuffling_moves_stages_as_wholes_and_changes_something_or_says_why(kind, lines, seed):
     dialogue = make_dialogue("d", *lines)
-    stages = stages_of(units(len(lines)))
+    stages = stages_of(units(len(lines)), kind=kind)
     found, note = shuffled(dialogue, stages, rng(seed))
     assert Counter(found.turns) == Counter(dialogue.turns)
     assert (found.turns == dialogue.turns) == bool(note)
     orders = [tuple(dialogue.turns[turn] for stage in order for turn in stage) for order in permutations(stages)]
     assert found.turns in orders
-    assert bool(note) == (set(orders) == {dialogue.turns})
+    assert bool(note) == (set(orders) <= {dialogue.turns})
 
 
 def test_every_other_order_of_stages_can_come():
@@ -78,11 +102,12 @@ def test_every_other_order_of_stages_can_come():
     assert len(orders) == 5
 
 
+@pytest.mark.parametrize("kind", ["runs", "clusters"])
 @given(LINES, st.integers(0, 50))
 @settings(max_examples=60, deadline=None)
-def test_shortening_drops_one_stage_and_no_speaker(lines, seed):
+def test_shortening_drops_one_stage_and_no_speaker(kind, lines, seed):
     dialogue = make_dialogue("d", *lines)
-    stages = stages_of(units(len(lines)))
+    stages = stages_of(units(len(lines)), kind=kind)
     found, note = shortened(dialogue, stages, rng(seed))
     without = [tuple(t for i, t in enumerate(dialogue.turns) if i not in stage) for stage in stages]
     fitting = [turns for turns in without if {t.speaker for t in turns} == {t.speaker for t in dialogue.turns}]
@@ -90,13 +115,15 @@ def test_shortening_drops_one_stage_and_no_speaker(lines, seed):
     assert found.turns in fitting or found == dialogue
 
 
-class Alternating:
-    """Likely where a turn of the first axis is followed by one of the second."""
+class ByAxis(torch.nn.Module):
+    """Ranks a turn by its first number: the highest first."""
 
-    def predict_proba(self, features):
-        d = features.shape[1] // 4
-        likely = 0.1 + 0.8 * (features[:, 0] > 0.5) * (features[:, d + 1] > 0.5)
-        return np.stack([1 - likely, likely], axis=1)
+    def forward(self, vectors, present):
+        return vectors[..., 0]
+
+
+def by_axis():
+    return Ordering(ByAxis(), 1.0)
 
 
 def lent(*lines):
@@ -105,16 +132,32 @@ def lent(*lines):
     return ForeignTurns.of([dialogue], [vectors])
 
 
-def test_a_foreign_turn_comes_where_the_ordering_model_has_it():
+def ranked(*ranks):
+    return np.array([[rank, 0.0] for rank in ranks], np.float32)
+
+
+@pytest.mark.parametrize(("rank", "place"), [(9.0, 0), (3.5, 1), (2.5, 2), (0.0, 4)])
+def test_a_foreign_turn_comes_where_the_ordering_model_has_it(rank, place):
     dialogue = make_dialogue("d", "ann: w1", "ben: w2", "ann: w3", "ben: w4")
-    # The third turn asks, and nobody answers.
-    vectors = np.array([[0, 0], [0, 0], [1, 0], [0, 0]], np.float32)
-    foreign = lent("x: hello", "y: the answer")
-    found = lengthened(dialogue, vectors, foreign, Ordering(Alternating(), 1.0), rng(1), share=0.0).dialogue
-    texts = [turn.text for turn in found.turns]
-    assert texts in (["w1", "w2", "w3", "the answer", "w4"], ["w1", "w2", "w3", "hello", "w4"])
-    new = found.turns[3]
-    assert new.speaker == {"hello": "ann", "the answer": "ben"}[new.text]
+    foreign = ForeignTurns.of([make_dialogue("foreign", "x: hello")], [ranked(rank)])
+    found = lengthened(dialogue, ranked(4, 3, 2, 1), foreign, by_axis(), rng(1), share=0.0).dialogue
+    assert [turn.text for turn in found.turns].index("hello") == place
+    assert found.turns[place].speaker == "ann"
+
+
+@given(st.integers(0, 99), st.integers(1, 9))
+def test_the_gap_of_a_foreign_turn_has_the_fewest_turns_on_the_wrong_side(seed, n):
+    ranks = np.random.default_rng(seed).integers(0, 5, n + 1).astype(np.float32)
+    own, new = ranks[:-1], ranks[-1]
+    wrong = [sum(rank < new for rank in own[:gap]) + sum(rank >= new for rank in own[gap:]) for gap in range(n + 1)]
+    assert by_axis().place(ranked(*own), ranked(new)[0]) == wrong.index(min(wrong))
+
+
+def test_as_in_the_paper_the_model_sorts_own_and_foreign_turns_together():
+    dialogue = make_dialogue("d", "ann: w1", "ben: w2", "ann: w3")
+    foreign = ForeignTurns.of([make_dialogue("foreign", "x: hello")], [ranked(2.5)])
+    made = lengthened(dialogue, ranked(1, 3, 2), foreign, by_axis(), rng(1), kind="clusters", share=0.0)
+    assert [turn.text for turn in made.dialogue.turns] == ["w2", "hello", "w3", "w1"]
 
 
 @given(LINES, st.integers(0, 50), st.floats(0, 1))
@@ -122,7 +165,7 @@ def test_a_foreign_turn_comes_where_the_ordering_model_has_it():
 def test_lengthening_keeps_what_was_said_in_its_order(lines, seed, share):
     dialogue = make_dialogue("d", *lines)
     foreign = lent("x: new one", "y: new two", "z: new three", "x: new four")
-    found = lengthened(dialogue, units(len(lines), 2), foreign, Ordering(Alternating(), 1.0), rng(seed), share=share)
+    found = lengthened(dialogue, units(len(lines), 2), foreign, by_axis(), rng(seed), share=share)
     old = [turn for turn in found.dialogue.turns if not turn.text.startswith("new")]
     assert tuple(old) == dialogue.turns
     fitting = sum(role < dialogue.n_speakers for role in (0, 1, 2, 0))
@@ -134,14 +177,14 @@ def test_a_foreign_turn_is_said_by_the_speaker_of_its_name_where_there_is_one():
     dialogue = make_dialogue("d", "agent: hello", "customer: hi")
     foreign = lent("customer: a wish", "agent: an offer")
     for seed in range(4):
-        found = lengthened(dialogue, units(2, 2), foreign, Ordering(Alternating(), 1.0), rng(seed)).dialogue
+        found = lengthened(dialogue, units(2, 2), foreign, by_axis(), rng(seed)).dialogue
         new = next(turn for turn in found.turns if turn not in dialogue.turns)
         assert new.speaker == {"a wish": "customer", "an offer": "agent"}[new.text]
 
 
 def test_a_dialogue_is_lent_no_turn_of_its_own():
     foreign = lent("x: hello", "y: hi")
-    found = lengthened(make_dialogue("foreign", "x: hello"), units(1, 2), foreign, Ordering(Alternating(), 1.0), rng())
+    found = lengthened(make_dialogue("foreign", "x: hello"), units(1, 2), foreign, by_axis(), rng())
     assert found.note == "no other dialogue has a turn to lend"
 
 
@@ -161,29 +204,63 @@ def test_turn_vectors_are_units_and_do_not_depend_on_batches(tiny_folder):
     np.testing.assert_array_equal(found[0][1], found[1][0])
 
 
-def chains(n_dialogues=150, n_topics=6, seed=0):
-    """Dialogues whose turns are steps of a topic: turn i + 1 is turn i rotated by a sixth, which is learnable."""
+def chains(n_dialogues=150, n_steps=6, seed=0):
+    """Dialogues of six turns: each topic has a direction, and each step of a dialogue one that all topics share."""
     rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(n_dialogues):
-        steps = (rng.integers(n_topics) + np.arange(5)) % n_topics
-        found.append((np.eye(n_topics)[steps] + 0.1 * rng.standard_normal((5, n_topics))).astype(np.float32))
-    return found
+    topics = np.eye(4, 10)[rng.integers(4, size=n_dialogues)]
+    steps = np.roll(np.eye(n_steps, 10), 4, axis=1)
+    found = topics[:, None] + steps + 0.1 * rng.standard_normal((n_dialogues, n_steps, 10))
+    return list((found / np.linalg.norm(found, axis=2, keepdims=True)).astype(np.float32))
 
 
 def test_an_order_that_can_be_learned_is_learned():
     ordering = fit_ordering(chains(), seed=0)
-    assert ordering.held_out > 0.75
-    steps = np.eye(6, dtype=np.float32)
-    forth = ordering.follows(steps, np.roll(steps, -1, axis=0))
-    back = ordering.follows(np.roll(steps, -1, axis=0), steps)
-    assert (forth > back).all()
-    assert ((forth > 0) & (forth < 1)).all()
+    assert ordering.held_out > 0.95
+    [turns] = chains(1, seed=1)
+    shuffled_turns = np.random.default_rng(0).permutation(len(turns))
+    assert np.argsort(-ordering.ranks(turns[shuffled_turns])).tolist() == np.argsort(shuffled_turns).tolist()
+
+
+def test_ranks_do_not_depend_on_the_order_in_which_turns_are_given():
+    ordering, turns = fit_ordering(chains(30), seed=0), units(7, 10)
+    order = np.random.default_rng(1).permutation(7)
+    np.testing.assert_allclose(ordering.ranks(turns[order]), ordering.ranks(turns)[order], atol=1e-5)
+
+
+def test_padding_changes_no_rank():
+    network = ListwiseTransformer(10).eval()
+    turns = torch.from_numpy(units(5, 10))
+    present = torch.ones(2, 5, dtype=torch.bool)
+    present[1, 3:] = False
+    found = network(torch.stack([turns, turns]), present)
+    torch.testing.assert_close(found[1, :3], network(turns[None, :3], present[:1, :3])[0])
+
+
+def test_the_listwise_loss_equals_its_definition_in_double_precision():
+    ranks = torch.randn(3, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    lengths = (6, 3, 1)
+    present = torch.tensor([[place < length for place in range(6)] for length in lengths])
+    terms = []
+    for row, length in zip(ranks.tolist(), lengths, strict=True):
+        goal = [math.exp(-place) for place in range(length)]
+        given = [math.exp(rank) for rank in row[:length]]
+        shares = [(g / sum(goal), r / sum(given)) for g, r in zip(goal, given, strict=True)]
+        terms.append(sum(p * math.log(p / q) for p, q in shares))
+    assert listwise_loss(ranks, present).item() == pytest.approx(sum(terms) / 3, rel=1e-12)
+    right = -torch.arange(6, dtype=torch.float64).expand(3, 6) + 7
+    assert listwise_loss(right, present).item() == pytest.approx(0, abs=1e-12)
+    assert torch.autograd.gradcheck(lambda r: listwise_loss(r, present), ranks.requires_grad_())
+
+
+def test_pairs_in_order_are_counted_and_equal_ranks_count_half():
+    assert pairs_in_order(np.array([3.0, 2.0, 1.0])) == 1
+    assert pairs_in_order(np.array([1.0, 2.0, 3.0])) == 0
+    assert pairs_in_order(np.array([1.0, 1.0])) == 0.5
 
 
 def test_the_same_seed_learns_the_same_order():
-    steps = units(5, 6)
-    first, second = (fit_ordering(chains(30), seed=3).follows(steps, steps[::-1]) for _ in range(2))
+    steps = units(5, 10)
+    first, second = (fit_ordering(chains(30), seed=3).ranks(steps) for _ in range(2))
     np.testing.assert_allclose(first, second, rtol=1e-6)
 
 

@@ -205,7 +205,7 @@ def test_dialogues_that_cannot_be_changed_leave_nothing_to_train_on(plan, tiny_f
 
 def loss_by_definition(dialogues, preserved, corrupted, temperature):
     def cosine(a, b):
-        return torch.exp(a @ b / (a.norm() * b.norm()) / temperature)
+        return torch.exp(a @ b / (a.norm() * b.norm()) / (temperature or 1))
 
     terms = []
     for i, dialogue in enumerate(dialogues):
@@ -219,7 +219,7 @@ def some(b=4, h=3, d=5, seed=0):
     return [torch.randn(n, d, generator=generator, dtype=torch.float64) for n in (b, b, h)]
 
 
-@pytest.mark.parametrize("temperature", [0.05, 1.0])
+@pytest.mark.parametrize("temperature", [0.05, 1.0, None])
 @pytest.mark.parametrize("hard", [0, 1, 6])
 def test_it_equals_the_formula_in_double_precision(hard, temperature):
     given = some(h=hard)

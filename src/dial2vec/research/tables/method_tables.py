@@ -43,6 +43,7 @@ ROWS: dict[str, Callable[[System], bool]] = {
     "a baseline, fitted to the train split if it learns anything": lambda row: bool(row.baseline),
     "not trained": lambda row: not row.baseline and row.train is None,
     "answers ranked by the dot product, as in training, instead of the cosine": lambda row: row.similarity == "dot",
+    "answers ranked by codes, as in training": lambda row: row.similarity == "poly",
 }
 CSV_COLUMNS = ("model", "corpus", "task", "data", "kind", "metric", "mean", "sd", "seeds")
 TITLES = {"map": "MAP", "mrr": "MRR", "spearman": "Spearman"}

@@ -178,11 +178,11 @@ SYSTEMS: dict[str, System] = {
     "student": System(title="student of the default", train={}, student=True),
     "dse": _method("dse", title="DSE", version=2),
     "dialoguecse": _method("dialoguecse", title="DialogueCSE", published="DialogueCSE", course=True, version=2),
-    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot"),
+    "bi_encoder": _method("dialaug", title="bi-encoder", block={"augmentation": "none"}, similarity="dot", version=2),
     "dialaug": _method(
-        "dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, similarity="dot", version=2
+        "dialaug", title="DialAug (ConMix)", block={"augmentation": "conmix"}, similarity="dot", version=3
     ),
-    "intent_augmentation": _method("intent_augmentation", title="intent augmentation"),
+    "intent_augmentation": _method("intent_augmentation", title="intent augmentation", version=2),
 }
 # Rows of the table of methods: the start, and all trainings from it.
 METHOD_ROWS = ("start", "default", "paper", "dse", "dialoguecse", "bi_encoder", "dialaug", "intent_augmentation")
@@ -227,6 +227,39 @@ ABLATIONS: dict[str, tuple[Literal["sample", "train", "dialoguecse"], tuple[Any,
 }
 
 
+# Poddar et al. 2022, table 2 (each augmentation with and without the contrast, "CL") and section 5.2 (Poly-encoder).
+AUGMENTATIONS = ("conmix", "truncation", "deletion", "reordering", "replacement")
+
+
+def _dialaug(title: str, *, poly: bool = False, **block: Any) -> System:
+    scoring: dict[str, Any] = {"scoring": "poly"} if poly else {}
+    return _method("dialaug", title=title, block=block | scoring, similarity="poly" if poly else "dot")
+
+
+# Further rows of the papers on augmentation; tables name them by --system.
+AUGMENTED: dict[str, System] = {
+    **{f"dialaug_{way}": _dialaug(f"DialAug ({way}) + CL", augmentation=way) for way in AUGMENTATIONS[1:]},
+    **{
+        f"dialaug_{way}_alone": _dialaug(f"DialAug ({way}), no CL", augmentation=way, contrast=0.0)
+        for way in AUGMENTATIONS
+    },
+    "poly_encoder": _dialaug("Poly-encoder", poly=True, augmentation="none"),
+    "dialaug_poly": _dialaug("Poly-encoder, DialAug (ConMix) + CL", poly=True, augmentation="conmix"),
+    "intent_augmentation_whole": _method(
+        "intent_augmentation",
+        title="intent augmentation, whole",
+        # Separators as in the paper, section 2.2; no translation models come with the install.
+        encoder={"input": "closed", "pooling": "separators"},
+        block={
+            "ways": ("insertion", "shuffling", "shortening", "lengthening"),
+            "stages": "clusters",
+            "masked_model": "corpus",
+            "temperature": None,
+        },
+    ),
+}
+
+
 def recipe_of(setting: str) -> str:
     """Return the system of which an ablation changes one setting.
 
@@ -249,7 +282,7 @@ def _key(setting: str, value: Any) -> str:
 
 
 # All systems: rows of the tables, variants, the whole trainings, then ablations.
-TABLE_ROWS = SYSTEMS | VARIANTS | WHOLE
+TABLE_ROWS = SYSTEMS | VARIANTS | AUGMENTED | WHOLE
 ALL: dict[str, System] = TABLE_ROWS | {
     _key(setting, value): _ablated(setting, value) for setting, (_, values) in ABLATIONS.items() for value in values
 }

@@ -266,7 +266,7 @@ def ranks_of_first(
 def _poly_scores(asked: NDArray[np.float32], candidates: NDArray[np.float64], longest: float) -> NDArray[np.float64]:
     """Return the scores of `dial2vec.encoder.codes.poly_scores`, divided by the greatest possible, [q, c]."""
     by_code = asked.astype(np.float64).reshape(len(asked), -1, candidates.shape[2])
-    products = np.einsum("qmd,qcd->qcm", by_code, candidates)
+    products = candidates @ by_code.transpose(0, 2, 1)
     weights = np.exp(products - products.max(axis=2, keepdims=True))
     scores = (weights * products).sum(axis=2) / weights.sum(axis=2)
     reach: NDArray[np.float64] = np.sqrt((by_code**2).sum(axis=2).max(axis=1)) * longest

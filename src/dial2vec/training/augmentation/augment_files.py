@@ -15,6 +15,7 @@ from dial2vec.files import atomic_path, write_errors
 from dial2vec.training.augmentation import WAYS, Tools, Variant, augment
 from dial2vec.training.augmentation.augmentation_page import render_variants
 from dial2vec.training.augmentation.masked_model import load_masked
+from dial2vec.training.augmentation.stages import Stages
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 
 # Number of dialogues on the page; the file has all.
@@ -33,11 +34,13 @@ class Models:
     :param encoder: Encoder that finds stages, as `DialogueEncoder.from_pretrained` takes it.
     :param masked: Masked language model, or "".
     :param translation: Translation models into another language and back, or ().
+    :param stages: What a stage is (`dial2vec.training.augmentation.stages`).
     """
 
     encoder: str
     masked: str = ""
     translation: tuple[str, ...] = ()
+    stages: Stages = "runs"
 
 
 def augment_file(
@@ -104,6 +107,7 @@ def _tools(ways: Sequence[str], models: Models, dialogues: Sequence[Dialogue], *
     tools = Tools(
         masked=load_masked(models.masked) if "masked" in needs else None,
         translation=BackTranslation(*map(load_translator, models.translation)) if "translation" in needs else None,
+        stages=models.stages,
     )
     if "encoder" not in needs:
         return tools

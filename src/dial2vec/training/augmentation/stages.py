@@ -1,7 +1,12 @@
-"""Stages of a dialogue: runs of turns about one topic, which can be shuffled, dropped, or lengthened by foreign turns.
+"""Stages of a dialogue: groups of turns about one topic, which can be shuffled or dropped; and foreign turns.
 
-A stage is a run of *neighbouring* turns, found by Ward's clustering of unit vectors in which only neighbours may merge.
-Unconstrained clusters would separate answers from their questions, and a dialogue could begin with all its thanks.
+A stage is found by Ward's clustering of the turns' unit vectors, in one of two ways:
+
+- "runs", the default: only neighbours may merge, so a stage is a run of neighbouring turns, and a foreign turn comes
+  between turns that keep their order. An answer stays with its question, and no dialogue begins with all its thanks.
+- "clusters", the paper's ("Generating Synthetic Data via Intent-Preserving and Intent-Corrupting Augmentations",
+  section 2.1): any turns may merge, wherever they stand, and the ordering model sorts own and foreign turns together.
+  The paper clusters by a trained model of similarity; its basic form, cosines of embeddings, is used here.
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +29,7 @@ from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.ordering import Ordering
 
+Stages = Literal["runs", "clusters"]
 # About three stages in a dialogue of twelve turns: greeting and request, details, agreement.
 TURNS_PER_STAGE = 4
 # One foreign turn per five turns.
@@ -43,12 +50,15 @@ def turn_vectors(
     return [units[[row[turn.text] for turn in dialogue.turns]] for dialogue in dialogues]
 
 
-def stages_of(vectors: NDArray[np.float32], *, turns_per_stage: int = TURNS_PER_STAGE) -> list[range]:
-    """Cut a dialogue into stages where neighbouring turns differ most.
+def stages_of(
+    vectors: NDArray[np.float32], *, kind: Stages = "runs", turns_per_stage: int = TURNS_PER_STAGE
+) -> list[Sequence[int]]:
+    """Divide a dialogue into stages.
 
     :param vectors: Unit vectors of the turns [turns, d].
+    :param kind: "runs" cuts where neighbouring turns differ most; "clusters" groups similar turns wherever they stand.
     :param turns_per_stage: Mean number of turns per stage; two or more turns give at least 2 stages.
-    :return: Turns of each stage, in order; together all turns.
+    :return: Turns of each stage, in order, stages in the order of their first turns; together all turns.
     :raises Dial2vecError: if `turns_per_stage` is below 1.
     """
     if turns_per_stage < 1:
@@ -57,31 +67,35 @@ def stages_of(vectors: NDArray[np.float32], *, turns_per_stage: int = TURNS_PER_
     n_stages = min(n, max(2, round(n / turns_per_stage)))
     if n_stages == n:
         return [range(turn, turn + 1) for turn in range(n)]
+    if kind == "clusters":
+        found = AgglomerativeClustering(n_stages, linkage="ward").fit(vectors).labels_
+        return [np.flatnonzero(found == cluster).tolist() for cluster in dict.fromkeys(found.tolist())]
     neighbours = sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], shape=(n, n))
     joined = AgglomerativeClustering(n_stages, linkage="ward", connectivity=neighbours.tocsr()).fit(vectors).labels_
     bounds = [0, *(np.flatnonzero(np.diff(joined)) + 1).tolist(), n]
     return [range(first, last) for first, last in pairwise(bounds)]
 
 
-def shuffled(dialogue: Dialogue, stages: Sequence[range], rng: np.random.Generator) -> Made:
+def shuffled(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random.Generator) -> Made:
     """Reorder whole stages."""
     if len(stages) < 2:
         return Made(dialogue, "it has one turn only, so there is nothing to shuffle")
     order = rng.permutation(len(stages))
     turns = _turns(dialogue, [stages[place] for place in order])
     if turns == dialogue.turns:
-        # If no swap of neighbours changes anything, no order does: all stages repeat the same turns.
+        # If neither this order nor a swap of neighbours in it changes anything, no order does: all stages repeat the
+        # same turns.
         swaps = [[*stages[:i], stages[i + 1], stages[i], *stages[i + 2 :]] for i in range(len(stages) - 1)]
-        others = [swapped for swap in swaps if (swapped := _turns(dialogue, swap)) != dialogue.turns]
+        others = [other for some in (stages, *swaps) if (other := _turns(dialogue, some)) != dialogue.turns]
         if not others:
             return Made(dialogue, "its turns are all alike, so every order is the same")
         turns = others[rng.integers(len(others))]
     return Made(replace(dialogue, turns=turns))
 
 
-def shortened(dialogue: Dialogue, stages: Sequence[range], rng: np.random.Generator) -> Made:
+def shortened(dialogue: Dialogue, stages: Sequence[Sequence[int]], rng: np.random.Generator) -> Made:
     """Drop one stage such that every speaker keeps at least one turn."""
-    left = [_turns(dialogue, [stage for stage in stages if stage != dropped]) for dropped in stages]
+    left = [tuple(turn for place, turn in enumerate(dialogue.turns) if place not in dropped) for dropped in stages]
     speakers = {turn.speaker for turn in dialogue.turns}
     whole = [turns for turns in left if {turn.speaker for turn in turns} == speakers]
     if not whole:
@@ -89,7 +103,7 @@ def shortened(dialogue: Dialogue, stages: Sequence[range], rng: np.random.Genera
     return Made(replace(dialogue, turns=whole[rng.integers(len(whole))]))
 
 
-def _turns(dialogue: Dialogue, stages: Sequence[range]) -> tuple[Turn, ...]:
+def _turns(dialogue: Dialogue, stages: Sequence[Sequence[int]]) -> tuple[Turn, ...]:
     return tuple(dialogue.turns[turn] for stage in stages for turn in stage)
 
 
@@ -140,9 +154,13 @@ def lengthened(
     ordering: Ordering,
     rng: np.random.Generator,
     *,
+    kind: Stages = "runs",
     share: float = FOREIGN_SHARE,
 ) -> Made:
-    """Insert random foreign turns, each at the gap where it fits best according to the ordering model.
+    """Add random foreign turns where the ordering model has them.
+
+    With "runs" each comes into the gap where it fits best, and the own turns keep their order. With "clusters" the
+    model sorts own and foreign turns together.
 
     A foreign turn gets the speaker of the same name, such as "agent". If there is none, it gets the speaker of the same
     role.
@@ -157,18 +175,11 @@ def lengthened(
     turns, known = list(dialogue.turns), vectors
     wanted = max(1, share_of(share, len(turns)))
     for number in rng.permutation(lent)[:wanted]:
-        place = _best_place(known, foreign.vectors[number], ordering)
+        place = len(turns) if kind == "clusters" else ordering.place(known, foreign.vectors[number])
         own = foreign.turns[number]
         speaker = own.speaker if own.speaker in speakers else speakers[foreign.roles[number]]
         turns.insert(place, Turn(speaker, own.text))
         known = np.insert(known, place, foreign.vectors[number], axis=0)
+    if kind == "clusters":
+        turns = [turns[place] for place in np.argsort(-ordering.ranks(known), kind="stable")]
     return Made(replace(dialogue, turns=tuple(turns)))
-
-
-def _best_place(vectors: NDArray[np.float32], vector: NDArray[np.float32], ordering: Ordering) -> int:
-    """Return the gap, 0 to n, with the highest mean log probability of following and of being followed."""
-    repeated = np.broadcast_to(vector, vectors.shape)
-    follows = np.log(ordering.follows(vectors, repeated))
-    followed = np.log(ordering.follows(repeated, vectors))
-    inside = (follows[:-1] + followed[1:]) / 2
-    return int(np.concatenate([followed[:1], inside, follows[-1:]]).argmax())

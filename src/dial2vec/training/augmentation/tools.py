@@ -14,7 +14,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.training.augmentation.made import Made
 from dial2vec.training.augmentation.masked_model import MaskedModel
 from dial2vec.training.augmentation.ordering import Ordering, fit_ordering
-from dial2vec.training.augmentation.stages import ForeignTurns, turn_vectors
+from dial2vec.training.augmentation.stages import ForeignTurns, Stages, turn_vectors
 from dial2vec.training.augmentation.translation import BackTranslation
 
 # Description and source of each tool, for errors.
@@ -36,6 +36,7 @@ class Tools:
     :param foreign: Foreign turns with the encoder's vectors.
     :param masked: Masked language model that fills in words.
     :param translation: Translation models into another language and back.
+    :param stages: What a stage is (`dial2vec.training.augmentation.stages`).
     """
 
     encoder: DialogueEncoder | None = None
@@ -43,6 +44,7 @@ class Tools:
     foreign: ForeignTurns | None = None
     masked: MaskedModel | None = None
     translation: BackTranslation | None = None
+    stages: Stages = "runs"
 
     def learned(self, dialogues: Sequence[Dialogue], *, encoder: DialogueEncoder, seed: int) -> Tools:
         """Return the tools with an encoder, and with an ordering model and foreign turns from training dialogues.

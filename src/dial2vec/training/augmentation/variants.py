@@ -55,7 +55,7 @@ def back_translation(work: Work) -> list[Made]:
 def shuffling(work: Work) -> list[Made]:
     """Reorder the stages."""
     return [
-        stages.shuffled(dialogue, stages.stages_of(vectors), rng)
+        stages.shuffled(dialogue, stages.stages_of(vectors, kind=work.tools.stages), rng)
         for dialogue, vectors, rng in _with_draws(work, "shuffling")
     ]
 
@@ -63,7 +63,7 @@ def shuffling(work: Work) -> list[Made]:
 def shortening(work: Work) -> list[Made]:
     """Drop one stage."""
     return [
-        stages.shortened(dialogue, stages.stages_of(vectors), rng)
+        stages.shortened(dialogue, stages.stages_of(vectors, kind=work.tools.stages), rng)
         for dialogue, vectors, rng in _with_draws(work, "shortening")
     ]
 
@@ -72,7 +72,7 @@ def lengthening(work: Work) -> list[Made]:
     """Insert foreign turns where they fit."""
     foreign, ordering = cast(ForeignTurns, work.tools.foreign), cast(Ordering, work.tools.ordering)
     return [
-        stages.lengthened(dialogue, vectors, foreign, ordering, rng)
+        stages.lengthened(dialogue, vectors, foreign, ordering, rng, kind=work.tools.stages)
         for dialogue, vectors, rng in _with_draws(work, "lengthening")
     ]
 

@@ -21,14 +21,17 @@ from dial2vec.errors import ArtifactError
 from dial2vec.files import claim
 from dial2vec.training.augmentation import WAYS, Tools
 from dial2vec.training.augmentation.kept import kept_variants
-from dial2vec.training.augmentation.masked_model import load_masked
+from dial2vec.training.augmentation.masked_model import MaskedModel, load_masked
 from dial2vec.training.augmentation.translation import BackTranslation, load_translator
 from dial2vec.training.data import TrainingSet, whole_batches, word_counts
 from dial2vec.training.loop import Names
+from dial2vec.training.methods.corpus_words import corpus_masked_model
 from dial2vec.training.plan import Given, Plan
 from dial2vec.training.processes import gathered
 
 CORRUPTING = "replacement"
+# Value of `masked_model` for a model that is trained here.
+CORPUS = "corpus"
 
 
 def plan(given: Given) -> Plan:
@@ -40,8 +43,9 @@ def plan(given: Given) -> Plan:
     options, seed = settings.intent_augmentation, settings.seed
     chosen = given.drawn(options.max_dialogues, stream=5)
     folder = given.vectors / "variants"
-    claim(folder, _fingerprint(options, encoder, chosen, seed=seed))
-    tools = functools.cache(lambda: tools_for(options, encoder, chosen, seed=seed))
+    claim(folder, _fingerprint(options, encoder, chosen, given.dialogues, seed=seed))
+    trained = functools.partial(corpus_masked_model, given, folder)
+    tools = functools.cache(lambda: tools_for(options, encoder, chosen, trained=trained, seed=seed))
     make = functools.partial(kept_variants, tools=tools, seed=seed, folder=folder)
     variants = zip(chosen, _preserved(chosen, options.ways, make, seed=seed), strict=True)
     pairs = [(dialogue, variant) for dialogue, variant in variants if variant is not None]
@@ -64,29 +68,48 @@ def plan(given: Given) -> Plan:
     return Plan(data, train, encoder.head, names=Names.of_block("intent_augmentation"))
 
 
-def tools_for(options: IntentAugmentation, encoder: DialogueEncoder, train: Sequence[Dialogue], *, seed: int) -> Tools:
+def tools_for(
+    options: IntentAugmentation,
+    encoder: DialogueEncoder,
+    train: Sequence[Dialogue],
+    *,
+    trained: Callable[[], MaskedModel],
+    seed: int,
+) -> Tools:
     """Return the tools that the ways of the settings need.
 
     :param train: Dialogues whose turns are lent, and whose order of turns is learned.
+    :param trained: Function that returns the masked language model of the corpus.
     :raises ModelError: if a model cannot be loaded.
     """
     needs = {need for way in options.ways for need in WAYS[way].needs}
     translators = map(load_translator, options.translation_models)
+    name, masked = options.masked_model, None
+    if name:
+        masked = trained() if name == CORPUS else load_masked(name)
     tools = Tools(
         encoder=encoder,
-        masked=load_masked(options.masked_model) if options.masked_model else None,
+        masked=masked,
         translation=BackTranslation(*translators) if "translation" in needs else None,
+        stages=options.stages,
     )
     return tools.learned(train, encoder=encoder, seed=seed) if "ordering" in needs else tools
 
 
 def _fingerprint(
-    options: IntentAugmentation, encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, seed: int
+    options: IntentAugmentation,
+    encoder: DialogueEncoder,
+    dialogues: Sequence[Dialogue],
+    train: Sequence[Dialogue],
+    *,
+    seed: int,
 ) -> str:
     """Identify variants; models other than the encoder are known by name: changed weights need a new name."""
-    models = (options.masked_model, options.translation_models)
+    models: tuple[object, ...] = (options.masked_model, options.translation_models)
+    if options.masked_model == CORPUS:
+        models = (*models, options.masked_steps, fingerprint_of(encoder, train, "fp32"))
     ids = [dialogue.dialogue_id for dialogue in dialogues]
-    made_by = (fingerprint_of(encoder, dialogues, "fp32"), ids, options.ways, models, seed)
+    made_by = (fingerprint_of(encoder, dialogues, "fp32"), ids, options.ways, options.stages, models, seed)
     return hashlib.sha256(repr(made_by).encode()).hexdigest()
 
 
@@ -147,7 +170,7 @@ class VariantSet(TrainingSet):
 
 
 def intent_augmentation_loss(
-    dialogues: Tensor, preserved: Tensor, corrupted: Tensor, *, temperature: float = 0.05
+    dialogues: Tensor, preserved: Tensor, corrupted: Tensor, *, temperature: float | None = 0.05
 ) -> Tensor:
     """Bring a dialogue near to a variant with its intent, and away from the batch and from variants without it.
 
@@ -163,7 +186,8 @@ def intent_augmentation_loss(
     :param dialogues: Vectors x [b, d].
     :param preserved: Vectors y [b, d].
     :param corrupted: Vectors z [h, d]; h = 0 is an ordinary in-batch softmax.
-    :param temperature: τ > 0.
+    :param temperature: τ > 0; None is no temperature, as in the source ("Generating Synthetic Data via
+        Intent-Preserving and Intent-Corrupting Augmentations", section 2.2), which is τ = 1. The default is ours.
     :return: scalar, in fp32 or the vectors' own precision if that is higher.
 
     Example::
@@ -175,5 +199,5 @@ def intent_augmentation_loss(
         precision = torch.promote_types(dialogues.dtype, torch.float32)
         anchors = functional.normalize(dialogues.to(precision), dim=1)
         others = functional.normalize(torch.cat([preserved, corrupted]).to(precision), dim=1)
-        logits = anchors @ others.T / temperature
+        logits = anchors @ others.T / (1.0 if temperature is None else temperature)
         return functional.cross_entropy(logits, torch.arange(len(anchors), device=anchors.device))

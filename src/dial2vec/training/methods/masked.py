@@ -139,20 +139,25 @@ class MaskedHead(nn.Module):
         # In a tuple it is no submodule; as a submodule the encoder would be counted and stored twice.
         self._network = (network,)
 
+    @property
+    def network(self) -> Any:
+        """The whole masked language model, encoder and head."""
+        return self._network[0]
+
     def forward(self, ids: Tensor, attention: Tensor) -> Tensor:
         """Return the logits [b, n, v] of tokens [b, n]."""
-        [network] = self._network
-        logits: Tensor = network(input_ids=ids, attention_mask=attention).logits
+        logits: Tensor = self.network(input_ids=ids, attention_mask=attention).logits
         return logits
 
 
-def masked_head(encoder: DialogueEncoder, *, seed: int) -> MaskedHead:
+def masked_head(encoder: DialogueEncoder, *, seed: int, remedy: str = "Set dialoguecse.mlm_epochs to 0") -> MaskedHead:
     """Put the head of a masked language model on the weights of an encoder.
 
     Its weights come from the encoder's folder, as far as the folder has them. An encoder of sentences has none; its
     head is new, with random weights that depend only on `seed`. The decoder is the encoder's own table of tokens,
     unless the model says otherwise. Tables for turns and roles are not used.
 
+    :param remedy: Advice if the encoder cannot guess words, without a full stop.
     :raises ModelError: if the encoder's kind has no masked language model, or its tokenizer has no mask.
     """
     from transformers import AutoModelForMaskedLM
@@ -160,9 +165,9 @@ def masked_head(encoder: DialogueEncoder, *, seed: int) -> MaskedHead:
 
     backbone, name = encoder.backbone, encoder.name or "the encoder"
     if type(backbone.config) not in MODEL_FOR_MASKED_LM_MAPPING:
-        raise _no_masks(f"{name} is a {type(backbone).__name__}, which has no masked language model")
+        raise _no_masks(f"{name} is a {type(backbone).__name__}, which has no masked language model", remedy)
     if encoder.tokens.tokenizer.mask_token_id is None:
-        raise _no_masks(f"the tokenizer of {name} has no mask, which a masked language model needs")
+        raise _no_masks(f"the tokenizer of {name} has no mask, which a masked language model needs", remedy)
 
     def load() -> Any:
         if backbone.name_or_path:
@@ -177,5 +182,5 @@ def masked_head(encoder: DialogueEncoder, *, seed: int) -> MaskedHead:
     return MaskedHead(network.to(encoder.device), backbone)
 
 
-def _no_masks(reason: str) -> ModelError:
-    return ModelError(f"{reason}. Set dialoguecse.mlm_epochs to 0, or take an encoder such as bert.")
+def _no_masks(reason: str, remedy: str) -> ModelError:
+    return ModelError(f"{reason}. {remedy}, or take an encoder such as bert.")
