@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from conftest import make_dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
+from dial2vec.training.augmentation import ordering as ordering_module
 from dial2vec.training.augmentation.ordering import (
     ListwiseTransformer,
     Ordering,
@@ -204,16 +205,18 @@ def test_turn_vectors_are_units_and_do_not_depend_on_batches(tiny_folder):
     np.testing.assert_array_equal(found[0][1], found[1][0])
 
 
-def chains(n_dialogues=150, n_steps=6, seed=0):
-    """Dialogues of six turns: each topic has a direction, and each step of a dialogue one that all topics share."""
+def chains(n_dialogues=300, n_steps=4, seed=0):
+    """Dialogues of four turns: each topic has a direction, and each step of a dialogue one that all topics share."""
     rng = np.random.default_rng(seed)
-    topics = np.eye(4, 10)[rng.integers(4, size=n_dialogues)]
-    steps = np.roll(np.eye(n_steps, 10), 4, axis=1)
-    found = topics[:, None] + steps + 0.1 * rng.standard_normal((n_dialogues, n_steps, 10))
+    topics = np.eye(4, 32)[rng.integers(4, size=n_dialogues)]
+    steps = np.roll(np.eye(n_steps, 32), 4, axis=1)
+    found = topics[:, None] + steps + 0.05 * rng.standard_normal((n_dialogues, n_steps, 32))
     return list((found / np.linalg.norm(found, axis=2, keepdims=True)).astype(np.float32))
 
 
-def test_an_order_that_can_be_learned_is_learned():
+def test_an_order_that_can_be_learned_is_learned(monkeypatch):
+    # So small a network needs larger steps.
+    monkeypatch.setattr(ordering_module, "RATE", 5e-3)
     ordering = fit_ordering(chains(), seed=0)
     assert ordering.held_out > 0.95
     [turns] = chains(1, seed=1)
@@ -222,7 +225,7 @@ def test_an_order_that_can_be_learned_is_learned():
 
 
 def test_ranks_do_not_depend_on_the_order_in_which_turns_are_given():
-    ordering, turns = fit_ordering(chains(30), seed=0), units(7, 10)
+    ordering, turns = fit_ordering(chains(30), seed=0), units(7, 32)
     order = np.random.default_rng(1).permutation(7)
     np.testing.assert_allclose(ordering.ranks(turns[order]), ordering.ranks(turns)[order], atol=1e-5)
 
@@ -259,7 +262,7 @@ def test_pairs_in_order_are_counted_and_equal_ranks_count_half():
 
 
 def test_the_same_seed_learns_the_same_order():
-    steps = units(5, 10)
+    steps = units(5, 32)
     first, second = (fit_ordering(chains(30), seed=3).ranks(steps) for _ in range(2))
     np.testing.assert_allclose(first, second, rtol=1e-6)
 

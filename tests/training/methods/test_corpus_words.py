@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
@@ -65,12 +64,15 @@ def test_it_is_trained_once_and_then_read_from_its_folder(tiny_folder, tmp_path,
 
 
 def test_the_method_inserts_and_corrupts_with_it(tiny_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.training.augmentation.masked_model.LEAST_PROBABILITY", 0.0)
-    plan = intent_augmentation.plan(given(tiny_folder, tmp_path))
-    corrupted = [plan.data[item][2] for item in range(len(plan.data))]
-    assert len(corrupted) == 12
+    monkeypatch.setattr(corpus_words, "LEARNING_RATE", 1e-2)
+    monkeypatch.setattr(corpus_words, "HEAD_RATE", 1e-2)
+    plan = intent_augmentation.plan(given(tiny_folder, tmp_path, options=replace(OPTIONS, masked_steps=60)))
+    items = [plan.data[item] for item in range(len(plan.data))]
     assert (tmp_path / "variants" / "masked_model" / "config.json").is_file()
-    assert np.unique([len(plan.data[item]) for item in range(12)]).tolist() == [3]
+    assert any(len(preserved.ids) > len(original.ids) for original, preserved, _ in items)
+    corrupted = [(original, other) for original, _, other in items if other.roles[0] >= 0]
+    assert corrupted
+    assert all(original.ids.tolist() != other.ids.tolist() for original, other in corrupted)
 
 
 def test_several_processes_do_not_train_it(tiny_folder, tmp_path, monkeypatch):

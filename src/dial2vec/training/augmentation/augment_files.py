@@ -34,7 +34,7 @@ class Models:
     :param encoder: Encoder that finds stages, as `DialogueEncoder.from_pretrained` takes it.
     :param masked: Masked language model, or "".
     :param translation: Translation models into another language and back, or ().
-    :param stages: What a stage is (`dial2vec.training.augmentation.stages`).
+    :param stages: Kind of stages (`dial2vec.training.augmentation.stages`).
     """
 
     encoder: str

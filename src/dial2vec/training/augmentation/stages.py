@@ -68,8 +68,8 @@ def stages_of(
     if n_stages == n:
         return [range(turn, turn + 1) for turn in range(n)]
     if kind == "clusters":
-        found = AgglomerativeClustering(n_stages, linkage="ward").fit(vectors).labels_
-        return [np.flatnonzero(found == cluster).tolist() for cluster in dict.fromkeys(found.tolist())]
+        clusters = AgglomerativeClustering(n_stages, linkage="ward").fit(vectors).labels_
+        return [np.flatnonzero(clusters == cluster).tolist() for cluster in dict.fromkeys(clusters.tolist())]
     neighbours = sparse.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[-1, 1], shape=(n, n))
     joined = AgglomerativeClustering(n_stages, linkage="ward", connectivity=neighbours.tocsr()).fit(vectors).labels_
     bounds = [0, *(np.flatnonzero(np.diff(joined)) + 1).tolist(), n]

@@ -36,7 +36,7 @@ class Tools:
     :param foreign: Foreign turns with the encoder's vectors.
     :param masked: Masked language model that fills in words.
     :param translation: Translation models into another language and back.
-    :param stages: What a stage is (`dial2vec.training.augmentation.stages`).
+    :param stages: Kind of stages (`dial2vec.training.augmentation.stages`).
     """
 
     encoder: DialogueEncoder | None = None
