@@ -15,7 +15,7 @@ from dial2vec.errors import ModelError
 if TYPE_CHECKING:
     from dial2vec.encoder.network import Network
 
-# Standard deviation of new codes: their products with token vectors then differ enough to attend to different tokens.
+# Standard deviation of new codes. Equal codes would read a context in the same way, and train alike.
 SPREAD = 0.2
 
 

@@ -19,7 +19,7 @@ from dial2vec.errors import CorpusError
 from dial2vec.training.auxiliary import seeded
 
 LAYERS, HEADS = 4, 4
-# Numbers of pairs of neighbouring turns and of dialogues: too few teach nothing, more cost minutes.
+# Numbers of pairs of neighbouring turns and of dialogues: too few teach nothing, more cost time.
 LEAST_PAIRS, MOST_DIALOGUES = 10, 1000
 # Turns of a dialogue that are sorted at a time; only training is cut to so many.
 MOST_TURNS = 64
@@ -105,7 +105,7 @@ def listwise_loss(ranks: Tensor, present: Tensor) -> Tensor:
 
 
 def fit_ordering(vectors: Sequence[NDArray[np.float32]], *, seed: int) -> Ordering:
-    """Fit the model to dialogues: 1,000 of 15 turns take about a minute of one core.
+    """Fit the model to dialogues, at most 1,000 of them.
 
     :param vectors: Unit vectors of the turns of each dialogue in order, [turns, d], as `stages.turn_vectors` returns.
     :raises CorpusError: if there are too few pairs of neighbouring turns.
