@@ -116,7 +116,7 @@ def read_candidates(folder: Path) -> list[Candidate]:
     entries = read_json(folder / INDEX)
     readings = [Reading(**entry["reading"]) if entry.get("reading") else None for entry in entries]
     return [
-        Candidate(**entry | {"reading": reading, "added": tuple(entry.get("added", ()))})
+        Candidate(**entry | {"reading": reading, "added": tuple(entry.get("added") or ())})
         for entry, reading in zip(entries, readings, strict=True)
     ]
 

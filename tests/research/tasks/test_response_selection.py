@@ -57,8 +57,8 @@ def test_a_poly_encoders_ranks_equal_brute_force_whatever_the_block(seed, cells)
     vectors[3], by_code[2] = vectors[5], 0
     offered = np.array([rng.permutation(8)[:4] for _ in range(6)])
     expected = []
-    for context, row in zip(by_code, offered, strict=True):
-        scores = [round(slow_poly(context, vectors[place]), 9) for place in row]
+    for codes, row in zip(by_code, offered, strict=True):
+        scores = [round(slow_poly(codes, vectors[place]), 9) for place in row]
         expected.append(1 + sum(score >= scores[0] for score in scores[1:]))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(response_selection, "CELLS", cells)
