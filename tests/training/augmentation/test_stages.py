@@ -147,6 +147,7 @@ def test_a_foreign_turn_comes_where_the_ordering_model_has_it(rank, place):
 
 
 @given(st.integers(0, 99), st.integers(1, 9))
+@settings(max_examples=30, deadline=None)
 def test_the_gap_of_a_foreign_turn_has_the_fewest_turns_on_the_wrong_side(seed, n):
     ranks = np.random.default_rng(seed).integers(0, 5, n + 1).astype(np.float32)
     own, new = ranks[:-1], ranks[-1]
