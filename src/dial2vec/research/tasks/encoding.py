@@ -45,8 +45,8 @@ class Reader:
 
     :param utterances: function from texts without a speaker to vectors, float32 [n, d], a row per text.
     :param contexts: function from contexts and answers, with their speakers, to vectors of the same space, float32
-        [n, d], or with similarity "poly" to the m vectors of their codes in one row, float32 [n, m d]. It may drop turns
-        that do not fit, but should read the last turn, which is being answered.
+        [n, d], or with similarity "poly" to the m vectors of their codes in one row, float32 [n, m d]. It may drop
+        turns that do not fit, but should read the last turn, which is being answered.
     :param similarity: similarity of contexts and answers, the same as in training: "cosine"; "dot", which prefers
         longer vectors; or "poly", a Poly-encoder's. The other tasks are defined by the cosine.
     :param count_cut: function that counts the contexts that are cut; None if the system does not tell.
