@@ -102,7 +102,8 @@ def test_a_poly_encoder_reads_a_context_by_its_codes_and_an_encoder_without_code
     contexts = [context("w1 w2", "w3"), context("w4")]
     batch = encoder.tokens.pad(encoder.tokens.contexts(*texts_and_roles(contexts)))
     expected = code_vectors(encoder.sequence_states(batch), batch.roles, encoder.network.codes)
-    np.testing.assert_allclose(reader.contexts(contexts), expected.detach().flatten(1), atol=1e-6)
+    np.testing.assert_allclose(reader.answered(contexts), expected.detach().flatten(1), atol=1e-6)
+    np.testing.assert_allclose(reader.contexts(contexts), reader_of_encoder(encoder).contexts(contexts), atol=1e-6)
     assert reader.utterances(["w1"]).shape == (1, 16)
 
 

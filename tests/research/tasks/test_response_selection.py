@@ -65,6 +65,25 @@ def test_a_poly_encoders_ranks_equal_brute_force_whatever_the_block(seed, cells)
         assert ranks_of_first(by_code.reshape(6, 12), vectors, offered, similarity="poly").tolist() == expected
 
 
+def test_a_poly_encoder_reads_contexts_by_code_and_answers_plainly():
+    plain = reading(Hashed())
+    reader = replace(
+        plain,
+        similarity="poly",
+        by_code=lambda read: np.hstack([plain.contexts(read), 2 * plain.contexts(read)[:, ::-1]]),
+    )
+    dialogues = corpus()
+    queries = draw_queries(dialogues, role=1, negatives=3, limit=None, seed=0, data="toy")
+    answers = plain.contexts(queries.answers)
+    ranks = []
+    for context_, row in zip(queries.contexts, queries.candidates, strict=True):
+        by_code = reader.by_code([context_]).reshape(2, -1)
+        scores = [round(slow_poly(by_code, answers[place]), 9) for place in row]
+        ranks.append(1 + sum(score >= scores[0] for score in scores[1:]))
+    found = select_responses(reader, dialogues, data="toy", negatives=3, seed=0, limit=None)
+    assert found.figures["mrr"] == pytest.approx(100 * np.mean(1 / np.array(ranks)), abs=1e-3)
+
+
 def test_figures_by_hand():
     # Three queries, each against both other answers: the true one comes first, second (behind one) and third.
     encode = Known(

@@ -45,12 +45,13 @@ class Reader:
 
     :param utterances: function from texts without a speaker to vectors, float32 [n, d], a row per text.
     :param contexts: function from contexts and answers, with their speakers, to vectors of the same space, float32
-        [n, d], or with similarity "poly" to the m vectors of their codes in one row, float32 [n, m d]. It may drop
-        turns that do not fit, but should read the last turn, which is being answered.
+        [n, d]. It may drop turns that do not fit, but should read the last turn, which is being answered.
     :param similarity: similarity of contexts and answers, the same as in training: "cosine"; "dot", which prefers
         longer vectors; or "poly", a Poly-encoder's. The other tasks are defined by the cosine.
     :param count_cut: function that counts the contexts that are cut; None if the system does not tell.
     :param encoder: encoder that the tasks with training train; None if the system cannot be trained further.
+    :param by_code: function from contexts to the m vectors of a Poly-encoder's codes in one row, float32 [n, m d]; with
+        the similarity "poly" only.
     """
 
     utterances: Callable[[Sequence[str]], NDArray[np.float32]]
@@ -58,6 +59,12 @@ class Reader:
     similarity: Similarity = "cosine"
     count_cut: Callable[[Sequence[Context]], int] | None = None
     encoder: DialogueEncoder | None = None
+    by_code: Callable[[Sequence[Context]], NDArray[np.float32]] | None = None
+
+    @property
+    def answered(self) -> Callable[[Sequence[Context]], NDArray[np.float32]]:
+        """The function that encodes contexts whose answers are ranked."""
+        return self.by_code or self.contexts
 
 
 def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cosine") -> Reader:
@@ -68,17 +75,17 @@ def reader_of_encoder(encoder: DialogueEncoder, *, similarity: Similarity = "cos
 
     :raises ModelError: if the similarity is "poly" and the encoder has no codes.
     """
-    read_texts = partial(encoder.encode_contexts, batch_size=BATCH_SIZE)
-    by_code = contexts_by_code(encoder) if similarity == "poly" else None
 
     def contexts(read: Sequence[Context]) -> NDArray[np.float32]:
         texts, roles = texts_and_roles(read)
-        return read_texts(texts, roles=roles) if by_code is None else by_code(texts, roles)
+        return encoder.encode_contexts(texts, roles=roles, batch_size=BATCH_SIZE)
 
     def count_cut(read: Sequence[Context]) -> int:
         return sum(sequence.cut > 0 for sequence in encoder.tokens.contexts(*texts_and_roles(read)))
 
-    return Reader(partial(encoder.encode_utterances, batch_size=BATCH_SIZE), contexts, similarity, count_cut, encoder)
+    utterances = partial(encoder.encode_utterances, batch_size=BATCH_SIZE)
+    by_code = contexts_by_code(encoder) if similarity == "poly" else None
+    return Reader(utterances, contexts, similarity, count_cut, encoder, by_code)
 
 
 def spoken_turns(dialogue: Dialogue) -> Context:
@@ -92,10 +99,8 @@ def texts_and_roles(contexts: Iterable[Context]) -> tuple[list[list[str]], list[
     return [[turn.text for turn in context] for context in read], [[turn.role for turn in context] for context in read]
 
 
-def contexts_by_code(
-    encoder: DialogueEncoder,
-) -> Callable[[Sequence[Sequence[str]], Sequence[Sequence[int]]], NDArray[np.float32]]:
-    """Return a function that reads texts and roles of contexts by the codes of a Poly-encoder, float32 [n, m d].
+def contexts_by_code(encoder: DialogueEncoder) -> Callable[[Sequence[Context]], NDArray[np.float32]]:
+    """Return a function that reads contexts by the codes of a Poly-encoder, float32 [n, m d].
 
     :raises ModelError: if the encoder has no codes.
     """
@@ -106,8 +111,8 @@ def contexts_by_code(
     def embed(batch: Batch) -> Tensor:
         return code_vectors(encoder.sequence_states(batch), batch.roles, codes).flatten(1)
 
-    return lambda texts, roles: encoder.encode_tokens(
-        encoder.tokens.contexts(texts, roles), batch_size=BATCH_SIZE, embed=embed
+    return lambda read: encoder.encode_tokens(
+        encoder.tokens.contexts(*texts_and_roles(read)), batch_size=BATCH_SIZE, embed=embed
     )
 
 
@@ -181,7 +186,12 @@ def remembering(reader: Reader) -> Reader:
 
     It keeps every vector in memory, 1.5 kB for 384 dimensions.
     """
-    return replace(reader, utterances=_remembered(reader.utterances), contexts=_remembered(reader.contexts))
+    return replace(
+        reader,
+        utterances=_remembered(reader.utterances),
+        contexts=_remembered(reader.contexts),
+        by_code=reader.by_code and _remembered(reader.by_code),
+    )
 
 
 def _remembered(encode: Callable[[Sequence[T]], NDArray[np.float32]]) -> Callable[[Sequence[T]], NDArray[np.float32]]:

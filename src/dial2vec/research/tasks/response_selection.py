@@ -92,7 +92,7 @@ def select_responses(
     queries = draw_queries(dialogues, role=role, negatives=negatives, limit=limit, seed=seed, data=data)
     start = time.perf_counter()
     read = [context[-(turns or len(context)) :] for context in queries.contexts]
-    contexts = encode_distinct(reader.contexts, read)
+    contexts = encode_distinct(reader.answered, read)
     responses = encode_distinct(reader.contexts, queries.answers)
     ranks = ranks_of_responses(contexts, responses, queries, read, similarity=reader.similarity)
     settings: dict[str, Setting] = {"role": role, "negatives": negatives, "limit": limit, "seed": seed}

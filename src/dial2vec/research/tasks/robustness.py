@@ -70,7 +70,7 @@ def select_responses_perturbed(
     }
     contexts[CLEAN, 0] = list(queries.contexts)
     everything = [context for some in contexts.values() for context in some]
-    encoded = encode_distinct(reader.contexts, everything), encode_distinct(reader.contexts, queries.answers)
+    encoded = encode_distinct(reader.answered, everything), encode_distinct(reader.contexts, queries.answers)
     figures_of = {
         key: ranking_figures(ranks_of_responses(*encoded, queries, read, similarity=reader.similarity), top)
         for key, read in contexts.items()

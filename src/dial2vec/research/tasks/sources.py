@@ -106,13 +106,13 @@ def tasks_with_data(names: Sequence[str], sources: Sources) -> list[str]:
     given = sources.given()
     without = [name for name in names if not given & set(OPTIONS[name])]
     if without:
-        options = " or ".join(OPTIONS[without[0]])
+        needed = " or ".join(OPTIONS[without[0]])
         raise Dial2vecError(
-            f"there is no data for the task {without[0]!r}; expected {options}. Give it, or leave the task out of "
+            f"there is no data for the task {without[0]!r}; expected {needed}. Give it, or leave the task out of "
             "--tasks."
         )
     if not given:
-        options = list(dict.fromkeys(option for needed in OPTIONS.values() for option in needed))
+        options = list(dict.fromkeys(option for some in OPTIONS.values() for option in some))
         raise Dial2vecError(f"there is no data for any task. Give {', '.join(options[:-1])} or {options[-1]}.")
     tasks = [name for name in names or OPTIONS if given & set(OPTIONS[name]) and (names or name not in TRAINING)]
     if not tasks:
