@@ -76,7 +76,7 @@ def test_a_shell_is_offered_commands_options_and_corpora():
     assert "--json" in offered("stats", begun="--")
     assert offered("promote") == offered("serve") == offered("stats", "calls") == ["calls", "chats"]
     assert offered("history", begun="ch") == ["chats"]
-    assert offered("fetch", begun="s") == ["self_dialogue", "sgd"]
+    assert offered("fetch", begun="s") == ["self_dialogue", "sgd", "smd"]
 
 
 def test_a_shell_outside_a_project_is_offered_no_corpora(tmp_path, monkeypatch):

@@ -78,7 +78,7 @@ def add(corpus: str) -> None:
 @click.option("--split", type=click.Choice(SPLITS), default="test", show_default=True, help="Split to write.")
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="JSON Lines file to write.")
 def queries(corpus: str, split: str, output: Path) -> None:
-    """Write the contexts of a public CORPUS with their candidate responses.
+    """Write contexts of a public CORPUS with candidate responses.
 
     Only Ubuntu V2, DSTC7 and ECD come with candidates. Each line has a context with its speakers, the candidates and
     the places of the right ones.
