@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 
 def _trimmer() -> Callable[[int], int] | None:
-    """Return glibc's `malloc_trim`; None where there is none."""
+    """Return glibc's `malloc_trim`; None without glibc."""
     return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
