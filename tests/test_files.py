@@ -183,3 +183,13 @@ def test_a_project_in_a_folder_with_other_odd_letters_is_found(tmp_path, name):
     for file in ("params.yaml", "dvc.yaml"):
         (folder / file).touch()
     assert find_root(folder) == folder
+
+
+def test_project_is_found_from_below_and_missed_outside(tmp_path):
+    project = tmp_path / "project"
+    (project / "data" / "calls").mkdir(parents=True)
+    for name in ("params.yaml", "dvc.yaml"):
+        (project / name).touch()
+    assert find_root(project / "data" / "calls") == project
+    with pytest.raises(Dial2vecError, match="no project at or above"):
+        find_root(tmp_path)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from tokenizers import Tokenizer
 
 from dial2vec.encoder.student import StudentEncoder, TokenTable
@@ -15,7 +16,7 @@ from dial2vec.params import load_settings
 from dial2vec.pipeline import register as stage
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.promotion import promote_candidate
-from dial2vec.pipeline.register import register
+from dial2vec.pipeline.register import data_hash, git_commit, register
 from dial2vec.pipeline.results import results_table
 from dial2vec.registry.receipts import registered_models
 from dial2vec.registry.tracking import registered_versions
@@ -102,3 +103,9 @@ def test_without_a_kept_student_nothing_small_is_registered(chosen):
     assert register(chosen, settings).endswith("; no student to register")
     assert registered_models(chosen.root, "calls") == ["calls"]
     assert "  student  None was kept." in results_table(chosen.root, settings)
+
+
+def test_data_hash_and_commit_are_read_or_said_to_be_absent(tmp_path):
+    assert (data_hash(tmp_path), git_commit(tmp_path)) == ("unversioned", "unknown")
+    (tmp_path / "data.dvc").write_text(yaml.safe_dump({"outs": [{"md5": "abc.dir", "path": "data"}]}))
+    assert data_hash(tmp_path) == "abc.dir"

@@ -19,13 +19,12 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ValidationError
 from dial2vec.evaluation import NOTHING_TO_SCORE
 from dial2vec.evaluation.measure import measure
-from dial2vec.files import checkout_lock, find_root, read_json
+from dial2vec.files import checkout_lock, read_json
 from dial2vec.params import load_settings, settings_from_dict
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
-from dial2vec.pipeline.register import data_hash, git_commit
 from dial2vec.pipeline.sample import sample
 from dial2vec.pipeline.scoring import scoring
 from dial2vec.pipeline.select import draw_dialogues, select
@@ -398,15 +397,3 @@ def test_a_stage_waits_for_nobody_else_and_names_who_is_at_work(project):
     assert done.returncode == 1
     assert "another process is at work" in done.stderr
     assert "flow retrain" in done.stderr
-
-
-def test_data_hash_and_commit_are_read_or_said_to_be_absent(tmp_path):
-    assert (data_hash(tmp_path), git_commit(tmp_path)) == ("unversioned", "unknown")
-    (tmp_path / "data.dvc").write_text(yaml.safe_dump({"outs": [{"md5": "abc.dir", "path": "data"}]}))
-    assert data_hash(tmp_path) == "abc.dir"
-
-
-def test_project_is_found_from_below_and_missed_outside(project, tmp_path_factory):
-    assert find_root(project / "data" / "calls") == project
-    with pytest.raises(Dial2vecError, match="no project at or above"):
-        find_root(tmp_path_factory.mktemp("elsewhere"))
