@@ -11,15 +11,18 @@ from dial2vec.encoder.student import StudentEncoder
 
 if TYPE_CHECKING:
     from dial2vec.encoder.encoder import DialogueEncoder
+    from dial2vec.encoder.network import Precision
 
 Encoder: TypeAlias = Union["DialogueEncoder", StudentEncoder]
 
 
-def load_encoder(name: str | Path, *, device: str | None = None) -> Encoder:
+def load_encoder(name: str | Path, *, device: str | None = None, precision: Precision = "auto") -> Encoder:
     """Load the encoder or the student that a name stands for; torch is imported only for an encoder.
 
     :param name: see `DialogueEncoder.from_pretrained` and `StudentEncoder.from_pretrained`.
     :param device: "cpu", "cuda", ...; None takes a GPU if there is one. A student computes on the CPU.
+    :param precision: in which an encoder reads: "auto" is bf16 if the device has instructions for it, as commands use
+        it (cosine to fp32: 0.9999); "fp32" or "bf16". A student always computes in fp32.
     :raises ModelError: if the name cannot be loaded.
     """
     folder = resolve(name)
@@ -28,7 +31,9 @@ def load_encoder(name: str | Path, *, device: str | None = None) -> Encoder:
     from dial2vec.encoder.encoder import DialogueEncoder
 
     # Not the folder: a short name of the paper also stands for an input.
-    return DialogueEncoder.from_pretrained(name, device=device)
+    encoder = DialogueEncoder.from_pretrained(name, device=device)
+    encoder.network.precision = precision
+    return encoder
 
 
 def save_copy(encoder: Encoder, folder: Path) -> None:

@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
+from dial2vec.encoder.cpu_attention import use_cpu_attention
 from dial2vec.encoder.hierarchical import Hierarchy, new_hierarchy
 from dial2vec.encoder.inputs import input_style
+from dial2vec.encoder.packed import PackedLayers, can_pack, position_bias
 from dial2vec.encoder.reading import EncoderOptions
 from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.errors import Dial2vecError, SettingsError
@@ -33,13 +35,14 @@ class Network(nn.Module):
     :param options: all options but the pooling are used.
     :raises ModelError: if the backbone cannot read the input.
 
-    Attributes: `attention_dropout`, whether attention drops weights in training; `codes` [m, d], those of a
-    Poly-encoder (`dial2vec.encoder.codes`), None without them.
+    Attributes: `attention_dropout`, whether attention drops weights in training; `precision`, in which dialogues are
+    read; `codes` [m, d], those of a Poly-encoder (`dial2vec.encoder.codes`), None without them.
     """
 
     def __init__(self, backbone: Any, tokenizer: Any, options: EncoderOptions) -> None:
         super().__init__()
         self.backbone = backbone
+        use_cpu_attention(backbone)
         self.tokens = self.tokens_for(options, tokenizer)
         self.turn_table = _zero_table(MAX_TURNS, backbone) if options.turn_embeddings else None
         self.role_table = _zero_table(MAX_ROLES, backbone) if options.role_embeddings else None
@@ -49,6 +52,8 @@ class Network(nn.Module):
             self.hierarchy = new_hierarchy(options.hierarchy, self.dimension, heads=attention_heads(backbone))
         self._frozen: list[nn.Module] = []
         self.attention_dropout = True
+        self.precision: Precision = "fp32"
+        self._packed: PackedLayers | None = None
 
     def tokens_for(self, options: EncoderOptions, tokenizer: Any) -> DialogueTokenizer:
         """Return the tokenizer of dialogues for these options, within the limits of the backbone."""
@@ -107,23 +112,45 @@ class Network(nn.Module):
         return padded[0] if len(parts) == 1 else torch.cat(padded)[torch.cat([rows for rows, _ in parts]).argsort()]
 
     def _states(self, batch: Batch) -> Tensor:
-        inputs = {"attention_mask": batch.attention} | extra_inputs(self.backbone, self.tokens.style, batch)
+        inputs = extra_inputs(self.backbone, self.tokens.style, batch) | self._tokens_in(batch)
+        if self._reads_packed():
+            return self._read_packed(inputs, batch.attention)
+        return self.backbone(attention_mask=batch.attention, **inputs).last_hidden_state
+
+    def _tokens_in(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the tokens' ids, or their vectors if tables are added to these."""
         if self.turn_table is None and self.role_table is None:
-            return self.backbone(input_ids=batch.ids, **inputs).last_hidden_state
+            return {"input_ids": batch.ids}
         embedded = self.backbone.get_input_embeddings()(batch.ids)
         if self.turn_table is not None:
             embedded = embedded + self.turn_table(batch.turns.clamp(max=MAX_TURNS - 1))
         if self.role_table is not None:
             embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
-        return self.backbone(inputs_embeds=embedded, **inputs).last_hidden_state
+        return {"inputs_embeds": embedded}
+
+    def _reads_packed(self) -> bool:
+        """Return whether this is reading in bf16 on a CPU, by layers that can be packed for it."""
+        reads = not (self.training or torch.is_grad_enabled()) and self.device.type == "cpu"
+        autocast = reads and torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        return autocast and can_pack(self.backbone)
+
+    def _read_packed(self, inputs: dict[str, Tensor], attention: Tensor) -> Tensor:
+        if self._packed is None or not self._packed.is_current(self.backbone):
+            self._packed = PackedLayers(self.backbone)
+        embedded = self.backbone.embeddings(**inputs)
+        return self._packed(embedded, attention, position_bias(self.backbone, embedded)).float()
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
-        """Evaluate without gradients inside a `with`; the mode before is restored at its end."""
-        was_training = self.training
+        """Evaluate without gradients, in `precision`, inside a `with`; the mode before is restored at its end.
+
+        An autocast around it that computes in bf16 stays.
+        """
+        was_training, kind = self.training, self.device.type
+        lower = torch.is_autocast_enabled(kind) or resolved(self.precision, kind) == "bf16"
         self.eval()
         try:
-            with torch.inference_mode():
+            with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=lower):
                 yield
         finally:
             self.train(was_training)

@@ -63,9 +63,13 @@ def fingerprint_of(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], prec
     return digest.hexdigest()
 
 
-def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision = "fp32") -> str:
-    """Return a hash of all that decides an encoder's vectors here: the encoder, its precision and device, the code."""
-    made_by = (model_fingerprint(encoder), resolved(precision, encoder.device.type), encoder.device.type, code_hash())
+def encoder_fingerprint(encoder: DialogueEncoder, precision: Precision | None = None) -> str:
+    """Return a hash of all that decides an encoder's vectors here: the encoder, its precision and device, the code.
+
+    :param precision: None is the encoder's own.
+    """
+    computed_in = resolved(precision or encoder.network.precision, encoder.device.type)
+    made_by = (model_fingerprint(encoder), computed_in, encoder.device.type, code_hash())
     return hashlib.sha256(repr(made_by).encode()).hexdigest()
 
 

@@ -71,7 +71,9 @@ class EncoderReader:
                     weights[row, : lengths[number]] = pieces[number].content[1]
                 hidden = network(batch).float().masked_fill(batch.attention[..., None] == 0, 0)
                 spread = torch.from_numpy(weights).to(hidden.device)[:, None]
-                vectors[rows] = torch.bmm(spread, hidden)[:, 0].cpu().numpy()
+                # The sum is in fp32, also if the encoder reads in bf16.
+                with torch.autocast(hidden.device.type, enabled=False):
+                    vectors[rows] = torch.bmm(spread, hidden)[:, 0].cpu().numpy()
         return vectors
 
     def join(self, pooled: NDArray[np.float32]) -> NDArray[np.float32]:

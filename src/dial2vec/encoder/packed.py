@@ -1,0 +1,145 @@
+"""Layers of a BERT-like encoder for reading in bf16 on a CPU: weights are cast and packed once, not at every call.
+
+Under autocast each call casts each weight again and brings it into the order of oneDNN's products; bias, GELU and sum
+are passes of their own. Here they are part of the product (docs/benchmarks.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+# Types of configurations whose layers compute what `_Layer` does.
+BERT_LIKE = ("bert", "roberta", "xlm-roberta", "mpnet")
+
+
+@dataclass(frozen=True, slots=True)
+class _Linear:
+    """A product whose bf16 weights lie as oneDNN reads them; its bias is bf16, too."""
+
+    weight: Tensor
+    bias: Tensor
+
+    @classmethod
+    def of(cls, *modules: nn.Linear, scales: tuple[float, ...] = ()) -> Self:
+        """Pack the product of modules side by side, each with its scale."""
+        factors = scales or (1.0,) * len(modules)
+        pairs = list(zip(modules, factors, strict=True))
+        weight = torch.cat([module.weight.detach() * factor for module, factor in pairs]).bfloat16()
+        bias = torch.cat([module.bias.detach() * factor for module, factor in pairs]).bfloat16()
+        return cls(torch.ops.mkldnn._reorder_linear_weight(weight), bias)
+
+    def __call__(self, values: Tensor, *, activation: str = "none") -> Tensor:
+        return torch.ops.mkldnn._linear_pointwise(values, self.weight, self.bias, activation, [], "none")
+
+    def plus(self, values: Tensor, other: Tensor) -> Tensor:
+        """Return the product plus another tensor."""
+        return torch.ops.mkldnn._linear_pointwise.binary(values, other, self.weight, self.bias, "add")
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """One layer: attention and feed-forward network, each with its sum and norm after it (Vaswani et al. 2017)."""
+
+    heads: int
+    projections: _Linear
+    output: _Linear
+    first_norm: nn.LayerNorm
+    inner: _Linear
+    outer: _Linear
+    second_norm: nn.LayerNorm
+
+    def __call__(self, hidden: Tensor, bias: Tensor | None, rows: int) -> Tensor:
+        """Return the next token vectors, bf16 [rows * n, d].
+
+        :param bias: Added to the scores of attention, bf16 [rows or 1, heads or 1, n or 1, n]; None is nothing.
+        """
+        n, width = len(hidden) // rows, hidden.shape[1] // self.heads
+        queries, keys, values = self.projections(hidden).view(rows, n, 3, self.heads, width).permute(2, 0, 3, 1, 4)
+        scores = queries @ keys.transpose(2, 3)
+        if bias is not None:
+            scores += bias
+        seen = (scores.softmax(-1) @ values).transpose(1, 2).reshape(rows * n, -1)
+        hidden = _normed(self.output.plus(seen, hidden), self.first_norm)
+        return _normed(self.outer.plus(self.inner(hidden, activation="gelu"), hidden), self.second_norm)
+
+
+def _normed(values: Tensor, norm: nn.LayerNorm) -> Tensor:
+    return functional.layer_norm(values, norm.normalized_shape, norm.weight.bfloat16(), norm.bias.bfloat16(), norm.eps)
+
+
+class PackedLayers:
+    """The layers of an encoder, packed. They do not follow later changes of its weights: see `is_current`.
+
+    :param backbone: Encoder for which `can_pack` is true.
+    """
+
+    def __init__(self, backbone: Any) -> None:
+        self._versions = _versions(backbone)
+        self._layers = [_layer(module) for module in backbone.encoder.layer]
+
+    def is_current(self, backbone: Any) -> bool:
+        """Return whether the encoder's weights are still those that were packed."""
+        return self._versions == _versions(backbone)
+
+    def __call__(self, embedded: Tensor, attention: Tensor, bias: Tensor | None) -> Tensor:
+        """Return the token vectors of the last layer, bf16 [b, n, d].
+
+        :param embedded: Output of the encoder's embeddings [b, n, d].
+        :param attention: 1 at tokens, 0 at padding, [b, n].
+        :param bias: Further sum to the scores of attention, such as one of relative positions [1, heads, n, n].
+        """
+        rows, n, _ = embedded.shape
+        if not bool(attention.all()):
+            padding = torch.zeros(rows, 1, 1, n, dtype=torch.bfloat16)
+            padding.masked_fill_(attention[:, None, None] == 0, float("-inf"))
+            bias = padding if bias is None else padding + bias
+        hidden = embedded.to(torch.bfloat16).flatten(0, 1)
+        for layer in self._layers:
+            hidden = layer(hidden, bias, rows)
+        return hidden.unflatten(0, (rows, n))
+
+
+def can_pack(backbone: Any) -> bool:
+    """Return whether the layers are those of BERT, RoBERTa, XLM-R or MPNet with GELU, and this torch has oneDNN."""
+    config = backbone.config
+    return (
+        getattr(config, "model_type", None) in BERT_LIKE
+        and config.hidden_act == "gelu"
+        and not getattr(config, "is_decoder", False)
+        and torch.backends.mkldnn.is_available()
+    )
+
+
+def position_bias(backbone: Any, embedded: Tensor) -> Tensor | None:
+    """Return what relative positions add to the scores of attention, bf16 [1, heads, n, n]; None without them."""
+    compute = getattr(backbone.encoder, "compute_position_bias", None)
+    return None if compute is None else compute(embedded[:1]).to(torch.bfloat16)
+
+
+def _versions(backbone: Any) -> list[tuple[int, int]]:
+    """Return what changes with every change of a weight: where it lies, and how often it was written."""
+    return [(weights.data_ptr(), weights._version) for weights in backbone.encoder.parameters()]
+
+
+def _layer(module: Any) -> _Layer:
+    attention = module.attention
+    if hasattr(attention, "attn"):
+        own, output, norm = attention.attn, attention.attn.o, attention.LayerNorm
+        projections = (own.q, own.k, own.v)
+    else:
+        own, output, norm = attention.self, attention.output.dense, attention.output.LayerNorm
+        projections = (own.query, own.key, own.value)
+    return _Layer(
+        heads=own.num_attention_heads,
+        projections=_Linear.of(*projections, scales=(own.attention_head_size**-0.5, 1.0, 1.0)),
+        output=_Linear.of(output),
+        first_norm=norm,
+        inner=_Linear.of(module.intermediate.dense),
+        outer=_Linear.of(module.output.dense),
+        second_norm=module.output.LayerNorm,
+    )

@@ -1,0 +1,130 @@
+"""Packed bf16 layers give the vectors of the encoder itself, and follow its weights."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, RobertaConfig, RobertaModel
+
+from dial2vec.dialogue import Dialogue
+from dial2vec.encoder import DialogueEncoder, network
+from dial2vec.encoder.loading import load_encoder
+from dial2vec.encoder.packed import PackedLayers, can_pack, position_bias
+from dial2vec.encoder.vector_cache import encoder_fingerprint
+
+SIZES = {
+    "vocab_size": 50,
+    "hidden_size": 32,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+    "max_position_embeddings": 70,
+}
+KINDS = {"bert": (BertModel, BertConfig), "roberta": (RobertaModel, RobertaConfig), "mpnet": (MPNetModel, MPNetConfig)}
+
+
+def cosines(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
+    return (ours * theirs).sum(-1) / np.linalg.norm(ours, axis=-1) / np.linalg.norm(theirs, axis=-1)
+
+
+@pytest.fixture
+def conversation(dialogue: object) -> Dialogue:
+    return dialogue("d", "a: w1 w2 w3", "b: w4 w5 w6 w7 w8", "a: w9")  # type: ignore[operator]
+
+
+@pytest.fixture
+def short(dialogue: object) -> Dialogue:
+    return dialogue("e", "a: w1", "b: w20")  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_layers_of_each_kind_give_its_last_states(kind: str) -> None:
+    model, configuration = KINDS[kind]
+    torch.manual_seed(0)
+    backbone = model(configuration(**SIZES)).eval()
+    for weights in backbone.parameters():
+        # As they are trained: large enough for a wrong order of heads, biases or positions to show.
+        weights.data.normal_(std=0.15) if weights.ndim > 1 else weights.data.add_(torch.randn_like(weights) * 0.1)
+    ids = torch.randint(5, 50, (3, 21))
+    attention = torch.ones_like(ids)
+    attention[1, 12:] = 0
+
+    with torch.inference_mode():
+        expected = backbone(input_ids=ids, attention_mask=attention).last_hidden_state
+        embedded = backbone.embeddings(input_ids=ids)
+        found = PackedLayers(backbone)(embedded, attention, position_bias(backbone, embedded))
+
+    kept = attention.bool()
+    assert found.dtype == torch.bfloat16
+    assert cosines(found[kept].float().numpy(), expected[kept].numpy()).min() > 0.999
+
+
+def test_an_encoder_reads_by_them_in_bf16_only(
+    tiny_folder: str, conversation: Dialogue, short: Dialogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    expected = encoder.encode([conversation, short])
+    assert encoder.network._packed is None
+    monkeypatch.setattr(network, "has_bf16", lambda device: True)
+
+    encoder.network.precision = "auto"
+    found = encoder.encode([conversation, short])
+
+    assert encoder.network._packed is not None
+    assert found.dtype == np.float32
+    assert cosines(found, expected).min() > 0.999
+    turns = encoder.encode([conversation], output="turns")[0]
+    encoder.network.precision = "fp32"
+    assert cosines(turns, encoder.encode([conversation], output="turns")[0]).min() > 0.999
+
+
+def test_changed_weights_are_packed_again(
+    tiny_folder: str, conversation: Dialogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(network, "has_bf16", lambda device: True)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.network.precision = "bf16"
+    before = encoder.encode([conversation])
+
+    with torch.no_grad():
+        encoder.backbone.encoder.layer[0].output.dense.weight.mul_(300)
+    after = encoder.encode([conversation])
+
+    encoder.network.precision = "fp32"
+    assert cosines(after, encoder.encode([conversation])).min() > 0.999
+    assert cosines(after, before).max() < 0.999
+
+
+def test_training_does_not_read_by_them(tiny_folder: str, conversation: Dialogue) -> None:
+    encoder = DialogueEncoder.from_pretrained(tiny_folder).train()
+    batch = encoder.tokens.pad(encoder.tokens.utterances_alone(["w1 w2"]))
+    with torch.autocast("cpu", torch.bfloat16):
+        encoder.hidden_states(batch).sum().backward()
+    assert encoder.network._packed is None
+    assert encoder.backbone.encoder.layer[0].output.dense.weight.grad is not None
+
+
+def test_other_layers_are_not_packed(tiny_folder: str) -> None:
+    backbone = DialogueEncoder.from_pretrained(tiny_folder).backbone
+    assert can_pack(backbone)
+    for name, value in (("hidden_act", "relu"), ("model_type", "deberta"), ("is_decoder", True)):
+        before = getattr(backbone.config, name)
+        setattr(backbone.config, name, value)
+        assert not can_pack(backbone)
+        setattr(backbone.config, name, before)
+
+
+def test_commands_read_in_the_precision_of_the_machine(tiny_folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = load_encoder(tiny_folder)
+    assert isinstance(encoder, DialogueEncoder)
+    assert encoder.network.precision == "auto"
+    assert DialogueEncoder.from_pretrained(tiny_folder).network.precision == "fp32"
+    marks = []
+    for has in (True, False):
+        monkeypatch.setattr(network, "has_bf16", lambda device, has=has: has)
+        marks.append(encoder_fingerprint(encoder))
+    # Vectors of the two are not mixed; those in fp32 are the same as ever.
+    assert marks[0] != marks[1] == encoder_fingerprint(DialogueEncoder.from_pretrained(Path(tiny_folder)))
