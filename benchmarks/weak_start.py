@@ -64,6 +64,7 @@ def add_options(run: argparse.ArgumentParser) -> None:
     run.add_argument("--mlm-windows", type=int, help="largest number of windows per pass; default: all")
     run.add_argument("--dialogues", default="2000", help="training dialogues of the paper's method, or all")
     run.add_argument("--epochs", type=int, default=1, help="of the paper's method; 0 is the published script's number")
+    run.add_argument("--rate", type=float, help="learning rate of the paper's method; default: the preset's")
     run.add_argument("--recipe-dialogues", type=int, help="train.max_dialogues of the recipe; default: params.yaml's")
     run.add_argument("--judged", type=int, help="number of test dialogues, for a trial; default: all")
 
@@ -94,17 +95,27 @@ def one_seed(arguments: argparse.Namespace, artifacts: Artifacts, judged: list[D
     settings = replace(settings, encoder=replace(settings.encoder, name=str(start), input=READING))
     for name, ours, rules in (
         ("recipe", recipe(settings, arguments), ("label_free", "last")),
-        ("paper's method", papers(settings, artifacts.corpus, arguments), tuple(RULES)),
+        (papers_name(arguments), papers(settings, artifacts.corpus, arguments), tuple(RULES)),
     ):
-        about = {"dialogues": ours.train.max_dialogues, "epochs": ours.train.epochs, "settings": digest(asdict(ours))}
+        about = {
+            "dialogues": ours.train.max_dialogues,
+            "epochs": ours.train.epochs,
+            "rate": ours.train.learning_rate,
+            "settings": digest(asdict(ours)),
+        }
         for rule in rules:
             if is_known(RESULTS, row := key | {"way": f"{name}, {RULES[rule]}"} | about):
                 continue
             chosen = replace(ours, select=replace(ours.select, selection=rule))
-            mark, folder = str(about["settings"]), work / name.split()[0]
+            mark, folder = str(about["settings"]), work / f"{name.split()[0]}-{about['settings']}"
             encoder, training = trained_encoder(artifacts, chosen, folder, mark=mark, with_choices=True)
             more = {"chosen": training.chosen, "steps": training.steps}
             add_row(RESULTS, row | more | figures(encoder, judged, settings))
+
+
+def papers_name(arguments: argparse.Namespace) -> str:
+    """Return the name of the paper's method in the table; another rate makes another row."""
+    return "paper's method" + ("" if arguments.rate is None else f" at a rate of {arguments.rate:g}")
 
 
 def recipe(settings: Settings, arguments: argparse.Namespace) -> Settings:
@@ -120,7 +131,8 @@ def papers(settings: Settings, corpus: str, arguments: argparse.Namespace) -> Se
     epochs = arguments.epochs or EPOCHS.get(corpus, OTHER_EPOCHS)
     steps = (dialogues or 0) * epochs // (whole.train.batch_size * whole.train.gradient_accumulation)
     every = max(1, steps // CHECKPOINTS) if dialogues else whole.train.checkpoint_steps
-    training = replace(whole.train, max_dialogues=dialogues, epochs=epochs, checkpoint_steps=every)
+    rate = arguments.rate or whole.train.learning_rate
+    training = replace(whole.train, max_dialogues=dialogues, epochs=epochs, checkpoint_steps=every, learning_rate=rate)
     return replace(whole, train=training, encoder=replace(whole.encoder, input=READING), evaluate=settings.evaluate)
 
 

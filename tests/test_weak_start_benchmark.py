@@ -61,7 +61,7 @@ def test_both_ways_start_from_the_weak_encoder_and_a_second_command_computes_not
         {"corpora": ["calls"], "encoder": {"name": tiny_folder}, "evaluate": {"kmeans_runs": 2}}
     )
     small = {"mlm_epochs": 1, "mlm_windows": 64, "dialogues": "40", "epochs": 1, "recipe_dialogues": 16}
-    arguments = argparse.Namespace(corpora=["calls"], seeds=[1], base=tiny_folder, judged=None, **small)
+    arguments = argparse.Namespace(corpora=["calls"], seeds=[1], base=tiny_folder, judged=None, rate=None, **small)
     weak_start.measure_all(arguments, tmp_path, settings)
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     assert [row["way"] for row in rows] == [
