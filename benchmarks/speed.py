@@ -10,7 +10,7 @@ and the highest run. In fp32, and in bf16 as well if the device has instructions
 - published: what Liu et al. 2022 describe, written here as described: every sample padded to 512 tokens, dropout
   everywhere, one n x n matching after the other; ten encodings of each dialogue that is evaluated.
 - library: `encode` of sentence-transformers on the joined turns, at its defaults except 512 tokens, and at the best of
-  several batch sizes; left out if it is not installed.
+  several batch sizes, precisions and backends (benchmarks/peers.py); left out if it is not installed.
 - the library again, at all its defaults, beside a student with random rows: benchmarks/student.py has all about it.
 - machine: the product of two matrices of 2,048 x 2,048. Fractions of it count useful operations: tokens that are no
   padding, layers that are not frozen.
@@ -23,12 +23,12 @@ import argparse
 import importlib.util
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from peers import WIDTH, of_library, torchs_own
 from timing import Figure, Times, Works, machine, peak_fraction, products, rate, ratio, times
 from torch import Tensor
 from torch.nn import functional
@@ -39,7 +39,6 @@ from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import layers
-from dial2vec.encoder.names import resolve
 from dial2vec.encoder.network import has_bf16
 from dial2vec.encoder.tokens import Batch
 from dial2vec.files import find_root, write_json
@@ -49,8 +48,7 @@ from dial2vec.training.methods.dial2vec import SelfGuidedSet, dial2vec_loss
 from dial2vec.training.methods.neighbours import NeighbourSet, neighbour_loss
 from dial2vec.training.negatives import draw_samples
 
-ENCODER, WIDTH, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 512, 10, 0.2, 10
-BATCH_SIZES = (4, 8, 16, 64)
+ENCODER, WINDOW, TEMPERATURE, COPIES = "all-MiniLM-L6-v2", 10, 0.2, 10
 FLASH = ("flash_attention_2",) if importlib.util.find_spec("flash_attn") else ()
 KERNELS = ("eager", "flex_attention", *FLASH)
 RECIPE = Train()
@@ -202,7 +200,8 @@ def recipe_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
 
 def published_loss(encoder: DialogueEncoder, batch: Batch) -> Tensor:
     """Return the same as it is described: samples of 512 tokens, each with its n x n matchings."""
-    hidden, wide = padded_states(encoder, batch)
+    with torchs_own(encoder):
+        hidden, wide = padded_states(encoder, batch)
     return matchings(hidden, wide.turns, wide.roles)
 
 
@@ -236,7 +235,8 @@ def encoding(encoder: DialogueEncoder, name: str, dialogues: Sequence[Dialogue],
 
     @torch.inference_mode()
     def published() -> None:
-        padded_states(encoder.eval(), ten)
+        with torchs_own(encoder):
+            padded_states(encoder.eval(), ten)
 
     def ours(precision: Any) -> Any:
         with encoder.autocast(precision):
@@ -248,26 +248,13 @@ def encoding(encoder: DialogueEncoder, name: str, dialogues: Sequence[Dialogue],
             f"ours{end}": lambda p=precision: ours(p),
             f"product{end}": products(kind, torch.bfloat16 if end else torch.float32),
         }
-    works |= of_library(name, dialogues, kind) | {"published": published}
+    works |= of_library(name, dialogues, kind, ends=list(kinds(kind).values())) | {"published": published}
     found = times(works, repeats=repeats, device=kind)
     lengths = [len(sequence.ids) for sequence in encoder.tokens.dialogues(list(dialogues))]
     figures = encoding_figures(found, len(dialogues), n_evaluated, operations(encoder, lengths), kind)
     if len(kinds(kind)) > 1:
         figures["encode_bf16_lowest_cosine"] = Figure.of([lowest_cosine(ours("fp32"), ours("bf16"))], digits=5)
     return {"tokens_per_dialogue": Figure.of([sum(lengths) / len(lengths)], digits=1)} | figures
-
-
-def of_library(name: str, dialogues: Sequence[Dialogue], kind: str) -> Works:
-    """Return the works of sentence-transformers; none if it is not installed."""
-    if importlib.util.find_spec("sentence_transformers") is None:
-        return {}
-    from sentence_transformers import SentenceTransformer
-
-    library = SentenceTransformer(resolve(name), device=kind)
-    library.max_seq_length = WIDTH
-    texts = [" ".join(turn.text for turn in dialogue.turns) for dialogue in dialogues]
-    sizes = {f"library {size}": lambda size=size: library.encode(texts, batch_size=size) for size in BATCH_SIZES}
-    return {"library": lambda: library.encode(texts)} | sizes
 
 
 def encoding_figures(found: Times, n: int, n_evaluated: int, useful: float, kind: str) -> Found:
@@ -277,12 +264,25 @@ def encoding_figures(found: Times, n: int, n_evaluated: int, useful: float, kind
         taken = found[f"ours{end}"]
         figures[f"encode_dialogues_per_second{end}"] = rate(n, taken)
         if "library" in found:
-            best = min((one for name, one in found.items() if name.startswith("library")), key=sum)
+            # In fp32 the peers compute in fp32, too; in bf16 any setting is one.
+            peers = [name for name in found if name.startswith("library") and (end or "_bf16" not in name)]
+            best = min(peers, key=lambda name: sum(found[name]))
             figures[f"encode_vs_library_default{end}"] = ratio(found["library"], taken)
-            figures[f"encode_vs_library_best{end}"] = ratio(best, taken)
+            figures[f"encode_vs_library_best{end}"] = ratio(found[best], taken)
+            figures |= {
+                f"{setting}_dialogues_per_second": rate(n, found[name]) for setting, name in settings(peers, found)
+            }
         figures[f"evaluate_vs_published{end}"] = ratio(found["published"], taken, times=n / n_evaluated)
         figures[f"encode_peak_fraction{end}"] = peak_fraction(useful, taken, found[f"product{end}"])
     return figures
+
+
+def settings(peers: Sequence[str], found: Times) -> list[tuple[str, str]]:
+    """Return each precision and backend of the library, and the fastest batch size of it."""
+    named: dict[str, list[str]] = {}
+    for name in peers:
+        named.setdefault("_".join(part for part in name.split() if not part.isdigit()), []).append(name)
+    return [(setting, min(names, key=lambda name: sum(found[name]))) for setting, names in named.items()]
 
 
 def lowest_cosine(one: Any, other: Any) -> float:
@@ -295,16 +295,8 @@ def kernels(encoder: DialogueEncoder, dialogues: Sequence[Dialogue], *, repeats:
     """Time reading by other implementations of attention; one that does not run here is left out, and says why."""
     kind, works = encoder.device.type, {}
 
-    @contextmanager
-    def attending(name: str) -> Iterator[None]:
-        encoder.backbone.set_attn_implementation(name)
-        try:
-            yield
-        finally:
-            encoder.backbone.set_attn_implementation("sdpa")
-
     def read(name: str) -> None:
-        with attending(name), encoder.autocast("bf16" if name in FLASH else "fp32"):
+        with torchs_own(encoder, name), encoder.autocast("bf16" if name in FLASH else "fp32"):
             encoder.encode(dialogues)
 
     for name in KERNELS:

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
 
 from conftest import make_dialogue
 from dial2vec.dialogue import dialogue_from_record
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.cpu_attention import Dropout
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 from dial2vec.params import load_settings
@@ -29,6 +31,7 @@ import criteria
 import drift
 import fuzz_import
 import growth
+import peers
 import recipe
 import scaling
 import scoring
@@ -249,7 +252,7 @@ def small(tiny_folder, monkeypatch):
     """A tiny encoder, and matrices and dialogues that are small enough for it."""
     monkeypatch.setattr(timing, "SIZE", 8)
     monkeypatch.setattr(speed, "WIDTH", 64)
-    monkeypatch.setattr(speed, "of_library", lambda name, dialogues, kind: {})
+    monkeypatch.setattr(speed, "of_library", lambda name, dialogues, kind, ends: {})
     said = ["a: w1 w2", "b: w3 w4", "a: w5", "b: w6", "a: w7", "b: w8"]
     talks = [make_dialogue(f"d{n}", *said[n % 3 :], "b: w9", "a: w2") for n in range(30)]
     return DialogueEncoder.from_pretrained(tiny_folder, input="separators"), talks
@@ -267,6 +270,45 @@ def test_speed_gives_every_figure_that_the_device_has(small, monkeypatch, ends):
         assert {f"encode_dialogues_per_second{end}", f"evaluate_vs_published{end}"} <= set(encoded)
     assert ("train_bf16_vs_published_bf16" in trained) == ("encode_bf16_lowest_cosine" in encoded) == (len(ends) > 1)
     assert all(figure.median >= 0 for figure in (trained | encoded).values())
+
+
+def test_the_published_way_attends_and_drops_as_torch_does(small):
+    encoder, _ = small
+    attending = encoder.backbone.config._attn_implementation
+    with peers.torchs_own(encoder):
+        assert encoder.backbone.config._attn_implementation == "sdpa"
+        assert not any(type(module) is Dropout for module in encoder.modules())
+    assert encoder.backbone.config._attn_implementation == attending
+    assert any(type(module) is Dropout for module in encoder.modules())
+
+
+def test_the_library_is_compared_at_each_setting_with_its_fastest_batch_size():
+    found = {"library": [3.0], "library 4": [2.0], "library_bf16 4": [1.0], "library_bf16 openvino 8": [0.5]}
+    found |= {"library 8": [4.0], "library_bf16 openvino 4": [0.7]}
+    assert speed.settings(list(found), found) == [
+        ("library", "library 4"),
+        ("library_bf16", "library_bf16 4"),
+        ("library_bf16_openvino", "library_bf16 openvino 8"),
+    ]
+    figures = speed.encoding_figures(found | {"ours": [1.0], "published": [9.0], "product": [1.0]}, 10, 1, 1.0, "none")
+    assert figures["encode_vs_library_best"].median == 2.0
+    assert "library_bf16_dialogues_per_second" not in figures
+
+
+def test_a_model_that_another_program_computes_gives_its_states_to_the_library(small):
+    encoder, _ = small
+    shapes = []
+
+    def compute(*given):
+        shapes.append([part.shape for part in given])
+        return np.full((*given[0].shape, 3), 2.0, dtype=np.float32)
+
+    ids = torch.ones(2, 5, dtype=torch.int64)
+    states = peers.Elsewhere(encoder.backbone, compute)(input_ids=ids, attention_mask=ids, token_type_ids=ids)
+    assert torch.equal(states.last_hidden_state, torch.full((2, 5, 3), 2.0))
+    assert shapes == [[(2, 5)] * 3]
+    expected = encoder.backbone.eval()(input_ids=ids, attention_mask=ids, token_type_ids=ids).last_hidden_state
+    assert torch.equal(peers.Ordered(encoder.backbone)(ids, ids, ids), expected)
 
 
 def test_a_kernel_that_does_not_run_is_named_and_left_out(small, monkeypatch, capsys):
