@@ -19,6 +19,7 @@ from dial2vec.encoder.hierarchical import Hierarchy, new_hierarchy
 from dial2vec.encoder.inputs import input_style
 from dial2vec.encoder.packed import PackedLayers, can_pack, position_bias
 from dial2vec.encoder.reading import EncoderOptions
+from dial2vec.encoder.threads import fitting_threads
 from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.errors import Dial2vecError, SettingsError
 
@@ -164,9 +165,11 @@ class Network(nn.Module):
         if batch_size < 1:
             raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
         order = np.argsort([-len(sequence.ids) for sequence in sequences], kind="stable")
-        for first in range(0, len(order), batch_size):
-            rows = order[first : first + batch_size]
-            yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
+        with fitting_threads(len(order), self.device.type) as adapt:
+            for first in range(0, len(order), batch_size):
+                adapt()
+                rows = order[first : first + batch_size]
+                yield rows, self.tokens.pad([sequences[row] for row in rows]).to(self.device)
 
     def freeze_bottom(self, share: float) -> int:
         """Freeze the input embeddings and the bottom `share` of the layers, and return how many layers were frozen.

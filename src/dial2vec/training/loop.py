@@ -7,6 +7,7 @@ import logging
 import math
 import shutil
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -21,6 +22,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.threads import fitting_threads
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim
@@ -182,6 +184,16 @@ class _Progress(TrainerCallback):
         self.bar.close()
 
 
+class _BetweenSteps(TrainerCallback):
+    """Calls a function after each step."""
+
+    def __init__(self, call: Callable[[], None]) -> None:
+        self.call = call
+
+    def on_step_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
+        self.call()
+
+
 @dataclass(frozen=True, slots=True)
 class Trained:
     """Record of a training run.
@@ -254,7 +266,9 @@ def train(
     trainer.remove_callback(PrinterCallback)
     if objective.auxiliary is not None and auxiliary_rate is not None:
         _set_rate(objective.auxiliary, trainer.create_optimizer(), auxiliary_rate)
-    result = trainer.train(resume_from_checkpoint=str(start) if start else None)
+    with fitting_threads(len(data), encoder.device.type) as adapt:
+        trainer.add_callback(_BetweenSteps(adapt))
+        result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     objective.counting.remove()
     encoder.eval()
     # Steps after the last log can diverge unseen.
