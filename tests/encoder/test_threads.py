@@ -1,117 +1,124 @@
-"""The number of threads: measured in long work only, never above what was set, and set back at the end."""
+"""The number of threads follows the cores that are free, stays below what was set, and is set back at the end."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 
 from dial2vec.encoder import DialogueEncoder, threads
-from dial2vec.encoder.threads import counts, fitting_threads, measure
+from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds
 
 
 @pytest.fixture
-def four_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def four_threads() -> Iterator[None]:
     before = torch.get_num_threads()
     torch.set_num_threads(4)
-    for name, value in (("most", 0), ("chosen", 0), ("moment", float("-inf"))):
-        monkeypatch.setattr(threads._Known, name, value)
     yield
     torch.set_num_threads(before)
 
 
-def measured(monkeypatch: pytest.MonkeyPatch, *rounds: dict[int, float]) -> list[list[int]]:
-    """Replace each measurement by the next one of these; return what was asked."""
-    asked: list[list[int]] = []
-    left = list(rounds)
-
-    def take(numbers: list[int]) -> dict[int, float]:
-        asked.append(list(numbers))
-        return left.pop(0)
-
-    monkeypatch.setattr(threads, "measure", take)
-    return asked
+def moments(monkeypatch: pytest.MonkeyPatch, *seen: Moment) -> None:
+    """Let the machine be seen like this, one look after the other; the last one stays."""
+    left = list(seen)
+    monkeypatch.setattr(Moment, "now", classmethod(lambda cls: left.pop(0) if len(left) > 1 else left[0]))
 
 
-@pytest.mark.parametrize(("most", "expected"), [(1, [1]), (2, [2, 1]), (6, [6, 3, 1]), (16, [16, 8, 4, 2, 1])])
-def test_all_threads_and_one_are_always_tried(most: int, expected: list[int]) -> None:
-    assert counts(most) == expected
+def test_idle_seconds_are_those_of_the_cores_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads.os, "sysconf", lambda name: 100)
+    text = "cpu  9 9 9 900 90 9\ncpu0 1 2 3 400 50 6\ncpu1 1 2 3 200 20 6\ncpu10 1 2 3 7000 0 6\nintr 5\n"
+    assert idle_seconds(text, {0}) == 4.5
+    assert idle_seconds(text, {0, 1}) == 6.7
 
 
-def test_the_fastest_number_is_used_and_said_and_set_back(
-    four_threads: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+def test_this_machine_says_what_its_cores_do() -> None:
+    first = Moment.now()
+    if first is None:
+        pytest.skip("no /proc/stat here")
+    sum(range(2_000_000))
+    later = Moment.now()
+    assert later is not None
+    assert later.own > first.own
+    assert later.idle >= first.idle
+    assert 0 < later.free_cores(first) <= (threads.os.cpu_count() or 1) + 1
+
+
+@pytest.mark.parametrize(
+    ("own", "idle", "expected"),
+    [
+        (8.0, 0.0, 4),  # all four worked
+        (2.0, 6.0, 4),  # a part that one thread does; the rest was idle
+        (4.0, 0.0, 2),  # others hold two cores
+        (3.0, 0.4, 1),  # 1.7 cores: two threads would wait for each other
+        (3.6, 0.0, 2),  # 1.8 cores and the tolerance
+        (0.5, 0.0, 1),
+        (8.0, 40.0, 4),  # never more than were set
+    ],
+)
+def test_threads_are_the_free_cores(
+    four_threads: None, monkeypatch: pytest.MonkeyPatch, own: float, idle: float, expected: int
 ) -> None:
-    asked = measured(monkeypatch, {4: 0.8, 2: 0.1, 1: 0.2})
-    with caplog.at_level(logging.WARNING), fitting_threads(1000, "cpu") as adapt:
-        assert torch.get_num_threads() == 2
+    moments(monkeypatch, Moment(10.0, 1.0, 5.0), Moment(12.0, 1.0 + own, 5.0 + idle))
+    with fitting_threads("cpu") as adapt:
+        assert torch.get_num_threads() == 4
         adapt()
+        assert torch.get_num_threads() == expected
     assert torch.get_num_threads() == 4
-    assert asked == [[4, 2, 1]]
-    assert "computing with 2 of 4 threads" in caplog.text
-    assert "8.0 times as long" in caplog.text
 
 
-def test_it_is_measured_again_after_a_while_and_said_only_when_it_changes(
+def test_they_come_back_when_other_work_ends_and_each_change_is_said(
     four_threads: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    now = [0.0]
-    monkeypatch.setattr(threads.time, "monotonic", lambda: now[0])
-    slow, idle = {4: 3.0, 2: 2.0, 1: 1.0}, {4: 1.0, 2: 2.0, 1: 3.0}
-    asked = measured(monkeypatch, slow, slow, idle)
+    seen = [Moment(0, 0, 0), Moment(0.5, 0.5, 0), Moment(2, 2, 0), Moment(4, 4, 0), Moment(6, 6, 6.5)]
+    moments(monkeypatch, *seen)
     numbers = []
-    with caplog.at_level(logging.WARNING), fitting_threads(1000, "cpu") as adapt:
-        for moment in (0.0, 59.0, 61.0, 122.0):
-            now[0] = moment
+    with caplog.at_level(logging.INFO), fitting_threads("cpu") as adapt:
+        for _ in seen[1:]:
             adapt()
             numbers.append(torch.get_num_threads())
-    assert numbers == [1, 1, 1, 4]
-    assert len(asked) == 3
-    assert len(caplog.records) == 1
+    # The first look was too early to tell.
+    assert numbers == [4, 1, 1, 4]
+    assert [record.getMessage() for record in caplog.records] == [
+        "computing with 1 of 4 threads: 1.0 cores are free for this",
+        "computing with 4 of 4 threads: 4.2 cores are free for this",
+    ]
 
 
-@pytest.mark.parametrize(("n", "device"), [(3, "cpu"), (1000, "cuda")])
-def test_short_work_and_a_gpu_are_not_measured(
-    four_threads: None, monkeypatch: pytest.MonkeyPatch, n: int, device: str
+def test_a_gpu_one_thread_and_an_unknown_machine_stay_as_they_are(
+    four_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = measured(monkeypatch)
-    with fitting_threads(n, device) as adapt:
+    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 1, 0))
+    with fitting_threads("cuda") as adapt:
         adapt()
         assert torch.get_num_threads() == 4
-    assert asked == []
-
-
-def test_one_thread_stays_one(four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    torch.set_num_threads(1)
-    asked = measured(monkeypatch)
-    with fitting_threads(1000, "cpu"):
-        assert torch.get_num_threads() == 1
-    assert asked == []
+    monkeypatch.undo()
+    monkeypatch.setattr(threads, "STATISTICS", Path("/nowhere"))
+    with fitting_threads("cpu") as adapt:
+        adapt()
+        assert torch.get_num_threads() == 4
 
 
 def test_an_error_sets_the_number_back(four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    measured(monkeypatch, {4: 2.0, 2: 2.0, 1: 1.0})
-    with pytest.raises(RuntimeError), fitting_threads(1000, "cpu"):
-        raise RuntimeError
+    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 1, 0))
+
+    def fail() -> None:
+        with fitting_threads("cpu") as adapt:
+            adapt()
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
     assert torch.get_num_threads() == 4
 
 
-def test_measuring_times_every_number(four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    used = []
-    monkeypatch.setattr(threads, "_work", lambda *_: used.append(torch.get_num_threads()))
-    taken = measure([4, 1])
-    assert set(taken) == {4, 1}
-    assert used == [4, 4, 1, 1] * threads.RUNS
-    assert all(seconds >= 0 for seconds in taken.values())
-
-
-def test_reading_many_dialogues_adapts(tiny_folder: str, four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_adapts_between_batches(tiny_folder: str, four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 5, 0))
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    asked = measured(monkeypatch, {4: 3.0, 2: 2.0, 1: 1.0})
-    few = encoder.encode_utterances(["w1 w2"] * 3)
-    assert asked == []
-    many = encoder.encode_utterances(["w1 w2"] * 250)
-    assert asked == [[4, 2, 1]]
+    used = []
+    encoder.backbone.register_forward_hook(lambda *_: used.append(torch.get_num_threads()))
+    encoder.encode_utterances(["w1 w2"] * 9, batch_size=3)
+    assert used == [1, 1, 1]
     assert torch.get_num_threads() == 4
-    torch.testing.assert_close(torch.from_numpy(many[:3]), torch.from_numpy(few))

@@ -165,7 +165,7 @@ class Network(nn.Module):
         if batch_size < 1:
             raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
         order = np.argsort([-len(sequence.ids) for sequence in sequences], kind="stable")
-        with fitting_threads(len(order), self.device.type) as adapt:
+        with fitting_threads(self.device.type) as adapt:
             for first in range(0, len(order), batch_size):
                 adapt()
                 rows = order[first : first + batch_size]

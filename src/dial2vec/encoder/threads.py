@@ -1,103 +1,88 @@
-"""How many threads compute on a CPU in long work, measured: beside other work, threads wait for each other.
+"""How many threads compute on a CPU in long work: as many as there are cores free for it.
 
-A product that two threads share is done when the slower one is. If other processes hold a core, each step waits until
-the system lets its thread run again, and two threads are slower than one (docs/benchmarks.md).
+A step that two threads share is done when the slower one is. If other processes hold a core, each step waits until the
+system lets its thread run again, and two threads are slower than one (docs/benchmarks.md).
 """
 
 from __future__ import annotations
 
 import logging
-import statistics
+import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
-from torch.nn import functional
 
-# Fewer dialogues are read before a measurement has paid.
-LONG = 200
-# Seconds for which a measurement holds.
-VALID = 60.0
-RUNS = 3
-# Tokens, width and inner width of the work that is measured: a part that an encoder of 384 numbers reads at a time.
-TOKENS, WIDTH, INNER, LAYERS = 768, 384, 1536, 3
+# Seconds between two looks.
+INTERVAL = 1.0
+# Part of a core that may be missing, as other processes always do a little.
+TOLERANCE = 0.25
+STATISTICS = Path("/proc/stat")
 
 log = logging.getLogger(__name__)
 
 
-class _Known:
-    """The last measurement: when it was, of how many threads, and the number chosen."""
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Seconds until a moment: on the clock, of processors in this process, and of idle cores."""
 
-    moment, most, chosen = float("-inf"), 0, 0
+    clock: float
+    own: float
+    idle: float
+
+    @classmethod
+    def now(cls) -> Moment | None:
+        """Return this moment; None on systems that do not say what their cores do."""
+        try:
+            idle = idle_seconds(STATISTICS.read_text(encoding="ascii"), os.sched_getaffinity(0))
+        except (OSError, AttributeError):
+            return None
+        return cls(time.monotonic(), time.process_time(), idle)
+
+    def free_cores(self, since: Moment) -> float:
+        """Return how many cores this process used or could have used since another moment."""
+        return (self.own - since.own + self.idle - since.idle) / (self.clock - since.clock)
+
+
+def idle_seconds(statistics: str, cores: set[int]) -> float:
+    """Return the seconds in which cores did nothing, from the text of /proc/stat.
+
+    :param cores: Numbers of the cores on which this process may run.
+    """
+    named = (line.split() for line in statistics.splitlines() if line.startswith("cpu"))
+    # user, nice, system, idle, waiting for a disk, ...
+    ticks = sum(int(fields[4]) + int(fields[5]) for fields in named if fields[0][3:] in map(str, cores))
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
-def fitting_threads(n: int, device: str) -> Iterator[Callable[[], None]]:
-    """Compute with as many threads as are fastest at the time, inside a `with`; the number before is its limit.
+def fitting_threads(device: str) -> Iterator[Callable[[], None]]:
+    """Compute with as many threads as cores are free, inside a `with`; the number before is the largest.
 
-    :param n: Number of items of the work; below `LONG` nothing is measured.
     :param device: Kind of device, "cpu" or "cuda"; only on a CPU threads matter.
-    :return: A function to call between two steps of the work; it measures again when the last time was `VALID` ago.
+    :return: A function to call between two steps of the work. It looks at the machine every second, so the first
+        second is computed with all threads.
     """
-    most = torch.get_num_threads()
-    if device != "cpu" or most == 1 or n < LONG:
+    most, last = torch.get_num_threads(), Moment.now()
+    if device != "cpu" or most == 1 or last is None:
         yield lambda: None
         return
 
     def adapt() -> None:
-        torch.set_num_threads(_chosen(most))
+        nonlocal last
+        now = Moment.now()
+        if now is None or last is None or now.clock - last.clock < INTERVAL:
+            return
+        free, before = now.free_cores(last), torch.get_num_threads()
+        chosen, last = min(max(int(free + TOLERANCE), 1), most), now
+        if chosen != before:
+            torch.set_num_threads(chosen)
+            log.info("computing with %d of %d threads: %.1f cores are free for this", chosen, most, free)
 
     try:
-        adapt()
         yield adapt
     finally:
         torch.set_num_threads(most)
-
-
-def _chosen(most: int) -> int:
-    now = time.monotonic()
-    if _Known.most != most or now - _Known.moment > VALID:
-        taken = measure(counts(most))
-        best = min(taken, key=taken.__getitem__)
-        if best < most and best != (_Known.chosen if _Known.most == most else most):
-            log.warning(
-                "computing with %d of %d threads: other work keeps the processors busy, and all of them would take "
-                "%.1f times as long",
-                *(best, most, taken[most] / taken[best]),
-            )
-        _Known.moment, _Known.most, _Known.chosen = time.monotonic(), most, best
-    return _Known.chosen
-
-
-def counts(most: int) -> list[int]:
-    """Return the numbers of threads to measure: all, then half as many, down to 1."""
-    found = [most]
-    while found[-1] > 1:
-        found.append(found[-1] // 2)
-    return found
-
-
-def measure(numbers: Sequence[int]) -> dict[int, float]:
-    """Return the seconds of the same small work by each number of threads, the median of a few runs in turn."""
-    generator = torch.Generator().manual_seed(0)
-    tokens, inner, outer = (
-        torch.randn(shape, generator=generator) / 20 for shape in ((TOKENS, WIDTH), (INNER, WIDTH), (WIDTH, INNER))
-    )
-    taken: dict[int, list[float]] = {number: [] for number in numbers}
-    with torch.inference_mode(), torch.autocast("cpu", enabled=False):
-        for _ in range(RUNS):
-            for number in numbers:
-                torch.set_num_threads(number)
-                _work(tokens[:8], inner, outer)
-                began = time.perf_counter()
-                _work(tokens, inner, outer)
-                taken[number].append(time.perf_counter() - began)
-    return {number: statistics.median(seconds) for number, seconds in taken.items()}
-
-
-def _work(tokens: torch.Tensor, inner: torch.Tensor, outer: torch.Tensor) -> None:
-    """Compute what threads share in a layer: two products, and steps between them that wait for all threads."""
-    for _ in range(LAYERS):
-        wide = functional.gelu(functional.linear(tokens, inner))
-        tokens = functional.layer_norm(functional.linear(wide, outer) + tokens, (WIDTH,))

@@ -266,7 +266,7 @@ def train(
     trainer.remove_callback(PrinterCallback)
     if objective.auxiliary is not None and auxiliary_rate is not None:
         _set_rate(objective.auxiliary, trainer.create_optimizer(), auxiliary_rate)
-    with fitting_threads(len(data), encoder.device.type) as adapt:
+    with fitting_threads(encoder.device.type) as adapt:
         trainer.add_callback(_BetweenSteps(adapt))
         result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     objective.counting.remove()
