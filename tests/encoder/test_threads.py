@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dial2vec.encoder import DialogueEncoder, threads
-from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds
+from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds, steady_threads
 
 
 @pytest.fixture
@@ -122,3 +122,21 @@ def test_reading_adapts_between_batches(tiny_folder: str, four_threads: None, mo
     encoder.encode_utterances(["w1 w2"] * 9, batch_size=3)
     assert used == [1, 1, 1]
     assert torch.get_num_threads() == 4
+
+
+def test_a_training_keeps_the_number_that_it_began_with(
+    tmp_path: Path, four_threads: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(threads, "LOOK", 0.0)
+    moments(monkeypatch, Moment(0, 0, 0), Moment(1, 0, 2.1))
+    with caplog.at_level(logging.INFO), steady_threads(tmp_path / "threads.json", "cpu"):
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == 4
+    assert "computing with 2 of 4 threads" in caplog.text
+    # Killed, and begun again on an idle machine.
+    moments(monkeypatch, Moment(0, 0, 0), Moment(1, 0, 4))
+    with steady_threads(tmp_path / "threads.json", "cpu"):
+        assert torch.get_num_threads() == 2
+    torch.set_num_threads(1)
+    with steady_threads(tmp_path / "threads.json", "cpu"):
+        assert torch.get_num_threads() == 1

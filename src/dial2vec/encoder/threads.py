@@ -16,11 +16,15 @@ from pathlib import Path
 
 import torch
 
+from dial2vec.files import read_json, write_json
+
 # Seconds between two looks.
 INTERVAL = 1.0
 # Part of a core that may be missing, as other processes always do a little.
 TOLERANCE = 0.25
 STATISTICS = Path("/proc/stat")
+# Seconds to look at the machine before work that keeps its number of threads.
+LOOK = 0.5
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +81,7 @@ def fitting_threads(device: str) -> Iterator[Callable[[], None]]:
         if now is None or last is None or now.clock - last.clock < INTERVAL:
             return
         free, before = now.free_cores(last), torch.get_num_threads()
-        chosen, last = min(max(int(free + TOLERANCE), 1), most), now
+        chosen, last = _fitting(free, most), now
         if chosen != before:
             torch.set_num_threads(chosen)
             log.info("computing with %d of %d threads: %.1f cores are free for this", chosen, most, free)
@@ -86,3 +90,33 @@ def fitting_threads(device: str) -> Iterator[Callable[[], None]]:
         yield adapt
     finally:
         torch.set_num_threads(most)
+
+
+@contextmanager
+def steady_threads(record: Path, device: str) -> Iterator[None]:
+    """Compute with as many threads as cores are free at the start, inside a `with`, and with these to the end.
+
+    Another number of threads rounds sums otherwise, so a training that is killed goes on with the number it began with.
+
+    :param record: File that keeps the number.
+    """
+    most, began = torch.get_num_threads(), Moment.now()
+    if device != "cpu" or most == 1 or began is None:
+        yield
+        return
+    if not record.is_file():
+        time.sleep(LOOK)
+        now = Moment.now() or began
+        write_json(record, _fitting(now.free_cores(began), most))
+    chosen = min(read_json(record), most)
+    if chosen < most:
+        log.info("computing with %d of %d threads: other work keeps the other cores busy", chosen, most)
+    try:
+        torch.set_num_threads(chosen)
+        yield
+    finally:
+        torch.set_num_threads(most)
+
+
+def _fitting(free: float, most: int) -> int:
+    return min(max(int(free + TOLERANCE), 1), most)

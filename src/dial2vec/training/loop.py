@@ -7,7 +7,6 @@ import logging
 import math
 import shutil
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +21,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArgu
 
 from dial2vec.config import Train
 from dial2vec.encoder import DialogueEncoder
-from dial2vec.encoder.threads import fitting_threads
+from dial2vec.encoder.threads import steady_threads
 from dial2vec.encoder.tokens import Batch
 from dial2vec.errors import Dial2vecError, SettingsError
 from dial2vec.files import claim
@@ -184,16 +183,6 @@ class _Progress(TrainerCallback):
         self.bar.close()
 
 
-class _BetweenSteps(TrainerCallback):
-    """Calls a function after each step."""
-
-    def __init__(self, call: Callable[[], None]) -> None:
-        self.call = call
-
-    def on_step_end(self, args: TrainingArguments, state: Any, control: Any, **_: Any) -> None:
-        self.call()
-
-
 @dataclass(frozen=True, slots=True)
 class Trained:
     """Record of a training run.
@@ -266,8 +255,7 @@ def train(
     trainer.remove_callback(PrinterCallback)
     if objective.auxiliary is not None and auxiliary_rate is not None:
         _set_rate(objective.auxiliary, trainer.create_optimizer(), auxiliary_rate)
-    with fitting_threads(encoder.device.type) as adapt:
-        trainer.add_callback(_BetweenSteps(adapt))
+    with steady_threads(checkpoints / "threads.json", encoder.device.type):
         result = trainer.train(resume_from_checkpoint=str(start) if start else None)
     objective.counting.remove()
     encoder.eval()
