@@ -24,7 +24,7 @@ from dial2vec.encoder.cpu_attention import Dropout
 from dial2vec.encoder.names import resolve
 
 WIDTH = 512
-BATCH_SIZES = (4, 8, 16, 64)
+BATCH_SIZES = (8, 32)
 
 
 @contextmanager
