@@ -50,7 +50,7 @@ class Validate:
     """Limits of the expectations (block `validate`; docs/data.md)."""
 
     max_turn_words: int = bounded(2000, low=1)
-    max_speakers: int = bounded(20, low=2, high=10_000)
+    max_speakers: int = bounded(200, low=2, high=10_000)
     roles: tuple[str, ...] = ()
     min_dialogues: int = bounded(10, low=1)
     max_quarantined_share: float = bounded(0.05, low=0, high=1)

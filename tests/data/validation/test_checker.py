@@ -58,8 +58,15 @@ def test_dialogue_that_breaks_an_expectation_is_quarantined_alone(dialogue, reas
 
 def test_too_many_speakers_are_quarantined():
     crowd = make_dialogue("e", *(f"s{i}: hi" for i in range(30)))
-    kept, [record], _, _ = checked([*good(), crowd], limits=Validate())
+    kept, [record], _, _ = checked([*good(), crowd], limits=Validate(max_speakers=20))
     assert (len(kept), record.reason) == (20, "expected at most 20 speakers per dialogue")
+
+
+def test_a_town_hall_is_no_mistake():
+    hall = make_dialogue("hall", *(f"s{i}: hi" for i in range(150)))
+    kept, quarantine, _, _ = checked([*good(), hall], limits=Validate())
+    assert hall in kept
+    assert quarantine == []
 
 
 def test_quarantine_names_where_the_dialogue_was_read():
