@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError, Dial2vecError
 from dial2vec.pipeline.dvc import STAGES, dvc, ensure_data, push, targets
 from dial2vec.registry.store import open_store
@@ -152,7 +152,7 @@ def test_champion_is_the_start_until_the_candidate_is_promoted(project):
     vectors = np.array(pq.read_table(project / "vectors.parquet")["embedding"].to_pylist(), dtype=np.float32)
     from dial2vec.dialogue import read_dialogues
 
-    trained = DialogueEncoder.from_pretrained(project / "artifacts" / "calls" / "model")
+    trained = load_encoder(project / "artifacts" / "calls" / "model")
     expected = trained.encode(list(read_dialogues(project / "data" / "calls" / "calls.jsonl")))
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 

@@ -12,7 +12,7 @@ import mlflow
 import pytest
 
 from dial2vec.config import Promote
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.registry import store
 from dial2vec.registry.champions import promote
 from dial2vec.registry.tracking import local_model, open_store, register_training, registered_versions
@@ -156,7 +156,7 @@ def test_a_moved_checkout_loads_its_models_by_alias(registered, make_record, tmp
     registered.rename(moved)
     folder = local_model("models:/dial2vec-demo@candidate", root=moved)
     assert moved in folder.parents
-    expected = DialogueEncoder.from_pretrained(encoders / "trained").encode(dialogue("d", "a: w1", "b: w2"))
+    expected = load_encoder(encoders / "trained").encode(dialogue("d", "a: w1", "b: w2"))
     with store.as_default(store.store_uri(moved)):
         model = mlflow.pyfunc.load_model("models:/dial2vec-demo@candidate")
         turns = [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]

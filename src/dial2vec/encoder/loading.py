@@ -21,8 +21,8 @@ def load_encoder(name: str | Path, *, device: str | None = None, precision: Prec
 
     :param name: see `DialogueEncoder.from_pretrained` and `StudentEncoder.from_pretrained`.
     :param device: "cpu", "cuda", ...; None takes a GPU if there is one. A student computes on the CPU.
-    :param precision: in which an encoder reads: "auto" is bf16 if the device has instructions for it, as commands use
-        it (cosine to fp32: 0.9999); "fp32" or "bf16". A student always computes in fp32.
+    :param precision: precision that an encoder reads in: "auto" is bf16 if the device has instructions for it, as
+        commands read (cosine to fp32: 0.9999); "fp32" or "bf16". A student always computes in fp32.
     :raises ModelError: if the name cannot be loaded.
     """
     folder = resolve(name)

@@ -24,6 +24,7 @@ from dial2vec.collection.embedding.on_ray import TRIES, PartEmbedder, RayWorkers
 from dial2vec.collection.embedding.parts import Part
 from dial2vec.collection.embedding.shards import shards_of
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
 
 pytest.importorskip("ray")
@@ -37,7 +38,7 @@ embed_slowly(*sys.argv[1:])
 
 def embed_slowly(folder, path, output):
     """Embed parts of three dialogues, each with a long one, so that there is time to kill a process."""
-    encoder = DialogueEncoder.from_pretrained(folder)
+    encoder = load_encoder(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(embedding, "shards_of", functools.partial(shards_of, size=3))
         return embed_file(Path(path), Path(output), encoder=encoder, progress=False, workers=RayWorkers(2))
@@ -101,12 +102,12 @@ def test_nothing_is_lost_and_nothing_comes_twice_when_driver_and_worker_are_kill
     killer.join()
     assert killed[1:] == [True]
     assert (done.dialogues, done.quarantine) == (60, 1)
-    embed_file(path, tmp_path / "plain", encoder=DialogueEncoder.from_pretrained(slow_folder), progress=False)
+    embed_file(path, tmp_path / "plain", encoder=load_encoder(slow_folder), progress=False)
     found, plain = (pq.read_table(folder) for folder in (output, tmp_path / "plain"))
     assert found["dialogue_id"].equals(plain["dialogue_id"])
-    np.testing.assert_allclose(
-        np.array(found["embedding"].to_pylist()), np.array(plain["embedding"].to_pylist()), atol=1e-5
-    )
+    # In bf16, parts of another size are rounded otherwise.
+    ours, theirs = (np.array(table["embedding"].to_pylist()) for table in (found, plain))
+    np.testing.assert_allclose(ours, theirs, atol=0.02)
 
 
 def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(tiny_folder, tmp_path, monkeypatch):
@@ -172,7 +173,7 @@ def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypa
         path.write_text(path.read_text().replace("w1", "w2"))
         RayWorkers(1)(parts, *arguments)
 
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder = load_encoder(tiny_folder)
     with pytest.raises(Dial2vecError, match=r"calls\.jsonl was changed while it was being embedded: lines 1 to 7"):
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=changed)
     assert ray.down
@@ -191,7 +192,7 @@ def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(
     tiny_folder, tmp_path, monkeypatch, caplog
 ):
     monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", FakeRay)
-    encoder, path = DialogueEncoder.from_pretrained(tiny_folder), transcripts(tmp_path)
+    encoder, path = load_encoder(tiny_folder), transcripts(tmp_path)
     with pytest.raises(Dial2vecError, match=r"each worker needs 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"):
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, gpus=0.5))
     embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, address="auto", gpus=0.5))
@@ -206,6 +207,6 @@ def test_workers_share_the_processors_of_this_machine(monkeypatch, count, addres
 
 def test_a_cluster_that_is_not_there_is_said_in_a_sentence(tiny_folder, tmp_path):
     workers = RayWorkers(1, address="127.0.0.1:9")
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder = load_encoder(tiny_folder)
     with pytest.raises(Dial2vecError, match=r"there is no Ray cluster at '127.0.0.1:9'.*Start one"):
         embed_file(transcripts(tmp_path), tmp_path / "v", encoder=encoder, progress=False, workers=workers)

@@ -20,6 +20,7 @@ from dial2vec.collection.search.turns import open_turns, update_turns
 from dial2vec.collection.search.words import open_words
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ArtifactError
 from students import tiny_student
 
@@ -40,7 +41,7 @@ def dialogues(n: int, *, first: int = 0) -> list[Dialogue]:
 
 @pytest.fixture(scope="module")
 def encoder(tiny_folder) -> DialogueEncoder:
-    return DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    return load_encoder(tiny_folder, device="cpu")
 
 
 @pytest.fixture

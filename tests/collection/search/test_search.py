@@ -16,7 +16,7 @@ from dial2vec.collection.search.exact import nearest_rows
 from dial2vec.collection.search.search import Answer, Hit, SpeakingTurn
 from dial2vec.collection.search.showing import hits_as_text
 from dial2vec.dialogue import Dialogue, Turn, write_dialogues
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError
 
 
@@ -59,7 +59,7 @@ def folder(tmp_path_factory, tiny_folder) -> Path:
                 facts = {"channel": ["phone", "chat"][topic], "csat": number % 5 + 0.5, "vip": number == 3}
                 record["metadata"] = facts | {"opened at": f"2026-03-{number + 1:02d}", "note": f"note {number}"}
             handle.write(json.dumps(record | {"date": f"2026-03-{number % 28 + 1:02d}T12:00:00"}) + "\n")
-    encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    encoder = load_encoder(tiny_folder, device="cpu")
     add(place / "c", place / "a.jsonl", encoder=encoder)
     return place / "c"
 
@@ -147,7 +147,7 @@ def test_filter_that_can_find_nothing_says_what_there_is(search, filters, said):
 
 def test_dates_of_a_collection_without_any_are_refused(tmp_path, tiny_folder, dialogue):
     write_dialogues(tmp_path / "a.jsonl", [dialogue("d", "a: w1")])
-    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=DialogueEncoder.from_pretrained(tiny_folder, device="cpu"))
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=load_encoder(tiny_folder, device="cpu"))
     with pytest.raises(CorpusError, match=r"no dialogue of .* has a date"):
         Filters(after="2026-03-01").rows(Collection(tmp_path / "c"))
 

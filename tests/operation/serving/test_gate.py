@@ -10,7 +10,7 @@ import pytest
 
 from dial2vec.config import Serve
 from dial2vec.dialogue import dialogue_from_record
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.operation.serving.gate import Gate
 from dial2vec.operation.serving.readers import EncoderReader
 from operation.serving.stub_worker import StubReader
@@ -32,7 +32,7 @@ def test_the_answer_holds_the_vectors_of_the_encoder_in_input_order(gate, ask, e
     done = ask(gate(), inputs(HELLO, THREE, LONG))
     assert done.status_code == 200
     dialogues = [dialogue_from_record({"dialogue_id": "d", "turns": one["turns"]}) for one in (HELLO, THREE, LONG)]
-    expected = DialogueEncoder.from_pretrained(encoders / "start").encode(dialogues)
+    expected = load_encoder(encoders / "start").encode(dialogues)
     np.testing.assert_allclose(done.json()["predictions"], expected, atol=1e-5)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from dial2vec.addresses import listen
 from dial2vec.dialogue import Dialogue
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import Encoder, load_encoder
 from dial2vec.operation.serving.server import serve
 from dial2vec.operation.serving.tokens import AccessTokens
 
@@ -27,8 +27,8 @@ def body(**values: object) -> bytes:
 
 
 @pytest.fixture(scope="module")
-def encoder(encoders) -> DialogueEncoder:
-    return DialogueEncoder.from_pretrained(encoders / "start")
+def encoder(encoders) -> Encoder:
+    return load_encoder(encoders / "start")
 
 
 def values(done) -> list[list[float]]:

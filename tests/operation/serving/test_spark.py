@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 
 sql = pytest.importorskip("pyspark.sql")
 
@@ -29,5 +29,5 @@ def test_a_column_of_dialogues_becomes_a_column_of_vectors(registered_store, enc
         address = "models:/dial2vec-demo@champion"
         vector = mlflow.pyfunc.spark_udf(spark, address, env_manager="local", result_type="array<float>")
         rows = calls.withColumn("vector", vector(sql.functions.struct("dialogue_id", "turns"))).collect()
-    expected = DialogueEncoder.from_pretrained(encoders / "start").encode(found)
+    expected = load_encoder(encoders / "start").encode(found)
     np.testing.assert_allclose([row.vector for row in rows], expected, atol=1e-5)
