@@ -107,16 +107,17 @@ class Network(nn.Module):
         """
         if batch.ids.device.type != "cpu":
             return self._states(batch)
-        parts, width = batch.tight_parts(CPU_TOKENS), batch.ids.shape[1]
-        states = [self._states(part) for _, part in parts]
+        parts, width, packed = batch.tight_parts(CPU_TOKENS), batch.ids.shape[1], self._current_layers()
+        states = [self._states(part, packed) for _, part in parts]
         padded = [functional.pad(some, (0, 0, 0, width - some.shape[1])) for some in states]
         return padded[0] if len(parts) == 1 else torch.cat(padded)[torch.cat([rows for rows, _ in parts]).argsort()]
 
-    def _states(self, batch: Batch) -> Tensor:
+    def _states(self, batch: Batch, packed: PackedLayers | None = None) -> Tensor:
         inputs = extra_inputs(self.backbone, self.tokens.style, batch) | self._tokens_in(batch)
-        if self._reads_packed():
-            return self._read_packed(inputs, batch.attention)
-        return self.backbone(attention_mask=batch.attention, **inputs).last_hidden_state
+        if packed is None:
+            return self.backbone(attention_mask=batch.attention, **inputs).last_hidden_state
+        embedded = self.backbone.embeddings(**inputs)
+        return packed(embedded, batch.attention, position_bias(self.backbone, embedded)).float()
 
     def _tokens_in(self, batch: Batch) -> dict[str, Tensor]:
         """Return the tokens' ids, or their vectors if tables are added to these."""
@@ -129,17 +130,15 @@ class Network(nn.Module):
             embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
         return {"inputs_embeds": embedded}
 
-    def _reads_packed(self) -> bool:
-        """Return whether this is reading in bf16 on a CPU, by layers that can be packed for it."""
-        reads = not (self.training or torch.is_grad_enabled()) and self.device.type == "cpu"
+    def _current_layers(self) -> PackedLayers | None:
+        """Return the layers, packed, if this is reading in bf16 and they can be; else None."""
+        reads = not (self.training or torch.is_grad_enabled())
         autocast = reads and torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-        return autocast and can_pack(self.backbone)
-
-    def _read_packed(self, inputs: dict[str, Tensor], attention: Tensor) -> Tensor:
+        if not (autocast and can_pack(self.backbone)):
+            return None
         if self._packed is None or not self._packed.is_current(self.backbone):
             self._packed = PackedLayers(self.backbone)
-        embedded = self.backbone.embeddings(**inputs)
-        return self._packed(embedded, attention, position_bias(self.backbone, embedded)).float()
+        return self._packed
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:
