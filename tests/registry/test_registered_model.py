@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from mlflow.exceptions import MlflowException
 
-from dial2vec.encoder import DialogueEncoder, StudentEncoder
+from dial2vec.encoder import StudentEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.registry.registered_model import DialogueRecord, DialogueVectors
 
 ROOM = {"dialogue_id": "d1", "turns": [{"speaker": "guest", "text": "w1 w2"}, {"speaker": "desk", "text": "w3 w4"}]}
@@ -29,7 +30,7 @@ def refused(model: DialogueVectors, dialogues: list[object]) -> str:
 def test_it_returns_the_vectors_of_the_encoder_in_input_order(model, tiny_folder, dialogue):
     other = {"turns": [{"speaker": "a", "text": "w9"}]}
     vectors = model.predict(None, [ROOM, other])
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder = load_encoder(tiny_folder)
     expected = encoder.encode([dialogue("d1", "guest: w1 w2", "desk: w3 w4"), dialogue("d2", "a: w9")])
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
     assert isinstance(vectors[0][0], float)
