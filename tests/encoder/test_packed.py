@@ -26,6 +26,11 @@ SIZES = {
 KINDS = {"bert": (BertModel, BertConfig), "roberta": (RobertaModel, RobertaConfig), "mpnet": (MPNetModel, MPNetConfig)}
 
 
+packs = pytest.mark.skipif(
+    not torch.ops.mkldnn._is_mkldnn_bf16_supported(), reason="oneDNN has no bf16 on this processor"
+)
+
+
 def cosines(ours: np.ndarray, theirs: np.ndarray) -> np.ndarray:
     return (ours * theirs).sum(-1) / np.linalg.norm(ours, axis=-1) / np.linalg.norm(theirs, axis=-1)
 
@@ -40,6 +45,7 @@ def short(dialogue: object) -> Dialogue:
     return dialogue("e", "a: w1", "b: w20")  # type: ignore[operator]
 
 
+@packs
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_layers_of_each_kind_give_its_last_states(kind: str) -> None:
     model, configuration = KINDS[kind]
@@ -62,6 +68,7 @@ def test_the_layers_of_each_kind_give_its_last_states(kind: str) -> None:
     assert cosines(found[kept].float().numpy(), expected[kept].numpy()).min() > 0.999
 
 
+@packs
 def test_an_encoder_reads_by_them_in_bf16_only(
     tiny_folder: str, conversation: Dialogue, short: Dialogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +88,7 @@ def test_an_encoder_reads_by_them_in_bf16_only(
     assert cosines(turns, encoder.encode([conversation], output="turns")[0]).min() > 0.999
 
 
+@packs
 def test_changed_weights_are_packed_again(
     tiny_folder: str, conversation: Dialogue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +115,7 @@ def test_training_does_not_read_by_them(tiny_folder: str, conversation: Dialogue
     assert encoder.backbone.encoder.layer[0].output.dense.weight.grad is not None
 
 
+@packs
 def test_other_layers_are_not_packed(tiny_folder: str) -> None:
     backbone = DialogueEncoder.from_pretrained(tiny_folder).backbone
     assert can_pack(backbone)
@@ -128,3 +137,14 @@ def test_commands_read_in_the_precision_of_the_machine(tiny_folder: str, monkeyp
         marks.append(encoder_fingerprint(encoder))
     # Vectors of the two are not mixed; those in fp32 are the same as ever.
     assert marks[0] != marks[1] == encoder_fingerprint(DialogueEncoder.from_pretrained(Path(tiny_folder)))
+
+
+def test_a_processor_without_bf16_reads_as_before(
+    tiny_folder: str, conversation: Dialogue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: False)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = encoder.encode([conversation])
+    assert encoder.network._packed is None
+    assert cosines(found, encoder.encode([conversation])).min() > 0.999

@@ -105,13 +105,17 @@ class PackedLayers:
 
 
 def can_pack(backbone: Any) -> bool:
-    """Return whether the layers are those of BERT, RoBERTa, XLM-R or MPNet with GELU, and this torch has oneDNN."""
+    """Return whether the layers are those of BERT, RoBERTa, XLM-R or MPNet with GELU, and oneDNN has bf16 here.
+
+    It has not on a CPU without AVX-512, where a caller's own autocast reads as before.
+    """
     config = backbone.config
     return (
         getattr(config, "model_type", None) in BERT_LIKE
         and config.hidden_act == "gelu"
         and not getattr(config, "is_decoder", False)
         and torch.backends.mkldnn.is_available()
+        and torch.ops.mkldnn._is_mkldnn_bf16_supported()
     )
 
 
