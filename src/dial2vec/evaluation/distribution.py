@@ -51,14 +51,22 @@ def uniformity(vectors: np.ndarray, *, block: int | None = None) -> float:
     n = len(units)
 
     def work(rows: NDArray[np.int64]) -> float:
-        closeness = units[rows] @ units.T
+        # A pair is symmetric: only rows that come later are compared, and those of the block among themselves.
+        closeness = units[rows] @ units[rows[0] :].T
         closeness *= 4
-        closeness -= 2 * squares
+        closeness -= 2 * squares[rows[0] :]
         closeness -= 2 * squares[rows, None]
-        return float(np.exp(closeness, out=closeness).sum())
+        np.exp(closeness, out=closeness)
+        return float(closeness[:, : len(rows)].sum() + 2 * closeness[:, len(rows) :].sum())
 
     # Subtract the n pairs of a dialogue with itself; each is exp(0).
     return float(np.log((sum(over_blocks(work, n, block=block)) - n) / (n * (n - 1))))
+
+
+def uniformity_of(closeness: NDArray[np.float64]) -> float:
+    """Return `uniformity` from the sums of `ranking.Rankings.closeness`, [n], n at least 2."""
+    n = len(closeness)
+    return float(np.log(closeness.sum() / (n * (n - 1))))
 
 
 def _pair_sums(vectors: np.ndarray, labels: Sequence[str | int]) -> tuple[float, int, float, int]:

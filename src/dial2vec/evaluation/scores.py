@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.evaluation.clustering import ClusterScores, Way, cluster_scores, compare_clusters
-from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity
+from dial2vec.evaluation.distribution import adjusted_alignment, alignment, uniformity_of
 from dial2vec.evaluation.ranking import rank_others
 from dial2vec.evaluation.relatedness import spearman_ceiling
 from dial2vec.evaluation.retrieval import RetrievalScores, retrieval_of
@@ -21,11 +21,13 @@ class TaskScores:
     """Scores of one set of vectors on the three tasks, also per dialogue.
 
     :param relatedness: Spearman's correlation of each dialogue as a query, float64 [n].
+    :param uniformity: as `distribution.uniformity` returns it; here from the cosines of the other tasks.
     """
 
     clusters: ClusterScores
     relatedness: NDArray[np.float64]
     retrieval: RetrievalScores
+    uniformity: float
 
 
 def task_scores(
@@ -50,6 +52,7 @@ def task_scores(
         else compare_clusters(clusters[None], labels),
         relatedness=rankings.correlations,
         retrieval=retrieval_of(rankings),
+        uniformity=uniformity_of(rankings.closeness),
     )
 
 
@@ -96,7 +99,7 @@ def figures(scores: TaskScores, vectors: np.ndarray, labels: Sequence[str | int]
     raw = {
         "alignment": alignment(vectors, labels),
         "adjusted_alignment": adjusted_alignment(vectors, labels),
-        "uniformity": uniformity(vectors),
+        "uniformity": scores.uniformity,
     }
     return {name: round(100 * share, 4) for name, share in shares.items()} | {
         name: round(figure, 4) for name, figure in raw.items()
