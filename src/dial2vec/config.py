@@ -236,6 +236,7 @@ class Evaluate:
     kmeans_runs: int | None = bounded(30, low=1)
     kmeans: Literal["ours", "paper", "release"] = "ours"
     clusters: Literal["split", "corpus"] = "split"
+    max_dialogues: int | None = bounded(10_000, low=3)
     batch_size: int = bounded(32, low=1)
 
 

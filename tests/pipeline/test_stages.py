@@ -131,6 +131,16 @@ def test_clusters_of_the_whole_corpus_are_as_many_as_all_splits_have_labels(proj
     assert scoring(artifacts, load_settings(project / "params.yaml"))["n_clusters"] is None
 
 
+def test_of_a_large_split_so_many_dialogues_are_measured_and_the_report_says_so(project):
+    change(project, "evaluate", max_dialogues=12)
+    artifacts, said = run(project, *TO_THE_FIGURES)
+    sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("dev", "test")}
+    sentence = f"easured on 12 of {sizes['dev']} of dev and 12 of {sizes['test']} of test, drawn by the seed"
+    assert sentence in said[5]
+    assert sentence in artifacts.report.read_text()
+    assert read_json(artifacts.metrics)["split_sizes"]["test"] == sizes["test"]
+
+
 def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(larger):
     artifacts, said = run(larger, *TO_THE_FIGURES)
     assert said[3] == "9 candidates; 10 steps over 40 dialogues"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.config import Settings, flat, part_of, parts_of
-from dial2vec.dialogue import Dialogue, read_dialogues
+from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.folder import folder_hash
 from dial2vec.encoder.loading import Encoder, load_encoder
@@ -27,7 +27,7 @@ from dial2vec.evaluation.score_cache import cache_scores
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.scoring import scoring
+from dial2vec.pipeline.scoring import measured_dialogues, scoring
 
 Scores = dict[str, dict[str, float] | None]
 Vectors = NDArray[np.float32]
@@ -35,13 +35,8 @@ Vectors = NDArray[np.float32]
 
 def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     """Score start, trained and student on dev and test, and write metrics, the comparison table and the report."""
-    dev, test = (list(read_dialogues(artifacts.split(name), may_be_empty=True)) for name in ("dev", "test"))
-    encoders: dict[str, Encoder] = {
-        "start": DialogueEncoder.start(settings.encoder),
-        "trained": DialogueEncoder.from_pretrained(artifacts.model),
-    }
-    if artifacts.kept_student:
-        encoders["student"] = load_encoder(artifacts.student)
+    dev, test = (measured_dialogues(artifacts.split(name), settings) for name in ("dev", "test"))
+    encoders = _encoders(artifacts, settings)
     size = settings.evaluate.batch_size
     options = scoring(artifacts, settings)
     on_dev = {name: measure(encoder, dev, batch_size=size, **options) for name, encoder in encoders.items()}
@@ -56,7 +51,8 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
     spreads = {name: _spreads(measured, settings.seed) for name, measured in (("dev", on_dev), ("test", on_test))}
     write_json(artifacts.intervals, spreads)
     _write_comparison(artifacts, scores)
-    notes = [*_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
+    drawn = _drawn({"dev": len(dev), "test": len(test)}, sizes)
+    notes = [*drawn, *_notes(encoders["start"], [*dev, *test]), *_notes_of_parts(parts)]
     shown = _shown(encoders, test, on_test, settings)
     page = render_report(_report(artifacts, settings, on_test, shown, spreads["test"], sizes=sizes, notes=notes))
     with atomic_path(artifacts.report) as temporary:
@@ -65,9 +61,25 @@ def evaluate(artifacts: Artifacts, settings: Settings) -> str:
         return f"no figures on test: {NOTHING_TO_SCORE}"
     start, trained, student = scores["start"], scores["trained"], scores["student"]
     sentence = ", ".join(f"{task} {start[task]:.2f} -> {trained[task]:.2f}" for task in TASKS)
-    if student is None:
-        return sentence
-    return f"{sentence}; student: {', '.join(f'{task} {student[task]:.2f}' for task in TASKS)}"
+    if student is not None:
+        sentence += f"; student: {', '.join(f'{task} {student[task]:.2f}' for task in TASKS)}"
+    return "; ".join([sentence, *(note[0].lower() + note[1:-1] for note in drawn)])
+
+
+def _encoders(artifacts: Artifacts, settings: Settings) -> dict[str, Encoder]:
+    start = DialogueEncoder.start(settings.encoder)
+    # As `load_encoder` reads, and so every command that uses the encoder, and promotion.
+    start.network.precision = "auto"
+    encoders: dict[str, Encoder] = {"start": start, "trained": load_encoder(artifacts.model)}
+    if artifacts.kept_student:
+        encoders["student"] = load_encoder(artifacts.student)
+    return encoders
+
+
+def _drawn(measured: dict[str, int], sizes: dict[str, int]) -> list[str]:
+    """Return a sentence if only some dialogues of a split were measured."""
+    parts = [f"{n:,} of {sizes[name]:,} of {name}" for name, n in measured.items() if n < sizes[name]]
+    return [f"Measured on {' and '.join(parts)}, drawn by the seed (evaluate.max_dialogues)."] if parts else []
 
 
 def _scores(measured: dict[str, Measured]) -> Scores:

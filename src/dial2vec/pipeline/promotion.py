@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from dial2vec.config import Settings
-from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder.folder import folder_hash, is_student
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.evaluation.measure import measure, measurement_hash
 from dial2vec.evaluation.score_cache import cache_scores, cached_scores
 from dial2vec.evaluation.selection.choice import STUDENT_ALLOWANCE, EncodedCandidate, choose_label_free
 from dial2vec.pipeline.artifacts import Artifacts
-from dial2vec.pipeline.scoring import scoring
+from dial2vec.pipeline.scoring import measured_dialogues, scoring
 from dial2vec.pipeline.select import draw_dialogues, views
 from dial2vec.registry import corpus_of
 from dial2vec.registry.champions import promote
@@ -30,7 +29,7 @@ def promote_candidate(root: Path, corpus: str, settings: Settings) -> Verdict:
     """
     artifacts = Artifacts(root, corpus_of(corpus))
     path = artifacts.split("dev")
-    dev = list(read_dialogues(path, may_be_empty=True)) if path.is_file() else []
+    dev = measured_dialogues(path, settings) if path.is_file() else []
     options = scoring(artifacts, settings)
     today = measurement_hash(dev, **options)
 
