@@ -6,7 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dial2vec.evaluation.distribution import adjusted_alignment, alignment, normalised, uniformity
+from dial2vec.evaluation.distribution import (
+    adjusted_alignment,
+    alignment,
+    normalised,
+    uniformity,
+    uniformity_of,
+)
+from dial2vec.evaluation.ranking import rank_others
 
 VECTORS = hnp.arrays(np.float32, st.tuples(st.integers(2, 12), st.just(4)), elements=st.integers(-3, 3).map(float))
 
@@ -30,6 +37,7 @@ def test_closed_forms_equal_the_mean_over_all_pairs(vectors, seed):
     assert adjusted_alignment(vectors, labels) == pytest.approx(adjusted, abs=1e-9, nan_ok=True)
     expected = np.log(np.mean(np.exp(-2 * np.array(same + different))))
     assert uniformity(vectors, block=5) == pytest.approx(expected, abs=1e-9)
+    assert uniformity_of(rank_others(vectors, labels, block=5).closeness) == pytest.approx(expected, abs=1e-9)
 
 
 def test_rows_have_length_one_and_a_zero_row_stays_zero():
