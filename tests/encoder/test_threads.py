@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dial2vec.encoder import DialogueEncoder, threads
-from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds, steady_threads
+from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds, running_threads, steady_threads
 
 
 @pytest.fixture
@@ -34,6 +34,27 @@ def test_idle_seconds_are_those_of_the_cores_of_this_process(monkeypatch: pytest
     assert idle_seconds(text, {0, 1}) == 6.7
 
 
+def test_running_threads_are_read_and_at_least_this_one() -> None:
+    assert running_threads("cpu 1\nprocs 3\nprocs_running 12\nprocs_blocked 4\n") == 12
+    assert running_threads("procs_running 0\n") == 1
+    assert running_threads("cpu 1\n") == 1
+
+
+@pytest.mark.parametrize(("running", "expected"), [(1, 4), (2, 3), (4, 1), (40, 1)])
+def test_the_first_steps_leave_the_cores_that_others_want(
+    four_threads: None, monkeypatch: pytest.MonkeyPatch, running: int, expected: int
+) -> None:
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
+    moments(monkeypatch, Moment(0, 0, 0, running), Moment(0.2, 0.2, 0), Moment(0.3, 0.3, 0.9))
+    with fitting_threads("cpu") as adapt:
+        assert torch.get_num_threads() == expected
+        adapt()
+        assert torch.get_num_threads() == expected
+        adapt()
+        assert torch.get_num_threads() == 4
+    assert torch.get_num_threads() == 4
+
+
 def test_this_machine_says_what_its_cores_do() -> None:
     first = Moment.now()
     if first is None:
@@ -43,6 +64,7 @@ def test_this_machine_says_what_its_cores_do() -> None:
     assert later is not None
     assert later.own > first.own
     assert later.idle >= first.idle
+    assert later.running >= 1
     assert 0 < later.free_cores(first) <= (threads.os.cpu_count() or 1) + 1
 
 
@@ -61,6 +83,7 @@ def test_this_machine_says_what_its_cores_do() -> None:
 def test_threads_are_the_free_cores(
     four_threads: None, monkeypatch: pytest.MonkeyPatch, own: float, idle: float, expected: int
 ) -> None:
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
     moments(monkeypatch, Moment(10.0, 1.0, 5.0), Moment(12.0, 1.0 + own, 5.0 + idle))
     with fitting_threads("cpu") as adapt:
         assert torch.get_num_threads() == 4
@@ -72,15 +95,17 @@ def test_threads_are_the_free_cores(
 def test_they_come_back_when_other_work_ends_and_each_change_is_said(
     four_threads: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    seen = [Moment(0, 0, 0), Moment(0.5, 0.5, 0), Moment(2, 2, 0), Moment(4, 4, 0), Moment(6, 6, 6.5)]
+    monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
+    seen = [Moment(0, 0, 0), Moment(0.2, 0.2, 0), Moment(1, 1, 0), Moment(1.9, 1.9, 9), Moment(4, 4, 0)]
+    seen.append(Moment(6, 6, 6.5))
     moments(monkeypatch, *seen)
     numbers = []
     with caplog.at_level(logging.INFO), fitting_threads("cpu") as adapt:
         for _ in seen[1:]:
             adapt()
             numbers.append(torch.get_num_threads())
-    # The first look was too early to tell.
-    assert numbers == [4, 1, 1, 4]
+    # The first look and the third were too early to tell.
+    assert numbers == [4, 1, 1, 1, 4]
     assert [record.getMessage() for record in caplog.records] == [
         "computing with 1 of 4 threads: 1.0 cores are free for this",
         "computing with 4 of 4 threads: 4.2 cores are free for this",

@@ -18,8 +18,8 @@ import torch
 
 from dial2vec.files import read_json, write_json
 
-# Seconds between two looks.
-INTERVAL = 1.0
+# Seconds between two looks; the first one comes earlier, because what it corrects was seen in one moment.
+INTERVAL, FIRST_LOOK = 1.0, 0.25
 # Part of a core that may be missing, as other processes always do a little.
 TOLERANCE = 0.25
 STATISTICS = Path("/proc/stat")
@@ -31,20 +31,33 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Seconds until a moment: on the clock, of processors in this process, and of idle cores."""
+    """What the machine did until a moment.
+
+    :param clock: Seconds on the clock.
+    :param own: Seconds of processors in this process.
+    :param idle: Seconds in which its cores did nothing.
+    :param running: Number of threads that compute or wait for a core at this moment, this one among them.
+    """
 
     clock: float
     own: float
     idle: float
+    running: int = 1
 
     @classmethod
     def now(cls) -> Moment | None:
         """Return this moment; None on systems that do not say what their cores do."""
         try:
-            idle = idle_seconds(STATISTICS.read_text(encoding="ascii"), os.sched_getaffinity(0))
+            text = STATISTICS.read_text(encoding="ascii")
+            idle = idle_seconds(text, os.sched_getaffinity(0))
         except (OSError, AttributeError):
             return None
-        return cls(time.monotonic(), time.process_time(), idle)
+        return cls(time.monotonic(), time.process_time(), idle, running_threads(text))
+
+    @property
+    def unclaimed_cores(self) -> int:
+        """Number of cores of the machine that no other thread wants at this moment; may be negative."""
+        return (os.cpu_count() or 1) - (self.running - 1)
 
     def free_cores(self, since: Moment) -> float:
         """Return how many cores this process used or could have used since another moment."""
@@ -62,31 +75,40 @@ def idle_seconds(statistics: str, cores: set[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def running_threads(statistics: str) -> int:
+    """Return the number of threads that compute or wait for a core, from the text of /proc/stat; at least 1."""
+    counts = (line.split()[1] for line in statistics.splitlines() if line.startswith("procs_running "))
+    return max(int(next(counts, 1)), 1)
+
+
 @contextmanager
 def fitting_threads(device: str) -> Iterator[Callable[[], None]]:
     """Compute with as many threads as cores are free, inside a `with`; the number before is the largest.
 
     :param device: Kind of device, "cpu" or "cuda"; only on a CPU threads matter.
-    :return: A function to call between two steps of the work. It looks at the machine every second, so the first
-        second is computed with all threads.
+    :return: A function to call between two steps of the work, which looks at the machine every second. The first steps
+        take as many threads as there are cores that nobody else wants when the work begins: one step of two threads
+        beside other work can take longer than many steps of one.
     """
     most, last = torch.get_num_threads(), Moment.now()
     if device != "cpu" or most == 1 or last is None:
         yield lambda: None
         return
+    interval = FIRST_LOOK
 
     def adapt() -> None:
-        nonlocal last
+        nonlocal last, interval
         now = Moment.now()
-        if now is None or last is None or now.clock - last.clock < INTERVAL:
+        if now is None or last is None or now.clock - last.clock < interval:
             return
         free, before = now.free_cores(last), torch.get_num_threads()
-        chosen, last = _fitting(free, most), now
+        chosen, last, interval = _fitting(free, most), now, INTERVAL
         if chosen != before:
             torch.set_num_threads(chosen)
             log.info("computing with %d of %d threads: %.1f cores are free for this", chosen, most, free)
 
     try:
+        torch.set_num_threads(_fitting(last.unclaimed_cores, most))
         yield adapt
     finally:
         torch.set_num_threads(most)
