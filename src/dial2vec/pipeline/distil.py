@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from dial2vec.config import Settings
+from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.dialogue import Dialogue, read_dialogues
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import Encoder, load_encoder
@@ -39,7 +40,7 @@ def distil(artifacts: Artifacts, settings: Settings) -> str:
         return _keep_none(artifacts, "No student was asked for: distil.epochs is 0.")
     own = DialogueEncoder.from_pretrained(artifacts.model)
     teacher = teacher_of(options.teacher, own, artifacts.root)
-    dialogues = _drawn(teacher.known(list(read_dialogues(artifacts.split("train")))), settings)
+    dialogues = _drawn(teacher.known(DialogueFile(artifacts.split("train"))), settings)
     if len(dialogues) < LEAST_DIALOGUES:
         note = f"No student is kept: it needs at least {LEAST_DIALOGUES} training dialogues"
         known = " whose ids are in the teacher's file" if isinstance(teacher, FileTeacher) else ""
@@ -71,7 +72,7 @@ def teacher_of(name: str, own: DialogueEncoder, root: Path) -> Teacher:
     return EncoderTeacher(load_encoder(name), name)
 
 
-def _drawn(dialogues: list[Dialogue], settings: Settings) -> list[Dialogue]:
+def _drawn(dialogues: Sequence[Dialogue], settings: Settings) -> list[Dialogue]:
     """Return the dialogues, or as many as the settings allow, drawn by the seed, in their order."""
     lot = np.random.default_rng([settings.seed, 5]).permutation(len(dialogues))[: settings.distil.max_dialogues]
     return [dialogues[place] for place in np.sort(lot)]

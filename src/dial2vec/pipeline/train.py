@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from dial2vec.config import Settings
-from dial2vec.dialogue import read_dialogues
+from dial2vec.data.dialogue_file import DialogueFile
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.files import atomic_path, code_hash, write_json
 from dial2vec.pipeline import run_stage as stage
@@ -30,7 +30,7 @@ TRAINING = ("train", "encoder", "dse", "dialoguecse", "dialaug", "intent_augment
 def train_encoder(artifacts: Artifacts, settings: Settings) -> str:
     """Train the starting encoder by `train.method`; a killed run with the same data and settings is resumed."""
     meet()
-    dialogues, samples = list(read_dialogues(artifacts.split("train"))), Samples.load(artifacts.samples)
+    dialogues, samples = DialogueFile(artifacts.split("train")), Samples.load(artifacts.samples)
     encoder = DialogueEncoder.start(settings.encoder)
     fingerprint = _fingerprint(artifacts, settings, encoder)
     with the_first_first():

@@ -36,7 +36,7 @@ class Teacher(Protocol):
     def fingerprint(self) -> str:
         """Hash of everything that decides the vectors."""
 
-    def known(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+    def known(self, dialogues: Sequence[Dialogue]) -> Sequence[Dialogue]:
         """Return the dialogues that have a vector."""
 
     def vectors(self, dialogues: Sequence[Dialogue], folder: Path) -> NDArray[np.float32]:
@@ -59,9 +59,9 @@ class EncoderTeacher:
         """Hash of the encoder."""
         return self.encoder.fingerprint()
 
-    def known(self, dialogues: Sequence[Dialogue]) -> list[Dialogue]:
+    def known(self, dialogues: Sequence[Dialogue]) -> Sequence[Dialogue]:
         """Return all dialogues."""
-        return list(dialogues)
+        return dialogues
 
     def vectors(self, dialogues: Sequence[Dialogue], folder: Path) -> NDArray[np.float32]:
         """Encode the dialogues; a killed run resumes."""
