@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -88,17 +89,59 @@ def test_an_encoder_reads_by_them_in_bf16_only(
     assert cosines(turns, encoder.encode([conversation], output="turns")[0]).min() > 0.999
 
 
+def written_in_place(encoder: DialogueEncoder) -> None:
+    with torch.no_grad():
+        encoder.backbone.encoder.layer[0].output.dense.weight.mul_(300)
+
+
+def written_as_data(encoder: DialogueEncoder) -> None:
+    encoder.backbone.encoder.layer[0].output.dense.weight.data.mul_(300)
+
+
+def loaded(encoder: DialogueEncoder) -> None:
+    backbone = encoder.backbone
+    backbone.load_state_dict({name: value * 3 for name, value in backbone.state_dict().items()})
+
+
+def trained(*, in_training_mode: bool, **kind: bool) -> Callable[[DialogueEncoder], None]:
+    """Return a training of a few steps; a fused step of AdamW, as Trainer takes, leaves no trace in `_version`."""
+
+    def train(encoder: DialogueEncoder) -> None:
+        optimiser = torch.optim.AdamW(encoder.backbone.parameters(), lr=0.3, **kind)
+        encoder.train(in_training_mode)
+        batch = encoder.tokens.pad(encoder.tokens.utterances_alone(["w1 w2", "w3"]))
+        for _ in range(3):
+            (encoder.hidden_states(batch) ** 2)[..., :3].sum().backward()
+            optimiser.step()
+        encoder.eval()
+
+    return train
+
+
 @packs
+@pytest.mark.parametrize(
+    "change",
+    [
+        written_in_place,
+        written_as_data,
+        loaded,
+        trained(in_training_mode=True, fused=True),
+        trained(in_training_mode=False, fused=True),
+        trained(in_training_mode=True, foreach=True),
+    ],
+)
 def test_changed_weights_are_packed_again(
-    tiny_folder: str, conversation: Dialogue, monkeypatch: pytest.MonkeyPatch
+    tiny_folder: str,
+    conversation: Dialogue,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[DialogueEncoder], None],
 ) -> None:
     monkeypatch.setattr(network, "has_bf16", lambda device: True)
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     encoder.network.precision = "bf16"
     before = encoder.encode([conversation])
 
-    with torch.no_grad():
-        encoder.backbone.encoder.layer[0].output.dense.weight.mul_(300)
+    change(encoder)
     after = encoder.encode([conversation])
 
     encoder.network.precision = "fp32"

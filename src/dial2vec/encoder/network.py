@@ -132,9 +132,12 @@ class Network(nn.Module):
 
     def _current_layers(self) -> PackedLayers | None:
         """Return the layers, packed, if this is reading in bf16 and they can be; else None."""
-        reads = not (self.training or torch.is_grad_enabled())
-        autocast = reads and torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-        if not (autocast and can_pack(self.backbone)):
+        if self.training or torch.is_grad_enabled():
+            # What is computed for gradients changes the weights soon, whatever way an optimiser writes them.
+            self._packed = None
+            return None
+        lower = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        if not (lower and can_pack(self.backbone)):
             return None
         if self._packed is None or not self._packed.is_current(self.backbone):
             self._packed = PackedLayers(self.backbone)

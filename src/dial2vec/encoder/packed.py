@@ -79,12 +79,12 @@ class PackedLayers:
     """
 
     def __init__(self, backbone: Any) -> None:
-        self._versions = _versions(backbone)
+        self._marks = _marks(backbone)
         self._layers = [_layer(module) for module in backbone.encoder.layer]
 
     def is_current(self, backbone: Any) -> bool:
         """Return whether the encoder's weights are still those that were packed."""
-        return self._versions == _versions(backbone)
+        return self._marks == _marks(backbone)
 
     def __call__(self, embedded: Tensor, attention: Tensor, bias: Tensor | None) -> Tensor:
         """Return the token vectors of the last layer, bf16 [b, n, d].
@@ -125,9 +125,14 @@ def position_bias(backbone: Any, embedded: Tensor) -> Tensor | None:
     return None if compute is None else compute(embedded[:1]).to(torch.bfloat16)
 
 
-def _versions(backbone: Any) -> list[tuple[int, int]]:
-    """Return what changes with every change of a weight: where it lies, and how often it was written."""
-    return [(weights.data_ptr(), weights._version) for weights in backbone.encoder.parameters()]
+def _marks(backbone: Any) -> list[tuple[int, int, float]]:
+    """Return what changes with the weights: where each lies, how often it was written, and its first number.
+
+    The count of writes is not enough: a fused step of an optimiser, and writes to `.data`, leave it as it is.
+    """
+    weights = list(backbone.encoder.parameters())
+    first = torch.stack([each.detach().view(-1)[0].float() for each in weights]).tolist()
+    return [(each.data_ptr(), each._version, number) for each, number in zip(weights, first, strict=True)]
 
 
 def _layer(module: Any) -> _Layer:
