@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 
@@ -147,6 +149,24 @@ def test_changed_weights_are_packed_again(
     encoder.network.precision = "fp32"
     assert cosines(after, encoder.encode([conversation])).min() > 0.999
     assert cosines(after, before).max() < 0.999
+
+
+@packs
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
+def test_a_copy_packs_its_layers_itself(
+    tiny_folder: str,
+    conversation: Dialogue,
+    monkeypatch: pytest.MonkeyPatch,
+    copied: Callable[[DialogueEncoder], DialogueEncoder],
+) -> None:
+    monkeypatch.setattr(network, "has_bf16", lambda device: True)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.network.precision = "bf16"
+    expected = encoder.encode([conversation])
+    other = copied(encoder)
+    written_in_place(other)
+    assert cosines(other.encode([conversation]), expected).max() < 0.999
+    np.testing.assert_array_equal(encoder.encode([conversation]), expected)
 
 
 def test_training_does_not_read_by_them(tiny_folder: str, conversation: Dialogue) -> None:

@@ -130,6 +130,10 @@ class Network(nn.Module):
             embedded = embedded + self.role_table(batch.roles.clamp(min=0, max=MAX_ROLES - 1))
         return {"inputs_embeds": embedded}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for a copy or another process, which pack their layers themselves."""
+        return self.__dict__ | {"_packed": None}
+
     def _current_layers(self) -> PackedLayers | None:
         """Return the layers, packed, if this is reading in bf16 and they can be; else None."""
         if self.training or torch.is_grad_enabled():
