@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from dial2vec.dialogue import read_dialogues
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder import DialogueEncoder, network
+from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.reading import Reading
 from dial2vec.errors import ArtifactError
 from dial2vec.evaluation.measure import measure
@@ -24,9 +25,11 @@ from dial2vec.training.candidates import become, read_candidates
 from dial2vec.training.methods import masked
 from dial2vec.training.methods.dialoguecse import ContextSet
 from dial2vec.training.methods.masked import MaskedSet
-from pipeline.test_stages import change, project, run
+from dial2vec.training.negatives import Samples
+from dial2vec.training.plan import Given
+from pipeline.test_stages import change, larger, project, run
 
-__all__ = ["project"]
+__all__ = ["larger", "project"]
 READY = (validate, prepare, sample)
 
 
@@ -192,3 +195,21 @@ def test_the_codes_of_a_poly_encoder_are_in_the_candidates_and_in_the_model(proj
     for encoder in (found, model):
         assert torch.equal(encoder.network.codes, trained[-1].network.codes)
         assert encoder.tokens.input == "eot"
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_the_last_heads_are_fitted_on_the_vectors_of_the_trained_encoder(larger, monkeypatch, lower):
+    """In bf16 they were fitted on the start's: its layers, packed before training, stayed."""
+    monkeypatch.setattr(network, "has_bf16", lambda device: lower)
+    change(larger, "train", learning_rate=0.05)
+    artifacts, _ = run(larger, *READY, train_encoder)
+    settings, samples = load_settings(larger / "params.yaml"), Samples.load(artifacts.samples)
+    everyone = list(read_dialogues(artifacts.split("train")))
+    drawn = Given(start(larger), everyone, samples, settings, artifacts.vectors).drawn(None, stream=0)
+    entry = next(entry for entry in read_candidates(artifacts.candidates) if entry.name == "checkpoint of step 10")
+    encoder = become(start(larger), entry, artifacts.candidates)
+    with encoder.without_head():
+        expected, untrained = encoder.encode(drawn), start(larger).encode(drawn)
+    found = np.concatenate([np.load(path) for path in sorted((artifacts.vectors / "trained").glob("*.npy"))])
+    assert np.abs(unit_rows(found) - unit_rows(expected)).max() < 0.05
+    assert np.abs(unit_rows(found) - unit_rows(untrained)).max() > 0.2
