@@ -374,17 +374,18 @@ def write_dialogues(path: Path, dialogues: Iterable[Dialogue]) -> int:
 
 
 @contextmanager
-def dialogue_writer(path: Path) -> Iterator[Callable[[Dialogue], None]]:
+def dialogue_writer(path: Path) -> Iterator[Callable[[Dialogue], object]]:
     """Yield a function that writes one dialogue; the file appears when the block ends without error."""
     with atomic_path(path) as temporary, temporary.open("wb") as raw, ExitStack() as stack:
         packed: IO[bytes] | gzip.GzipFile = raw
         if path.suffix == ".gz":
             packed = stack.enter_context(gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0))
+        yield lambda dialogue: packed.write(line_of(dialogue))
 
-        def write(dialogue: Dialogue) -> None:
-            packed.write((json.dumps(dialogue.to_record(), ensure_ascii=False) + "\n").encode())
 
-        yield write
+def line_of(dialogue: Dialogue) -> bytes:
+    """Return a dialogue as a line of a JSON Lines file."""
+    return (json.dumps(dialogue.to_record(), ensure_ascii=False) + "\n").encode()
 
 
 def write_quarantine(path: Path, records: Iterable[Quarantined]) -> int:

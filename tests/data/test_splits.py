@@ -6,8 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conftest import make_dialogue
+from dial2vec.config import Prepare
 from dial2vec.data.duplicates import signatures
-from dial2vec.data.splits import LEFT_OUT, Copy, assign_splits, find_copies, without_copies
+from dial2vec.data.splits import (
+    LEFT_OUT,
+    Copy,
+    assign_splits,
+    divide,
+    find_copies,
+    signed_blocks,
+    without_copies,
+)
 
 TRAIN, DEV, TEST = 0, 1, 2
 WORDS = [
@@ -148,3 +157,16 @@ def test_one_split_alone_has_no_copies(split):
     assigned = np.full(3, split, dtype=np.int8)
     assert find_copies(assigned, signatures(spoken("a b c", "a b c", "a b c")), similarity=0.8) == []
     assert without_copies(assigned, [Copy(1, 0, 1.0)]).tolist() == [split, LEFT_OUT, split]
+
+
+def test_divisions_do_not_depend_on_the_blocks(monkeypatch):
+    dialogues = spoken(*(f"one two three four {number} five six seven {number}" for number in range(40)))
+    options = {"splitting": "hashed", "options": Prepare(), "seed": 1}
+    whole = divide(signed_blocks(dialogues), **options)
+    monkeypatch.setattr("dial2vec.data.splits.BLOCK", 7)
+    blocks = list(signed_blocks(iter(dialogues)))
+    assert [len(block.ids) for block in blocks] == [7, 7, 7, 7, 7, 5]
+    parted = divide(blocks, **options)
+    assert parted.assigned.tolist() == whole.assigned.tolist()
+    assert (parted.ids, parted.labels, parted.copies) == (whole.ids, whole.labels, whole.copies)
+    assert divide([], **options).size(0) == 0

@@ -12,7 +12,7 @@ import yaml
 
 from dial2vec.config import part_of
 from dial2vec.dialogue import read_dialogues
-from dial2vec.encoder import DialogueEncoder
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import ValidationError
 from dial2vec.evaluation.measure import measure
 from dial2vec.files import read_json
@@ -93,7 +93,7 @@ def test_two_corpora_train_one_encoder_that_is_measured_on_each_and_on_both(proj
     for name, scores in metrics["parts"].items():
         run(project, validate, prepare, corpus=name)
         test = list(read_dialogues(Artifacts(project, name).split("test")))
-        alone = measure(DialogueEncoder.start(settings.encoder), test, runs=2, seed=settings.seed, batch_size=32)
+        alone = measure(load_encoder(settings.encoder.name), test, runs=2, seed=settings.seed, batch_size=32)
         assert scores["start"] == pytest.approx(alone.scores)
     assert "On the test dialogues of chats alone, from start to trained encoder: purity" in artifacts.report.read_text()
 

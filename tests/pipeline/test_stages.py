@@ -119,6 +119,22 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert said[4] == "The checkpoint of step 5 was chosen: it is the last candidate, and none was compared."
 
 
+def test_splits_are_the_same_from_several_processes(project, monkeypatch):
+    artifacts, said = run(project, validate, prepare)
+    alone = {name: artifacts.split(name).read_bytes() for name in ("train", "dev", "test")}
+    known = read_json(artifacts.split_report)
+    monkeypatch.setattr("dial2vec.pipeline.prepare.processes_for", lambda n_parts, fewest: 2)
+    monkeypatch.setattr("dial2vec.pipeline.prepare.BLOCK", 7)
+    _, (again,) = run(project, prepare)
+    assert again == said[1]
+    assert {name: artifacts.split(name).read_bytes() for name in alone} == alone
+    assert read_json(artifacts.split_report) == known
+    # As `dialogue_writer` writes them.
+    for name, text in alone.items():
+        write_dialogues(project / name, read_dialogues(artifacts.split(name)))
+        assert (project / name).read_bytes() == text
+
+
 def test_clusters_of_the_whole_corpus_are_as_many_as_all_splits_have_labels(project):
     change(project, "evaluate", clusters="corpus", kmeans="release")
     artifacts, _ = run(project, validate, prepare)

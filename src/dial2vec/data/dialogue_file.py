@@ -17,8 +17,8 @@ from dial2vec.files import reading_errors
 class DialogueFile(Sequence[Dialogue]):
     """The dialogues of a JSON Lines file; memory holds 8 bytes for each.
 
-    A stage that draws some thousands of a million dialogues needs no more than these. Items are read anew at every
-    access; iteration reads the file once, from its beginning.
+    A stage that draws some thousands of a million dialogues needs no more than these. Items are read at every access;
+    iteration reads the file once, from its beginning.
 
     :param path: File in UTF-8, not packed, such as a split. It must not change while it is used.
     :raises CorpusError: if the file is missing.
@@ -50,7 +50,7 @@ class DialogueFile(Sequence[Dialogue]):
         :raises CorpusError: if its line is not a dialogue.
         """
         if isinstance(place, slice):
-            return [self[one] for one in range(len(self))[place]]
+            return [self[number] for number in range(len(self))[place]]
         number = range(len(self))[place]
         with reading_errors(self.path), self.path.open("rb") as lines:
             lines.seek(self._starts[number])

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,43 @@ from dial2vec.dialogue import Dialogue
 SPLITS = ("train", "dev", "test")
 LEFT_OUT = len(SPLITS)
 Assignment = NDArray[np.int8]
+
+
+# Dialogues that are signed at a time: some 10 MB of text.
+BLOCK = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """What dividing needs to know of some dialogues.
+
+    :param ids: Their ids.
+    :param labels: Their labels.
+    :param official: The split that each names; None if it names none.
+    :param signatures: Their signatures, uint32 [n, 126].
+    """
+
+    ids: list[str]
+    labels: list[tuple[str, ...]]
+    official: list[str | None]
+    signatures: Signatures
+
+    @classmethod
+    def of(cls, dialogues: Sequence[Dialogue]) -> Signed:
+        """Sign dialogues."""
+        return cls(
+            [dialogue.dialogue_id for dialogue in dialogues],
+            [dialogue.labels for dialogue in dialogues],
+            [dialogue.split for dialogue in dialogues],
+            signatures(dialogues),
+        )
+
+
+def signed_blocks(dialogues: Iterable[Dialogue]) -> Iterator[Signed]:
+    """Sign dialogues, with one block of them at a time in memory."""
+    stream = iter(dialogues)
+    while taken := list(islice(stream, BLOCK)):
+        yield Signed.of(taken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,33 +106,32 @@ class Division:
 
 
 def divide(
-    dialogues: Iterable[Dialogue],
+    blocks: Iterable[Signed],
     *,
     splitting: Splitting,
     options: Prepare,
     seed: int,
     parts: Mapping[str, Splitting] | None = None,
 ) -> Division:
-    """Divide a corpus into train, dev and test, with one block of dialogues at a time in memory.
+    """Divide a corpus into train, dev and test.
 
     A joint corpus is divided as each of its corpora alone. Then train loses what copies a dialogue of another corpus in
     dev or test, and dev what copies one in test.
 
+    :param blocks: All dialogues, signed, in their order.
     :param options: Shares of dev and test, minimum similarity of copies, and shares of joined corpora.
     :param parts: Name -> splitting of each corpus that a joint one joins.
     """
     ids: list[str] = []
     labels: list[tuple[str, ...]] = []
     official: list[str | None] = []
-
-    def noted() -> Iterator[Dialogue]:
-        for dialogue in dialogues:
-            ids.append(dialogue.dialogue_id)
-            labels.append(dialogue.labels)
-            official.append(dialogue.split)
-            yield dialogue
-
-    signed = signatures(noted())
+    parts_signed = [signatures([])]
+    for block in blocks:
+        ids += block.ids
+        labels += block.labels
+        official += block.official
+        parts_signed.append(block.signatures)
+    signed = np.concatenate(parts_signed)
     owners, groups = _grouped(ids, splitting, parts)
     before, after = (np.full(len(ids), LEFT_OUT, dtype=np.int8) for _ in range(2))
     copies: list[Copy] = []

@@ -15,7 +15,7 @@ from dial2vec.config import Settings
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint
 from dial2vec.data.progress import counted
-from dial2vec.data.splits import SPLITS, Division, divide
+from dial2vec.data.splits import SPLITS, Division, divide, signed_blocks
 from dial2vec.dialogue import Dialogue, Quarantined
 
 # Liu et al. 2022, Table 1: dialogues, mean turns and mean words of each split, and labels of the whole corpus.
@@ -120,7 +120,8 @@ def count_corpus(name: str, *, data: Path, settings: Settings) -> Statistics:
             yield whole
 
     parts = corpus.splittings if isinstance(corpus, Joint) else None
-    division = divide(measured(), splitting=corpus.splitting, options=settings.prepare, seed=settings.seed, parts=parts)
+    blocks = signed_blocks(measured())
+    division = divide(blocks, splitting=corpus.splitting, options=settings.prepare, seed=settings.seed, parts=parts)
     table = np.array(lengths, dtype=np.int64).reshape(-1, 2)
     splits = {split: _count(division, table, division.assigned == place) for place, split in enumerate(SPLITS)}
     whole = _count(division, table, np.ones(len(table), dtype=bool))

@@ -52,12 +52,12 @@ def rank_others(vectors: np.ndarray, labels: Sequence[str | int], *, block: int 
     twice_squares = 2 * (units**2).sum(axis=1)
 
     def work(queries: NDArray[np.int64]) -> Floats:
-        found = np.empty((4, len(queries)))
+        rankings = np.empty((4, len(queries)))
         # Query by query after the product: a row stays in the cache of its processor.
         for place, (query, cosines) in enumerate(zip(queries.tolist(), units[queries] @ units.T, strict=True)):
             closeness = _closeness(cosines, twice_squares, query)
-            found[:, place] = *_figures(_sorted_keys(cosines, query, codes)), closeness
-        return found
+            rankings[:, place] = *_figures(_sorted_keys(cosines, query, codes)), closeness
+        return rankings
 
     return Rankings(*np.concatenate([np.zeros((4, 0)), *over_blocks(work, len(units), block=block)], axis=1))
 

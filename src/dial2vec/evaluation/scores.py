@@ -21,7 +21,7 @@ class TaskScores:
     """Scores of one set of vectors on the three tasks, also per dialogue.
 
     :param relatedness: Spearman's correlation of each dialogue as a query, float64 [n].
-    :param uniformity: as `distribution.uniformity` returns it; here from the cosines of the other tasks.
+    :param uniformity: `distribution.uniformity`, here from the cosines of the other tasks.
     """
 
     clusters: ClusterScores

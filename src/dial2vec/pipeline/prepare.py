@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
+import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from dial2vec.config import Settings, part_of
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.data.corpora.joint import Joint
-from dial2vec.data.splits import LEFT_OUT, SPLITS, Copy, Division, divide
-from dial2vec.dialogue import dialogue_writer, read_dialogues
+from dial2vec.data.in_processes import in_processes, processes_for
+from dial2vec.data.splits import BLOCK, LEFT_OUT, SPLITS, Copy, Division, Signed, divide
+from dial2vec.dialogue import dialogues_of_lines, line_of
 from dial2vec.errors import CorpusError
-from dial2vec.files import atomic_path, write_json
+from dial2vec.files import atomic_path, numbered_lines, write_json
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
+
+# Bytes of a block of lines, by which processes are counted, and blocks for which one more is worth its start.
+BLOCK_BYTES, FEWEST_BLOCKS = 10_000_000, 4
+Block = tuple[Path, list[tuple[int, str]]]
 
 
 def prepare(artifacts: Artifacts, settings: Settings) -> str:
     """Split the corpus by its official splits if any, otherwise by seed without copies across splits."""
     corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent)
     splitting, parts = corpus.splitting, corpus.splittings if isinstance(corpus, Joint) else None
+    # A missing file is said when it is read.
+    size = artifacts.dialogues.stat().st_size if artifacts.dialogues.is_file() else 0
+    count = processes_for(size // BLOCK_BYTES, fewest=FEWEST_BLOCKS)
     division = divide(
-        read_dialogues(artifacts.dialogues),
+        in_processes(_signed, _blocks_of_lines(artifacts.dialogues), count=count),
         splitting=splitting,
         options=settings.prepare,
         seed=settings.seed,
@@ -38,13 +49,41 @@ def prepare(artifacts: Artifacts, settings: Settings) -> str:
         )
     with atomic_path(artifacts.splits) as folder, ExitStack() as stack:
         folder.mkdir()
-        writers = [stack.enter_context(dialogue_writer(folder / f"{name}.jsonl")) for name in SPLITS]
-        for dialogue, split in zip(read_dialogues(artifacts.dialogues), division.assigned.tolist(), strict=True):
-            if split != LEFT_OUT:
-                writers[split](replace(dialogue, split=SPLITS[split]))
+        files = [stack.enter_context((folder / f"{name}.jsonl").open("wb")) for name in SPLITS]
+        for texts in in_processes(_by_split, _blocks_with_splits(artifacts.dialogues, division), count=count):
+            for file, text in zip(files, texts, strict=True):
+                file.write(text)
     report = {"corpus": artifacts.corpus, "splitting": splitting} | _report(division)
     write_json(artifacts.split_report, report | (_report_of_parts(division, parts) if parts else {}))
     return _summary(division, splitting)
+
+
+def _blocks_of_lines(path: Path) -> Iterator[Block]:
+    lines = numbered_lines(path)
+    while taken := list(islice(lines, BLOCK)):
+        yield path, taken
+
+
+def _signed(block: Block) -> Signed:
+    path, lines = block
+    return Signed.of(list(dialogues_of_lines(lines, path)))
+
+
+def _blocks_with_splits(path: Path, division: Division) -> Iterator[tuple[Block, list[int]]]:
+    first = 0
+    for _, lines in _blocks_of_lines(path):
+        yield (path, lines), division.assigned[first : first + len(lines)].tolist()
+        first += len(lines)
+
+
+def _by_split(block: tuple[Block, list[int]]) -> list[bytes]:
+    """Return the lines of each split's file, as `dialogue_writer` writes them."""
+    (path, lines), assigned = block
+    texts = [io.BytesIO() for _ in SPLITS]
+    for dialogue, split in zip(dialogues_of_lines(lines, path), assigned, strict=True):
+        if split != LEFT_OUT:
+            texts[split].write(line_of(replace(dialogue, split=SPLITS[split])))
+    return [text.getvalue() for text in texts]
 
 
 def _report(division: Division) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding import processes
 from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.parts import embed_part
-from dial2vec.collection.embedding.processes import embed_in_processes, processes_for
+from dial2vec.collection.embedding.processes import embed_in_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
+from dial2vec.data import in_processes
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
 
@@ -30,7 +31,7 @@ from pathlib import Path
 from dial2vec.collection.embedding import embed, shards
 from dial2vec.encoder import StudentEncoder
 embed.shards_of = functools.partial(shards.shards_of, size=1)
-embed.processes_for = lambda n_parts: 2
+embed.processes_for = lambda n_parts, fewest: 2
 student = StudentEncoder.from_pretrained(sys.argv[1])
 embed.embed_file(Path(sys.argv[2]), Path(sys.argv[3]), encoder=student, progress=False)
 assert not {"torch", "transformers"} & sys.modules.keys()
@@ -143,13 +144,7 @@ def test_a_process_per_processor_embeds_many_parts_of_a_student_and_one_a_transf
     student_folder, tiny_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    share = tmp_path / "cpu.max"
-    monkeypatch.setattr(processes, "CPU_SHARE", share)
-    assert processes_for(1000) == 4
-    for text, count in (("250000 100000", 2), ("50000 100000", 1), ("max 100000", 4)):
-        share.write_text(text)
-        assert processes_for(1000) == count
-    assert [processes_for(parts) for parts in (0, 1, 8, 16, 24, 1000)] == [1, 1, 1, 2, 3, 4]
+    monkeypatch.setattr(in_processes, "CPU_SHARE", tmp_path / "cpu.max")
     counts = []
 
     def noted(parts, encoder, batch_size, done, *, count):

@@ -22,8 +22,9 @@ from dial2vec.collection.embedding.parts import (
     quarantined,
     vector_writer,
 )
-from dial2vec.collection.embedding.processes import embed_in_processes, processes_for
+from dial2vec.collection.embedding.processes import FEWEST_PARTS, embed_in_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
+from dial2vec.data.in_processes import processes_for
 from dial2vec.data.progress import moving
 from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.encoder.loading import Encoder
@@ -62,7 +63,7 @@ def here(parts: Sequence[Part], encoder: Encoder, batch_size: int, done: Callabl
 
     torch uses all processors itself.
     """
-    if isinstance(encoder, StudentEncoder) and (count := processes_for(len(parts))) > 1:
+    if isinstance(encoder, StudentEncoder) and (count := processes_for(len(parts), fewest=FEWEST_PARTS)) > 1:
         embed_in_processes(parts, encoder, batch_size, done, count=count)
         return
     with ShardReader() as reader:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -27,18 +27,6 @@ from dial2vec.files import ending_with
 FEWEST_PARTS = 8
 # Each process has a processor to itself; threads of its libraries would compete with those of the others.
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
-# Microseconds of CPU per period, "max" without a limit; only in containers on Linux.
-CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
-
-
-def processes_for(n_parts: int) -> int:
-    """Return the number of processes for so many parts; 1 if starting more takes longer than they save."""
-    # `taskset` may allow fewer processors than the machine has, and a container only a share of their time.
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with suppress(OSError, ValueError):
-        quota, period = map(int, CPU_SHARE.read_text().split())
-        processors = min(processors, quota // period)
-    return max(1, min(processors, n_parts // FEWEST_PARTS))
 
 
 def embed_in_processes(

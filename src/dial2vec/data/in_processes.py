@@ -1,0 +1,73 @@
+"""Work on blocks of a large file in several processes of this machine, with the results in order."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeVar
+
+from dial2vec.errors import Dial2vecError
+from dial2vec.files import ending_with
+
+S = TypeVar("S")
+T = TypeVar("T")
+# Microseconds of CPU per period, "max" without a limit; only in containers on Linux.
+CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
+# Blocks that wait for a process, per process: enough that none is idle, and few enough that memory stays small.
+WAITING = 2
+
+
+def processes_for(n_parts: int, *, fewest: int) -> int:
+    """Return the number of processes for so many parts; 1 if starting more takes longer than they save.
+
+    :param fewest: Parts for which one more process is worth its start.
+    """
+    # `taskset` may allow fewer processors than the machine has, and a container only a share of their time.
+    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):
+        quota, period = map(int, CPU_SHARE.read_text().split())
+        processors = min(processors, quota // period)
+    return max(1, min(processors, n_parts // fewest))
+
+
+def in_processes(work: Callable[[S], T], items: Iterable[S], *, count: int) -> Iterator[T]:
+    """Yield the results of `work` for each item, in order.
+
+    :param work: Function of a module, which other processes can import.
+    :param items: Read as far as processes need them.
+    :param count: Number of processes; 1 works in this one.
+    :raises Dial2vecError: if a process ends, such as for lack of memory.
+    """
+    if count < 2:
+        yield from map(work, items)
+        return
+    # Spawned: a forked process would inherit locks that threads of loaded libraries hold.
+    with ProcessPoolExecutor(count, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)) as pool:
+        waiting: deque[Future[T]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > WAITING * count:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        except BrokenProcessPool as error:
+            raise Dial2vecError(
+                f"one of the {count} processes was ended while it worked, perhaps for lack of memory; expected its "
+                "results. Free memory, and start again."
+            ) from error
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def _begin(parent: int) -> None:
+    ending_with(parent)()
+    # Dialogues hold no cycles; looking for these among their turns takes a fifth of the time of reading.
+    gc.set_threshold(100_000)
