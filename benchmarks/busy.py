@@ -61,18 +61,18 @@ def other_work(number: int) -> Iterator[None]:
 def row(encoder: DialogueEncoder, number: int, repeats: int) -> str:
     """Return the row of a number of other processes: dialogues per second."""
     most, dialogues = torch.get_num_threads(), list(generate_demo())[:DIALOGUES]
-    statistics, nowhere = threads.STATISTICS, Path("/nowhere")
+    load, nowhere = threads.LOAD, Path("/nowhere")
     found: dict[str, list[float]] = {"one": [], "all": [], "chosen": []}
     for _ in range(repeats):
         for way, rates in found.items():
             # A machine that does not say what its cores do is computed on as it was set.
-            threads.STATISTICS = statistics if way == "chosen" else nowhere
+            threads.LOAD = load if way == "chosen" else nowhere
             torch.set_num_threads(1 if way == "one" else most)
             began = time.perf_counter()
             encoder.encode(dialogues)
             rates.append(len(dialogues) / (time.perf_counter() - began))
             torch.set_num_threads(most)
-    threads.STATISTICS = statistics
+    threads.LOAD = load
     figures = " | ".join(str(Figure.of(rates, digits=1)) for rates in found.values())
     return f"| {number} | {figures} |\n"
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from dial2vec.encoder import DialogueEncoder, threads
-from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds, running_threads, steady_threads
+from dial2vec.encoder.threads import Moment, fitting_threads, idle_seconds, steady_threads, unclaimed_cores
 
 
 @pytest.fixture
@@ -21,9 +21,10 @@ def four_threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def moments(monkeypatch: pytest.MonkeyPatch, *seen: Moment) -> None:
+def moments(monkeypatch: pytest.MonkeyPatch, *seen: Moment, unclaimed: int = 4) -> None:
     """Let the machine be seen like this, one look after the other; the last one stays."""
     left = list(seen)
+    monkeypatch.setattr(threads, "unclaimed_cores", lambda: unclaimed)
     monkeypatch.setattr(Moment, "now", classmethod(lambda cls: left.pop(0) if len(left) > 1 else left[0]))
 
 
@@ -34,25 +35,47 @@ def test_idle_seconds_are_those_of_the_cores_of_this_process(monkeypatch: pytest
     assert idle_seconds(text, {0, 1}) == 6.7
 
 
-def test_running_threads_are_read_and_at_least_this_one() -> None:
-    assert running_threads("cpu 1\nprocs 3\nprocs_running 12\nprocs_blocked 4\n") == 12
-    assert running_threads("procs_running 0\n") == 1
-    assert running_threads("cpu 1\n") == 1
-
-
-@pytest.mark.parametrize(("running", "expected"), [(1, 4), (2, 3), (4, 1), (40, 1)])
-def test_the_first_steps_leave_the_cores_that_others_want(
-    four_threads: None, monkeypatch: pytest.MonkeyPatch, running: int, expected: int
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0.5 0.4 0.3 1/231 99\n", 4),
+        ("9.0 4 3 3/231 99", 2),
+        ("0 0 0 12/90 9", -7),
+        ("0 0 0 0/90 9", 4),
+        ("what", None),
+    ],
+)
+def test_unclaimed_cores_are_those_that_no_other_thread_wants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: int | None
 ) -> None:
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
-    moments(monkeypatch, Moment(0, 0, 0, running), Moment(0.2, 0.2, 0), Moment(0.3, 0.3, 0.9))
+    monkeypatch.setattr(threads, "LOAD", tmp_path / "loadavg")
+    assert unclaimed_cores() is None
+    (tmp_path / "loadavg").write_text(text)
+    assert unclaimed_cores() == expected
+
+
+@pytest.mark.parametrize(("unclaimed", "expected"), [(4, 4), (3, 3), (1, 1), (-36, 1), (9, 4)])
+def test_the_first_steps_leave_the_cores_that_others_want(
+    four_threads: None, monkeypatch: pytest.MonkeyPatch, unclaimed: int, expected: int
+) -> None:
+    moments(monkeypatch, Moment(0, 0, 0), Moment(0.2, 0.2, 0), Moment(0.3, 0.3, 0.9), unclaimed=unclaimed)
+    numbers = []
     with fitting_threads("cpu") as adapt:
-        assert torch.get_num_threads() == expected
-        adapt()
-        assert torch.get_num_threads() == expected
-        adapt()
-        assert torch.get_num_threads() == 4
+        for _ in range(4):
+            adapt()
+            numbers.append(torch.get_num_threads())
+    # The first step is begun without a look, the second one with the first look, the third one too early.
+    assert numbers == [expected, expected, expected, 4]
     assert torch.get_num_threads() == 4
+
+
+def test_work_of_one_step_does_not_look_at_all_cores(four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "unclaimed_cores", lambda: 2)
+    monkeypatch.setattr(Moment, "now", classmethod(lambda cls: pytest.fail("it read /proc/stat")))
+    with fitting_threads("cpu") as adapt:
+        adapt()
+        assert torch.get_num_threads() == 2
 
 
 def test_this_machine_says_what_its_cores_do() -> None:
@@ -64,7 +87,6 @@ def test_this_machine_says_what_its_cores_do() -> None:
     assert later is not None
     assert later.own > first.own
     assert later.idle >= first.idle
-    assert later.running >= 1
     assert 0 < later.free_cores(first) <= (threads.os.cpu_count() or 1) + 1
 
 
@@ -83,9 +105,10 @@ def test_this_machine_says_what_its_cores_do() -> None:
 def test_threads_are_the_free_cores(
     four_threads: None, monkeypatch: pytest.MonkeyPatch, own: float, idle: float, expected: int
 ) -> None:
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
     moments(monkeypatch, Moment(10.0, 1.0, 5.0), Moment(12.0, 1.0 + own, 5.0 + idle))
     with fitting_threads("cpu") as adapt:
+        adapt()
+        adapt()
         assert torch.get_num_threads() == 4
         adapt()
         assert torch.get_num_threads() == expected
@@ -95,17 +118,17 @@ def test_threads_are_the_free_cores(
 def test_they_come_back_when_other_work_ends_and_each_change_is_said(
     four_threads: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
     seen = [Moment(0, 0, 0), Moment(0.2, 0.2, 0), Moment(1, 1, 0), Moment(1.9, 1.9, 9), Moment(4, 4, 0)]
     seen.append(Moment(6, 6, 6.5))
     moments(monkeypatch, *seen)
     numbers = []
     with caplog.at_level(logging.INFO), fitting_threads("cpu") as adapt:
-        for _ in seen[1:]:
+        adapt()
+        for _ in seen:
             adapt()
             numbers.append(torch.get_num_threads())
-    # The first look and the third were too early to tell.
-    assert numbers == [4, 1, 1, 1, 4]
+    # The second and the fourth look were too early to tell.
+    assert numbers == [4, 4, 1, 1, 1, 4]
     assert [record.getMessage() for record in caplog.records] == [
         "computing with 1 of 4 threads: 1.0 cores are free for this",
         "computing with 4 of 4 threads: 4.2 cores are free for this",
@@ -115,19 +138,19 @@ def test_they_come_back_when_other_work_ends_and_each_change_is_said(
 def test_a_gpu_one_thread_and_an_unknown_machine_stay_as_they_are(
     four_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 1, 0))
+    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 1, 0), unclaimed=1)
     with fitting_threads("cuda") as adapt:
         adapt()
         assert torch.get_num_threads() == 4
     monkeypatch.undo()
-    monkeypatch.setattr(threads, "STATISTICS", Path("/nowhere"))
+    monkeypatch.setattr(threads, "LOAD", Path("/nowhere"))
     with fitting_threads("cpu") as adapt:
         adapt()
         assert torch.get_num_threads() == 4
 
 
 def test_an_error_sets_the_number_back(four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 1, 0))
+    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 1, 0), unclaimed=1)
 
     def fail() -> None:
         with fitting_threads("cpu") as adapt:
@@ -140,12 +163,12 @@ def test_an_error_sets_the_number_back(four_threads: None, monkeypatch: pytest.M
 
 
 def test_reading_adapts_between_batches(tiny_folder: str, four_threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 5, 0))
+    moments(monkeypatch, Moment(0, 0, 0), Moment(5, 5, 0), unclaimed=2)
     encoder = DialogueEncoder.from_pretrained(tiny_folder)
     used = []
     encoder.backbone.register_forward_hook(lambda *_: used.append(torch.get_num_threads()))
     encoder.encode_utterances(["w1 w2"] * 9, batch_size=3)
-    assert used == [1, 1, 1]
+    assert used == [2, 2, 1]
     assert torch.get_num_threads() == 4
 
 

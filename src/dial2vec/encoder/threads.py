@@ -22,7 +22,8 @@ from dial2vec.files import read_json, write_json
 INTERVAL, FIRST_LOOK = 1.0, 0.25
 # Part of a core that may be missing, as other processes always do a little.
 TOLERANCE = 0.25
-STATISTICS = Path("/proc/stat")
+# The second file is read in microseconds; the first has a line for each core, so that many cores take milliseconds.
+STATISTICS, LOAD = Path("/proc/stat"), Path("/proc/loadavg")
 # Seconds to look at the machine before work that keeps its number of threads.
 LOOK = 0.5
 
@@ -36,28 +37,20 @@ class Moment:
     :param clock: Seconds on the clock.
     :param own: Seconds of processors in this process.
     :param idle: Seconds in which its cores did nothing.
-    :param running: Number of threads that compute or wait for a core at this moment, this one among them.
     """
 
     clock: float
     own: float
     idle: float
-    running: int = 1
 
     @classmethod
     def now(cls) -> Moment | None:
         """Return this moment; None on systems that do not say what their cores do."""
         try:
-            text = STATISTICS.read_text(encoding="ascii")
-            idle = idle_seconds(text, os.sched_getaffinity(0))
+            idle = idle_seconds(STATISTICS.read_text(encoding="ascii"), os.sched_getaffinity(0))
         except (OSError, AttributeError):
             return None
-        return cls(time.monotonic(), time.process_time(), idle, running_threads(text))
-
-    @property
-    def unclaimed_cores(self) -> int:
-        """Number of cores of the machine that no other thread wants at this moment; may be negative."""
-        return (os.cpu_count() or 1) - (self.running - 1)
+        return cls(time.monotonic(), time.process_time(), idle)
 
     def free_cores(self, since: Moment) -> float:
         """Return how many cores this process used or could have used since another moment."""
@@ -75,10 +68,17 @@ def idle_seconds(statistics: str, cores: set[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-def running_threads(statistics: str) -> int:
-    """Return the number of threads that compute or wait for a core, from the text of /proc/stat; at least 1."""
-    counts = (line.split()[1] for line in statistics.splitlines() if line.startswith("procs_running "))
-    return max(int(next(counts, 1)), 1)
+def unclaimed_cores() -> int | None:
+    """Return how many cores of the machine no other thread wants at this moment; None if the system does not say.
+
+    May be negative, if more threads want to compute than there are cores.
+    """
+    try:
+        running = int(LOAD.read_text(encoding="ascii").split()[3].partition("/")[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    # This thread is one of those that run.
+    return (os.cpu_count() or 1) - max(running - 1, 0)
 
 
 @contextmanager
@@ -90,16 +90,23 @@ def fitting_threads(device: str) -> Iterator[Callable[[], None]]:
         take as many threads as there are cores that nobody else wants when the work begins: one step of two threads
         beside other work can take longer than many steps of one.
     """
-    most, last = torch.get_num_threads(), Moment.now()
-    if device != "cpu" or most == 1 or last is None:
+    most = torch.get_num_threads()
+    unclaimed = unclaimed_cores() if device == "cpu" and most > 1 else None
+    if unclaimed is None:
         yield lambda: None
         return
-    interval = FIRST_LOOK
+    last: Moment | None = None
+    steps, interval = 0, FIRST_LOOK
 
     def adapt() -> None:
-        nonlocal last, interval
-        now = Moment.now()
-        if now is None or last is None or now.clock - last.clock < interval:
+        nonlocal last, steps, interval
+        steps += 1
+        # Work of one step, such as a query, is done before there is anything to learn.
+        now = Moment.now() if steps > 1 else None
+        if now is None or last is None:
+            last = now
+            return
+        if now.clock - last.clock < interval:
             return
         free, before = now.free_cores(last), torch.get_num_threads()
         chosen, last, interval = _fitting(free, most), now, INTERVAL
@@ -108,7 +115,7 @@ def fitting_threads(device: str) -> Iterator[Callable[[], None]]:
             log.info("computing with %d of %d threads: %.1f cores are free for this", chosen, most, free)
 
     try:
-        torch.set_num_threads(_fitting(last.unclaimed_cores, most))
+        torch.set_num_threads(_fitting(unclaimed, most))
         yield adapt
     finally:
         torch.set_num_threads(most)
