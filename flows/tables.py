@@ -14,7 +14,7 @@ from dial2vec.files import checkout_lock, find_root
 from dial2vec.operation.pages import use_prefect
 from dial2vec.params import load_settings
 from dial2vec.research.tables.cells import Cell, Place
-from dial2vec.research.tables.grid import bring_splits, places, run_cells, write_all
+from dial2vec.research.tables.grid import bring_splits, by_training, places, run_cells, write_all
 from dial2vec.research.tables.systems import METHOD_ROWS, SYSTEMS, system_of
 from dial2vec.research.tables.utterances import TaskData
 
@@ -29,11 +29,13 @@ from prefect.artifacts import create_table_artifact  # noqa: E402
 from dial2vec.operation.schedule.temporary_server import start_temporary_server  # noqa: E402
 
 
-@task(task_run_name="{place}", retries=1, retry_delay_seconds=10)
-def cell(place: Place, settings: Settings) -> Cell:
-    """Compute a cell unless it is kept; its messages go to the run's log."""
-    [done] = run_cells(ROOT, settings, [place], say=get_run_logger().info)
-    return done
+@task(task_run_name="{name}", retries=1, retry_delay_seconds=10)
+def cells(name: str, group: list[Place], settings: Settings) -> list[Cell]:
+    """Compute the cells of one training unless they are kept; their messages go to the log of the run.
+
+    :param name: name of the task's run.
+    """
+    return list(run_cells(ROOT, settings, group, say=get_run_logger().info))
 
 
 @flow(name="tables")
@@ -54,7 +56,9 @@ def tables(
     grid = places(names, systems or list(METHOD_ROWS if tasks else SYSTEMS), seeds, tasks=tasks)
     with checkout_lock(ROOT, "flow tables"):
         bring_splits(ROOT, settings, names, tasks=tasks)
-        rows = [_row(cell(place, settings)) for place in grid]
+        rows = [
+            _row(done) for group in by_training(grid) for done in cells("; ".join(map(str, group)), group, settings)
+        ]
         written = write_all(ROOT, settings, ROOT / "artifacts" / "benchmark", tasks=tasks)
     create_table_artifact(key="tables", table=rows, description="Test splits, in points")
     for path in written:

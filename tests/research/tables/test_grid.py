@@ -7,6 +7,7 @@ import pytest
 
 from dial2vec.dialogue import write_dialogues
 from dial2vec.errors import CorpusError, Dial2vecError, SettingsError
+from dial2vec.pipeline import train as train_module
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.registry.store import open_store
 from dial2vec.research.tables import grid as grid_module
@@ -42,10 +43,10 @@ def test_two_processes_compute_what_one_does(project):
 def test_a_cell_that_fails_does_not_cost_the_others(project, monkeypatch):
     root, settings = project
 
-    def broken(root, place, settings):
+    def broken(root, place, settings, **options):
         if place.system == "lda":
             raise MemoryError("no room")
-        return compute_cell(root, place, settings)
+        return compute_cell(root, place, settings, **options)
 
     monkeypatch.setattr(grid_module, "compute_cell", broken)
     said, cells = [], []
@@ -95,3 +96,42 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_computed(project, m
         compute_tables(root, settings, output=root / "out", say=print)
     with pytest.raises(SettingsError, match=r"no stages for chats: put them into `corpora`"):
         compute_tables(root, settings, corpora=["chats"], output=root / "out", say=print)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_default_and_its_student_take_one_training(project, monkeypatch, jobs):
+    root, settings = project
+    settings = replace(
+        settings,
+        train=replace(settings.train, max_dialogues=8, batch_size=4),
+        distil=replace(settings.distil, epochs=1),
+        select=replace(settings.select, bootstraps=2),
+    )
+    trainings = []
+    real = train_module.train_encoder
+
+    def noted(artifacts, settings):
+        trainings.append(settings.seed)
+        return real(artifacts, settings)
+
+    monkeypatch.setattr(train_module, "train_encoder", noted)
+    grid = places(["calls"], ["student", "default"], [1, 2])
+    found = {cell.place: cell for cell in run_cells(root, settings, grid, jobs=jobs, say=print)}
+    assert set(found) == set(grid)
+    for seed in (1, 2):
+        default, student = found[Place("calls", "default", seed)], found[Place("calls", "student", seed)]
+        assert default.scores
+        assert student.left_out.startswith("No student is kept") or student.steps == default.steps
+        assert not work_folder(root, default.place).exists()
+    if jobs == 1:
+        assert trainings == [1, 2]
+    # Alone, the student has a training of its own, and the same figures.
+    place = Place("calls", "student", 2)
+    cell_path(root, place).unlink()
+    [again] = run_cells(root, settings, [place], say=print)
+    assert (again.scores, again.left_out) == (found[place].scores, found[place].left_out)
+
+
+def test_a_students_teacher_is_the_default_of_its_encoder_and_seed():
+    assert Place("calls", "student@bert", 3).training == Place("calls", "default@bert", 3)
+    assert Place("calls", "paper", 3, with_course=True).training == Place("calls", "paper", 3)

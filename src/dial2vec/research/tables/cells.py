@@ -26,7 +26,7 @@ from dial2vec.files import read_json, write_json
 from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.scoring import n_labels, scoring
 from dial2vec.research.tables.course import Training, course, trained_encoder, trained_student
-from dial2vec.research.tables.systems import COURSE_SEED, System, system_of
+from dial2vec.research.tables.systems import COURSE_SEED, System, system_of, teacher_of
 from dial2vec.research.tables.utterances import Records, TaskData, score_utterances
 from dial2vec.research.tables.views import ViewVectors, encoder_views, fitted_baseline
 from dial2vec.research.tables.ways import other_ways
@@ -59,6 +59,11 @@ class Place:
     def plain(self) -> Place:
         """Return the same place without course and tasks."""
         return Place(self.corpus, self.system, self.seed)
+
+    @property
+    def training(self) -> Place:
+        """The place whose training it takes: a student's is that of its teacher, any other's is its own."""
+        return Place(self.corpus, teacher_of(self.system), self.seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +128,8 @@ def cell_path(root: Path, place: Place) -> Path:
 
 
 def work_folder(root: Path, place: Place) -> Path:
-    """Return the folder in which a cell is trained; it is not needed once the cell is kept."""
-    return cell_path(root, place).with_suffix(".work")
+    """Return the folder in which a cell is trained; it is not needed once all cells of this training are kept."""
+    return cell_path(root, place.training).with_suffix(".work")
 
 
 def cell_of(record: dict[str, Any]) -> Cell:
@@ -156,12 +161,13 @@ def known_cell(root: Path, place: Place, settings: Settings) -> Cell | None:
     return cell if cell.made_by == made_by(artifacts, place.system, settings, seed=place.seed) else None
 
 
-def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
+def compute_cell(root: Path, place: Place, settings: Settings, *, keep_training: bool = False) -> Cell:
     """Compute a cell and keep it, with an MLflow run. The course and the task results that it had before stay.
 
     A killed computation continues from the last whole checkpoint of its training. If something is missing, such as the
     word vectors of a baseline, the cell says so and is tried again next time.
 
+    :param keep_training: True if another cell takes the same training next.
     :raises CorpusError: if the test split has too few labels to score.
     :raises ModelError: if something is missing for a kept cell that lacks only its course or tasks.
     """
@@ -175,7 +181,8 @@ def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
     before = known if known is not None and not known.left_out else cell
     try:
         choices = place.with_course or (row.choices and place.seed == COURSE_SEED)
-        fitted = _fitted(row, artifacts, ours, work, judged, mark=mark, choices=choices, tasks=tasks is not None)
+        marks = (made_by(artifacts, place.training.system, settings, seed=place.seed), mark)
+        fitted = _fitted(row, artifacts, ours, work, judged, marks=marks, choices=choices, tasks=tasks is not None)
         records = _with_records(before.task_records, fitted, artifacts, tasks, seed=settings.seed)
     except (ModelError, MissingDataError) as error:
         if before is not cell:
@@ -195,7 +202,8 @@ def compute_cell(root: Path, place: Place, settings: Settings) -> Cell:
         **_of_training(fitted.training, before),
     )
     cell = _kept(root, replace(cell, run_id=_log(root, cell, ours)))
-    shutil.rmtree(work, ignore_errors=True)
+    if not keep_training:
+        shutil.rmtree(work, ignore_errors=True)
     return cell
 
 
@@ -266,10 +274,14 @@ def _fitted(
     work: Path,
     judged: list[Dialogue],
     *,
-    mark: str,
+    marks: tuple[str, str],
     choices: bool,
     tasks: bool,
 ) -> _Fitted:
+    """Fit or train a system.
+
+    :param marks: hashes of what its training and its cell depend on; only a student's differ.
+    """
     if row.baseline:
         views = {"both": fitted_baseline(row, artifacts, judged, settings)(judged)}
         # Fitted again: above, LDA has as many topics as labels, and encoders read whole dialogues.
@@ -278,20 +290,20 @@ def _fitted(
     from dial2vec.encoder import DialogueEncoder
 
     if row.student:
-        return _fitted_student(artifacts, settings, work, judged, mark=mark, tasks=tasks)
+        return _fitted_student(artifacts, settings, work, judged, marks=marks, tasks=tasks)
     if row.train is None:
         encoder, training = DialogueEncoder.start(settings.encoder), Training()
     else:
-        encoder, training = trained_encoder(artifacts, settings, work, mark=mark, with_choices=choices)
+        encoder, training = trained_encoder(artifacts, settings, work, mark=marks[0], with_choices=choices)
     with encoder.autocast("auto"):
         views = encoder_views(encoder, judged, batch_size=settings.evaluate.batch_size)
     return _Fitted(views, reader_of_encoder(encoder, similarity=row.similarity), encoder.autocast("auto"), training)
 
 
 def _fitted_student(
-    artifacts: Artifacts, settings: Settings, work: Path, judged: list[Dialogue], *, mark: str, tasks: bool
+    artifacts: Artifacts, settings: Settings, work: Path, judged: list[Dialogue], *, marks: tuple[str, str], tasks: bool
 ) -> _Fitted:
-    student, training = trained_student(artifacts, settings, work, mark=mark)
+    student, training = trained_student(artifacts, settings, work, marks=marks)
 
     def encode(dialogues: Sequence[Dialogue]) -> NDArray[np.float32]:
         return student.encode(dialogues, batch_size=settings.evaluate.batch_size)

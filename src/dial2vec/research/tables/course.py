@@ -82,19 +82,23 @@ def trained_encoder(
 
 
 def trained_student(
-    artifacts: Artifacts, settings: Settings, work: Path, *, mark: str
+    artifacts: Artifacts, settings: Settings, work: Path, *, marks: tuple[str, str]
 ) -> tuple[StudentEncoder, Training]:
     """Train and choose as `trained_encoder` does, run stage distil too, and return the student.
 
+    :param marks: hashes of what the training and the student depend on.
     :raises ModelError: if no student is kept, with the reason.
     """
     from dial2vec.encoder.student import StudentEncoder
     from dial2vec.pipeline.distil import distil
 
-    training = trained_encoder(artifacts, settings, work, mark=mark, with_choices=False)[1]
-    scratch = Artifacts(work, artifacts.corpus)
-    if not scratch.distillation.is_file():
+    training = trained_encoder(artifacts, settings, work, mark=marks[0], with_choices=False)[1]
+    scratch, marked = Artifacts(work, artifacts.corpus), work / "student_mark"
+    # A killed run may have left a student of other settings beside a training of these.
+    if not (scratch.distillation.is_file() and marked.is_file() and marked.read_text() == marks[1]):
         distil(scratch, settings)
+        with atomic_path(marked) as temporary:
+            temporary.write_text(marks[1])
     if scratch.kept_student is None:
         raise ModelError(str(read_json(scratch.distillation)["sentence"]))
     return StudentEncoder.from_pretrained(scratch.student), training

@@ -164,7 +164,7 @@ def run_cells(
 
     :raises Dial2vecError: at the end, if cells failed.
     """
-    missing, failed = [], 0
+    missing, finished, failed = [], [], 0
     for place in grid:
         cell = known_cell(root, place, settings)
         if cell is None or cell.left_out:
@@ -172,10 +172,12 @@ def run_cells(
             if cell is None and (known := known_cell(root, place.plain(), settings)) is not None and not known.left_out:
                 say(f"{place}: {_lacking(place, known)}, so it is computed again")
         else:
-            # A process that was killed after it kept the cell leaves its work folder, too.
-            shutil.rmtree(work_folder(root, place), ignore_errors=True)
+            finished.append(place)
             say(f"there already: {place}: {_in_words(cell)}")
             yield cell
+    # A process that was killed after it kept a cell leaves its work folder.
+    for folder in {work_folder(root, place) for place in finished} - {work_folder(root, place) for place in missing}:
+        shutil.rmtree(folder, ignore_errors=True)
     say(f"{len(grid) - len(missing)} of {len(grid)} cells are there, {len(missing)} to compute")
     for number, (place, result) in enumerate(_computed(root, settings, missing, jobs, say), start=1):
         head = f"[{number}/{len(missing)}] {place}"
@@ -195,11 +197,12 @@ def run_cells(
 def _computed(
     root: Path, settings: Settings, missing: Sequence[Place], jobs: int, say: Callable[[str], None]
 ) -> Iterator[tuple[Place, Cell | str]]:
-    """Compute cells, and yield each, or the reason of its failure."""
+    """Compute cells, and yield each, or the reason of its failure; those of one training come one after the other."""
     if jobs == 1:
-        for place in missing:
-            say(f"{place} ...")
-            yield place, _compute(root, settings, place)
+        for group in by_training(missing):
+            for place in group:
+                say(f"{place} ...")
+                yield place, _compute(root, settings, place, keep_training=place is not group[-1])
         return
     with (
         _threads(jobs),
@@ -207,9 +210,9 @@ def _computed(
         ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_begin, initargs=(os.getpid(),)) as pool,
     ):
         try:
-            waiting = {pool.submit(_compute, root, settings, place): place for place in missing}
+            waiting = [pool.submit(_compute_group, root, settings, group) for group in by_training(missing)]
             for done in as_completed(waiting):
-                yield waiting[done], done.result()
+                yield from done.result()
         except BrokenProcessPool as error:
             raise Dial2vecError(
                 "a process that computed cells was killed, perhaps for lack of memory. Cells that were finished are "
@@ -224,9 +227,21 @@ def _begin(parent: int) -> None:
     ending_with(parent)()
 
 
-def _compute(root: Path, settings: Settings, place: Place) -> Cell | str:
+def by_training(places: Sequence[Place]) -> list[list[Place]]:
+    """Return the places in groups that take the same training, in their order."""
+    groups: dict[Place, list[Place]] = {}
+    for place in places:
+        groups.setdefault(place.training, []).append(place)
+    return list(groups.values())
+
+
+def _compute_group(root: Path, settings: Settings, group: Sequence[Place]) -> list[tuple[Place, Cell | str]]:
+    return [(place, _compute(root, settings, place, keep_training=place is not group[-1])) for place in group]
+
+
+def _compute(root: Path, settings: Settings, place: Place, *, keep_training: bool) -> Cell | str:
     try:
-        return compute_cell(root, place, settings)
+        return compute_cell(root, place, settings, keep_training=keep_training)
     except Dial2vecError as error:
         return str(error)
     except Exception as error:

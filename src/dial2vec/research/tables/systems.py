@@ -319,6 +319,12 @@ def system_of(name: str) -> System:
     return replace(row, title=title, published=published, encoder={**row.encoder, "name": encoder})
 
 
+def teacher_of(name: str) -> str:
+    """Return the system that trains the teacher of a student; any other system's own name."""
+    system, at, encoder = name.partition("@")
+    return f"default{at}{encoder}" if ALL[system].student else name
+
+
 def is_system(name: str) -> bool:
     """Return whether `system_of` knows a name."""
     return name.partition("@")[0] in ALL
