@@ -1,4 +1,4 @@
-"""Prefect flow: every cell of the papers' tables as a task, then the tables. Run it by `make tables`."""
+"""Prefect flow: every training of the papers' tables as a task, then the tables. Run it by `make tables`."""
 
 from __future__ import annotations
 

@@ -74,8 +74,9 @@ def test_completion_is_a_script_that_asks_this_command(shell):
 def test_a_shell_is_offered_commands_options_and_corpora():
     assert offered(begun="pro") == ["promote"]
     assert "--json" in offered("stats", begun="--")
-    assert offered("promote") == offered("serve") == offered("stats", "calls") == ["calls", "chats"]
-    assert offered("history", begun="ch") == ["chats"]
+    assert offered("stats", "calls") == offered("prune") == ["calls", "chats"]
+    assert offered("promote") == offered("serve") == ["calls", "calls-small", "chats", "chats-small"]
+    assert offered("history", begun="ch") == ["chats", "chats-small"]
     assert offered("fetch", begun="s") == ["self_dialogue", "sgd", "smd"]
 
 

@@ -10,6 +10,7 @@ import click
 
 from dial2vec.errors import Dial2vecError, extra_of, missing_extra
 from dial2vec.files import find_root
+from dial2vec.registry import SMALL
 
 # Exit status that a shell reports for a program ended by Ctrl-C.
 INTERRUPTED = 130
@@ -84,6 +85,12 @@ def complete_corpus(_: click.Context, __: click.Parameter, begun: str) -> list[s
     except (Dial2vecError, OSError):
         return []
     return [name for name in folders if name.startswith(begun)]
+
+
+def complete_registered(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    """Return the corpora that start with `begun`, each followed by its student, for the shell."""
+    names = [name for corpus in complete_corpus(context, parameter, "") for name in (corpus, f"{corpus}{SMALL}")]
+    return [name for name in names if name.startswith(begun)]
 
 
 def complete_public(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

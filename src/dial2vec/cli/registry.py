@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dial2vec.cli.group import complete_corpus, examples
+from dial2vec.cli.group import complete_corpus, complete_registered, examples
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog=examples("dial2vec promote calls"))
-@click.argument("corpus", shell_complete=complete_corpus)
+@click.argument("corpus", shell_complete=complete_registered)
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict as JSON, for a script.")
 def promote(corpus: str, as_json: bool) -> None:
     """Make the candidate champion if it is better.
@@ -52,7 +52,7 @@ def promote(corpus: str, as_json: bool) -> None:
 
 
 @click.command(epilog=examples("dial2vec versions calls"))
-@click.argument("corpus", shell_complete=complete_corpus)
+@click.argument("corpus", shell_complete=complete_registered)
 @click.option("--json", "as_json", is_flag=True, help="Print the versions as JSON, for a script.")
 def versions(corpus: str, as_json: bool) -> None:
     """List the registered versions of a corpus."""
@@ -64,7 +64,7 @@ def versions(corpus: str, as_json: bool) -> None:
 
 
 @click.command(epilog=examples('dial2vec rollback calls --because "worse on refunds"'))
-@click.argument("corpus", shell_complete=complete_corpus)
+@click.argument("corpus", shell_complete=complete_registered)
 @click.option(
     "--to", metavar="VERSION", help="Registered version to go back to; default: the champion before this one."
 )
@@ -86,7 +86,7 @@ def rollback(corpus: str, to: str | None, because: str) -> None:
 
 
 @click.command(epilog=examples("dial2vec history calls"))
-@click.argument("corpus", shell_complete=complete_corpus)
+@click.argument("corpus", shell_complete=complete_registered)
 @click.option("--json", "as_json", is_flag=True, help="Print the decisions as JSON, for a script.")
 def history(corpus: str, as_json: bool) -> None:
     """List who was champion when, and why."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from dial2vec.cli.group import complete_corpus, examples
+from dial2vec.cli.group import complete_registered, examples
 from dial2vec.files import find_root
 
 
 @click.command(epilog=examples("dial2vec serve calls", "dial2vec serve ./student --token-file tokens"))
-@click.argument("model", shell_complete=complete_corpus)
+@click.argument("model", shell_complete=complete_registered)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), help="Port, 0 for any free one; default: that of operation.yaml."
