@@ -120,6 +120,14 @@ def trained(*, in_training_mode: bool, **kind: bool) -> Callable[[DialogueEncode
     return train
 
 
+@pytest.fixture
+def reading_in_bf16(tiny_folder: str, monkeypatch: pytest.MonkeyPatch) -> DialogueEncoder:
+    monkeypatch.setattr(network, "has_bf16", lambda device: True)
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.network.precision = "bf16"
+    return encoder
+
+
 @packs
 @pytest.mark.parametrize(
     "change",
@@ -133,14 +141,9 @@ def trained(*, in_training_mode: bool, **kind: bool) -> Callable[[DialogueEncode
     ],
 )
 def test_changed_weights_are_packed_again(
-    tiny_folder: str,
-    conversation: Dialogue,
-    monkeypatch: pytest.MonkeyPatch,
-    change: Callable[[DialogueEncoder], None],
+    reading_in_bf16: DialogueEncoder, conversation: Dialogue, change: Callable[[DialogueEncoder], None]
 ) -> None:
-    monkeypatch.setattr(network, "has_bf16", lambda device: True)
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    encoder.network.precision = "bf16"
+    encoder = reading_in_bf16
     before = encoder.encode([conversation])
 
     change(encoder)
@@ -154,19 +157,13 @@ def test_changed_weights_are_packed_again(
 @packs
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda encoder: pickle.loads(pickle.dumps(encoder))])
 def test_a_copy_packs_its_layers_itself(
-    tiny_folder: str,
-    conversation: Dialogue,
-    monkeypatch: pytest.MonkeyPatch,
-    copied: Callable[[DialogueEncoder], DialogueEncoder],
+    reading_in_bf16: DialogueEncoder, conversation: Dialogue, copied: Callable[[DialogueEncoder], DialogueEncoder]
 ) -> None:
-    monkeypatch.setattr(network, "has_bf16", lambda device: True)
-    encoder = DialogueEncoder.from_pretrained(tiny_folder)
-    encoder.network.precision = "bf16"
-    expected = encoder.encode([conversation])
-    other = copied(encoder)
+    expected = reading_in_bf16.encode([conversation])
+    other = copied(reading_in_bf16)
     written_in_place(other)
     assert cosines(other.encode([conversation]), expected).max() < 0.999
-    np.testing.assert_array_equal(encoder.encode([conversation]), expected)
+    np.testing.assert_array_equal(reading_in_bf16.encode([conversation]), expected)
 
 
 def test_training_does_not_read_by_them(tiny_folder: str, conversation: Dialogue) -> None:

@@ -1,7 +1,10 @@
-"""Dialogues of two topics, told apart by their words."""
+"""Dialogues of two topics, told apart by their words, and settings for quick trainings on them."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from dial2vec.config import Settings
 from dial2vec.dialogue import Dialogue, Turn
 
 
@@ -11,4 +14,14 @@ def talk(number: int) -> Dialogue:
         f"d{number}",
         tuple(Turn("ab"[place % 2], f"{word} {words[0]}") for place, word in enumerate(words)),
         (f"topic{number % 2}",),
+    )
+
+
+def with_a_quick_student(settings: Settings) -> Settings:
+    """Return the settings with a training of two steps and a student of one epoch."""
+    return replace(
+        settings,
+        train=replace(settings.train, max_dialogues=8, batch_size=4),
+        distil=replace(settings.distil, epochs=1),
+        select=replace(settings.select, bootstraps=2),
     )

@@ -13,7 +13,7 @@ from dial2vec.registry.store import open_store
 from dial2vec.research.tables import grid as grid_module
 from dial2vec.research.tables.cells import Place, cell_path, compute_cell, known_cell, work_folder
 from dial2vec.research.tables.grid import all_known, compute_tables, places, run_cells
-from research.tables.small import talk
+from research.tables.small import talk, with_a_quick_student
 
 
 def test_seed_by_seed_and_a_system_without_seed_has_one_cell_and_an_unknown_one_is_named():
@@ -100,13 +100,7 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_computed(project, m
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_default_and_its_student_take_one_training(project, monkeypatch, jobs):
-    root, settings = project
-    settings = replace(
-        settings,
-        train=replace(settings.train, max_dialogues=8, batch_size=4),
-        distil=replace(settings.distil, epochs=1),
-        select=replace(settings.select, bootstraps=2),
-    )
+    root, settings = project[0], with_a_quick_student(project[1])
     trainings = []
     real = train_module.train_encoder
 

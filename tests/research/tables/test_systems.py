@@ -26,7 +26,7 @@ from dial2vec.research.tables.published import MODELS
 from dial2vec.research.tables.systems import ALL, SYSTEMS, WHOLE, from_encoders, in_order, system_of
 from dial2vec.research.tables.views import encoder_views
 from dial2vec.research.tables.ways import TITLES, other_ways
-from research.tables.small import talk
+from research.tables.small import talk, with_a_quick_student
 from tiny_models import build
 
 JUDGED = [talk(number) for number in range(160, 180)]
@@ -163,13 +163,7 @@ def test_other_rules_of_scoring_make_other_cells_and_the_defaults_leave_the_old_
 
 
 def test_the_student_of_the_default_is_a_row_or_left_out_in_a_sentence(project):
-    root, settings = project
-    settings = replace(
-        settings,
-        train=replace(settings.train, max_dialogues=8, batch_size=4),
-        distil=replace(settings.distil, epochs=1),
-        select=replace(settings.select, bootstraps=2),
-    )
+    root, settings = project[0], with_a_quick_student(project[1])
     found = compute_cell(root, Place("calls", "student", 1), settings)
     assert found.left_out.startswith("No student is kept") or set(found.scores) == {"both"}
     assert not cell_path(root, Place("calls", "student", 1)).with_suffix(".work").exists() or found.left_out
