@@ -39,17 +39,23 @@ def test_idle_seconds_are_those_of_the_cores_of_this_process(monkeypatch: pytest
     ("text", "expected"),
     [
         ("0.5 0.4 0.3 1/231 99\n", 4),
-        ("9.0 4 3 3/231 99", 2),
-        ("0 0 0 12/90 9", -7),
+        ("9.0 4 3 2/231 99", 4),
+        ("9.0 4 3 3/231 99", 3),
+        ("0 0 0 12/90 9", -6),
         ("0 0 0 0/90 9", 4),
         ("what", None),
     ],
 )
-def test_unclaimed_cores_are_those_that_no_other_thread_wants(
+def test_unclaimed_cores_are_those_that_no_other_process_wants(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, expected: int | None
 ) -> None:
     monkeypatch.setattr(threads.os, "cpu_count", lambda: 4)
     monkeypatch.setattr(threads, "LOAD", tmp_path / "loadavg")
+    monkeypatch.setattr(threads, "OWN_THREADS", tmp_path / "task")
+    # Two threads of this process run, one of them with a name that is hard to read; one sleeps, and one has ended.
+    for number, thread in enumerate(("7 (python) R 1", "8 (a) R) R 1", "9 (b R) S 1", "")):
+        (tmp_path / "task" / str(number)).mkdir(parents=True)
+        (tmp_path / "task" / str(number) / "stat").write_text(thread)
     assert unclaimed_cores() is None
     (tmp_path / "loadavg").write_text(text)
     assert unclaimed_cores() == expected

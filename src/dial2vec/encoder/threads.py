@@ -24,6 +24,7 @@ INTERVAL, FIRST_LOOK = 1.0, 0.25
 TOLERANCE = 0.25
 # The second file is read in microseconds; the first has a line for each core, so that many cores take milliseconds.
 STATISTICS, LOAD = Path("/proc/stat"), Path("/proc/loadavg")
+OWN_THREADS = Path("/proc/self/task")
 # Seconds to look at the machine before work that keeps its number of threads.
 LOOK = 0.5
 
@@ -69,7 +70,7 @@ def idle_seconds(statistics: str, cores: set[int]) -> float:
 
 
 def unclaimed_cores() -> int | None:
-    """Return how many cores of the machine no other thread wants at this moment; None if the system does not say.
+    """Return how many cores of the machine no other process wants at this moment; None if the system does not say.
 
     May be negative, if more threads want to compute than there are cores.
     """
@@ -77,8 +78,18 @@ def unclaimed_cores() -> int | None:
         running = int(LOAD.read_text(encoding="ascii").split()[3].partition("/")[0])
     except (OSError, ValueError, IndexError):
         return None
-    # This thread is one of those that run.
-    return (os.cpu_count() or 1) - max(running - 1, 0)
+    # Not this thread, nor others of this process: after a product they wait for the next one by computing.
+    own = sum(map(_is_running, OWN_THREADS.glob("*/stat"))) if running > 1 else running
+    return (os.cpu_count() or 1) - max(running - own, 0)
+
+
+def _is_running(statistics: Path) -> bool:
+    """Return whether a thread computes or wants a core, from its file in /proc."""
+    try:
+        # The name of a thread stands in brackets and may hold blanks.
+        return statistics.read_text(errors="replace").rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):
+        return False
 
 
 @contextmanager
