@@ -1,10 +1,22 @@
+"""What is measured of a split, and with how many clusters."""
+
+from __future__ import annotations
+
+import json
 from dataclasses import replace
 
 import pytest
 
 from dial2vec.config import Evaluate, Settings
-from dial2vec.dialogue import Dialogue, Turn, dialogue_writer
-from dial2vec.pipeline.scoring import measured_dialogues
+from dial2vec.dialogue import Dialogue, Turn, dialogue_writer, read_dialogues
+from dial2vec.files import read_json
+from dial2vec.params import load_settings
+from dial2vec.pipeline.prepare import prepare
+from dial2vec.pipeline.scoring import measured_dialogues, scoring
+from dial2vec.pipeline.validate import validate
+from pipeline.test_stages import TO_THE_FIGURES, change, project, run
+
+__all__ = ["project"]
 
 
 @pytest.fixture
@@ -38,3 +50,25 @@ def test_of_more_so_many_with_a_label_are_drawn_by_the_seed_in_their_order(split
     assert first != drawn(split, max_dialogues=12, seed=43)
     # A larger sample holds the smaller one, so that figures of both have most dialogues in common.
     assert set(first) < set(drawn(split, max_dialogues=15))
+
+
+def test_of_a_large_split_so_many_dialogues_are_measured_and_the_report_says_so(project):
+    change(project, "evaluate", max_dialogues=12)
+    artifacts, said = run(project, *TO_THE_FIGURES)
+    sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("dev", "test")}
+    sentence = f"easured on 12 of {sizes['dev']} of dev and 12 of {sizes['test']} of test, drawn by the seed"
+    assert sentence in said[5]
+    assert sentence in artifacts.report.read_text()
+    assert read_json(artifacts.metrics)["split_sizes"]["test"] == sizes["test"]
+
+
+def test_clusters_of_the_whole_corpus_are_as_many_as_all_splits_have_labels(project):
+    change(project, "evaluate", clusters="corpus", kmeans="release")
+    artifacts, _ = run(project, validate, prepare)
+    written = read_json(artifacts.split_report)
+    written["labels"] = {"train": {"a": 9, "b": 1}, "dev": {"c": 1}, "test": {"a": 2}}
+    artifacts.split_report.write_text(json.dumps(written))
+    found = scoring(artifacts, load_settings(project / "params.yaml"))
+    assert found == {"runs": 2, "seed": 42, "way": "release", "n_clusters": 3}
+    change(project, "evaluate", clusters="split")
+    assert scoring(artifacts, load_settings(project / "params.yaml"))["n_clusters"] is None

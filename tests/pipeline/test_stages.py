@@ -26,7 +26,6 @@ from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
 from dial2vec.pipeline.sample import sample
-from dial2vec.pipeline.scoring import scoring
 from dial2vec.pipeline.select import draw_dialogues, select
 from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
@@ -117,44 +116,6 @@ def test_stages_lead_from_raw_files_to_metrics_and_a_report(project):
     assert not artifacts.checkpoints.exists()
     assert said[3] == "3 candidates; 5 steps over 10 dialogues"
     assert said[4] == "The checkpoint of step 5 was chosen: it is the last candidate, and none was compared."
-
-
-def test_splits_are_the_same_from_several_processes(project, monkeypatch):
-    artifacts, said = run(project, validate, prepare)
-    alone = {name: artifacts.split(name).read_bytes() for name in ("train", "dev", "test")}
-    known = read_json(artifacts.split_report)
-    monkeypatch.setattr("dial2vec.pipeline.prepare.processes_for", lambda n_parts, fewest: 2)
-    monkeypatch.setattr("dial2vec.pipeline.prepare.BLOCK", 7)
-    _, (again,) = run(project, prepare)
-    assert again == said[1]
-    assert {name: artifacts.split(name).read_bytes() for name in alone} == alone
-    assert read_json(artifacts.split_report) == known
-    # As `dialogue_writer` writes them.
-    for name, text in alone.items():
-        write_dialogues(project / name, read_dialogues(artifacts.split(name)))
-        assert (project / name).read_bytes() == text
-
-
-def test_clusters_of_the_whole_corpus_are_as_many_as_all_splits_have_labels(project):
-    change(project, "evaluate", clusters="corpus", kmeans="release")
-    artifacts, _ = run(project, validate, prepare)
-    written = read_json(artifacts.split_report)
-    written["labels"] = {"train": {"a": 9, "b": 1}, "dev": {"c": 1}, "test": {"a": 2}}
-    artifacts.split_report.write_text(json.dumps(written))
-    found = scoring(artifacts, load_settings(project / "params.yaml"))
-    assert found == {"runs": 2, "seed": 42, "way": "release", "n_clusters": 3}
-    change(project, "evaluate", clusters="split")
-    assert scoring(artifacts, load_settings(project / "params.yaml"))["n_clusters"] is None
-
-
-def test_of_a_large_split_so_many_dialogues_are_measured_and_the_report_says_so(project):
-    change(project, "evaluate", max_dialogues=12)
-    artifacts, said = run(project, *TO_THE_FIGURES)
-    sizes = {name: len(list(read_dialogues(artifacts.split(name)))) for name in ("dev", "test")}
-    sentence = f"easured on 12 of {sizes['dev']} of dev and 12 of {sizes['test']} of test, drawn by the seed"
-    assert sentence in said[5]
-    assert sentence in artifacts.report.read_text()
-    assert read_json(artifacts.metrics)["split_sizes"]["test"] == sizes["test"]
 
 
 def test_by_default_the_start_its_maps_and_every_checkpoint_are_candidates(larger):

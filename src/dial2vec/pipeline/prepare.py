@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -79,11 +78,11 @@ def _blocks_with_splits(path: Path, division: Division) -> Iterator[tuple[Block,
 def _by_split(block: tuple[Block, list[int]]) -> list[bytes]:
     """Return the lines of each split's file, as `dialogue_writer` writes them."""
     (path, lines), assigned = block
-    texts = [io.BytesIO() for _ in SPLITS]
+    texts: list[list[bytes]] = [[] for _ in SPLITS]
     for dialogue, split in zip(dialogues_of_lines(lines, path), assigned, strict=True):
         if split != LEFT_OUT:
-            texts[split].write(line_of(replace(dialogue, split=SPLITS[split])))
-    return [text.getvalue() for text in texts]
+            texts[split].append(line_of(replace(dialogue, split=SPLITS[split])))
+    return [b"".join(text) for text in texts]
 
 
 def _report(division: Division) -> dict[str, Any]:
