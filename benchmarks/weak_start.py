@@ -11,8 +11,9 @@ guesses masked words of the train split, 8 turns at a time with separators betwe
 of params.yaml and the preset dial2vec-paper, with separators as in its published code, and `--dialogues` and `--epochs`
 instead of the whole: both are in the rows. Scored are the test split's purity, Spearman and MAP.
 
-Rows go to benchmarks/weak_start.jsonl, work to artifacts/weak_start/. Known rows are not computed again, and a killed
-command continues from the last whole checkpoint of its training.
+Rows go to benchmarks/weak_start.jsonl, work to artifacts/weak_start/. Rows of the same seed, dialogues, epochs and rate
+are not computed again: take those out by hand whose recipe has changed since. A killed command continues from the last
+whole checkpoint of its training.
 """
 
 from __future__ import annotations
@@ -101,15 +102,15 @@ def one_seed(arguments: argparse.Namespace, artifacts: Artifacts, judged: list[D
             "dialogues": ours.train.max_dialogues,
             "epochs": ours.train.epochs,
             "rate": ours.train.learning_rate,
-            "settings": digest(asdict(ours)),
         }
+        mark = digest(asdict(ours))
         for rule in rules:
             if is_known(RESULTS, row := key | {"way": f"{name}, {RULES[rule]}"} | about):
                 continue
             chosen = replace(ours, select=replace(ours.select, selection=rule))
-            mark, folder = str(about["settings"]), work / f"{name.split()[0]}-{about['settings']}"
+            folder = work / f"{name.split()[0]}-{mark}"
             encoder, training = trained_encoder(artifacts, chosen, folder, mark=mark, with_choices=True)
-            more = {"chosen": training.chosen, "steps": training.steps}
+            more = {"settings": mark, "chosen": training.chosen, "steps": training.steps}
             add_row(RESULTS, row | more | figures(encoder, judged, settings))
 
 
