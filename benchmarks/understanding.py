@@ -19,6 +19,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import date, timedelta
 from pathlib import Path
 
 from million import Run, measured, varied
@@ -27,6 +28,8 @@ from dial2vec.dialogue import read_dialogues
 from dial2vec.files import atomic_path, find_root
 
 SIZES = [10_000, 100_000, 1_000_000]
+FIRST_DAY, DAYS, MIDDLE = date(2025, 1, 1), 365, "2025-07-01"
+WISHES = ("--is", "booking: someone wants to book", "--is", "trouble: something does not work")
 QUESTIONS, HITS = 21, 10
 COMMANDS = {
     "index": ["index", "{transcripts}", "--model", "{model}", "--output", "{folder}", "--approximate"],
@@ -37,6 +40,13 @@ COMMANDS = {
     "search, auto": ["search", "{folder}", "--json"],
     "cluster": ["cluster", "{folder}", "--json"],
     "segments": ["segments", "{folder}", "--json"],
+    "groups": ["groups", "{folder}", "--json"],
+    "groups, by week": ["groups", "{folder}", "--over", "week", "--json"],
+    "compare": ["compare", "{folder}", "--before", MIDDLE, "--json"],
+    "facet": ["facet", "{folder}", "--name", "wish", *WISHES, "--json"],
+    "report": ["report", "{folder}", "--output", "{place}/report.html"],
+    "explore, its map and page": ["explore", "{folder}", "--static", "{place}/map.html"],
+    "drift": ["drift", "{transcripts}", "--corpus", "{name}", "--model", "{model}", "--json"],
 }
 HEADER = "| dialogues | command | seconds | CPU, s | a question, s | recall at 10 | own memory, MiB | with files |\n"
 RULE = "|---|---|---|---|---|---|---|---|\n"
@@ -66,8 +76,14 @@ def rows_of_size(place: Path, corpus: Path, size: int, commands: list[str]) -> I
     transcripts, folder = place / "dialogues.jsonl", place / "calls"
     if not transcripts.exists():
         with atomic_path(transcripts) as path, path.open("w", encoding="utf-8") as out:
-            out.writelines(varied(corpus / "dialogues.jsonl", size))
-    named = {"transcripts": transcripts, "model": corpus / "student", "folder": folder}
+            out.writelines(map(dated, varied(corpus / "dialogues.jsonl", size), range(size)))
+    named = {
+        "transcripts": transcripts,
+        "model": corpus / "student",
+        "folder": folder,
+        "place": place,
+        "name": corpus.name,
+    }
     found: dict[str, list[set[str]]] = {}
     for name in commands:
         command = [sys.executable, "-m", "dial2vec.cli", *(part.format(**named) for part in COMMANDS[name])]
@@ -79,6 +95,14 @@ def rows_of_size(place: Path, corpus: Path, size: int, commands: list[str]) -> I
         approximate = name.removesuffix(", exact")
         recall = recalled(found[approximate], found[name]) if approximate in found and name != approximate else ""
         yield row(size, name, many, f"{(many.seconds - one.seconds) / (QUESTIONS - 1):.2f}", recall)
+
+
+def dated(line: str, number: int) -> str:
+    """Return a dialogue with a day of 2025, and a channel and an agent in its metadata."""
+    record = json.loads(line)
+    record["date"] = str(FIRST_DAY + timedelta(days=number % DAYS))
+    record["metadata"] = {"channel": ("phone", "chat", "mail")[number % 3], "agent": number % 40}
+    return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def questions(corpus: Path, count: int) -> list[str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -314,34 +314,32 @@ def read_dialogues(
     :param may_be_empty: True if an empty file is no error.
     :raises CorpusError: if the file is missing, unreadable or empty, or at an invalid line without `quarantine`.
     """
-    lines = 0
-
-    def counted() -> Iterator[tuple[int, str]]:
-        nonlocal lines
-        for numbered in numbered_lines(path):
-            lines += 1
-            yield numbered
-
-    yield from dialogues_of_lines(counted(), path, quarantine=quarantine)
-    if not lines and not may_be_empty:
+    lines = numbered_lines(path)
+    if not (first := list(islice(lines, 1))) and not may_be_empty:
         raise CorpusError(f"{path} is empty; expected JSON Lines, one dialogue per line. Export it again.")
+    yield from dialogues_of_lines(chain(first, lines), path, quarantine=quarantine)
 
 
 def dialogues_of_lines(
-    lines: Iterable[tuple[int, str]], path: Path, *, quarantine: list[Quarantined] | None = None
+    lines: Iterable[tuple[int, str]],
+    path: Path,
+    *,
+    quarantine: list[Quarantined] | None = None,
+    seen: Iterable[str] = (),
 ) -> Iterator[Dialogue]:
     """Stream dialogues from numbered lines of a JSON Lines file, otherwise like `read_dialogues`.
 
     :param lines: Number (from 1) and text of each line, never blank.
     :param path: File of the lines.
+    :param seen: Ids that came before in the file.
     """
-    seen: set[str] = set()
+    known = set(seen)
     for number, line in lines:
         record: object = None
         try:
             record = _decode(line)
             dialogue = dialogue_from_record(record, origin=Origin(str(path), number))
-            if dialogue.dialogue_id in seen:
+            if dialogue.dialogue_id in known:
                 raise RecordError(f"the id {dialogue.dialogue_id!r} came before in this file")
         except RecordError as error:
             if quarantine is None:
@@ -353,7 +351,7 @@ def dialogues_of_lines(
             name = str(name)[:200].encode("utf-8", "replace").decode()
             quarantine.append(Quarantined(Origin(str(path), number), name, str(error)))
             continue
-        seen.add(dialogue.dialogue_id)
+        known.add(dialogue.dialogue_id)
         yield dialogue
 
 

@@ -47,8 +47,8 @@ def add(corpus: str) -> None:
     The transcripts are JSON Lines. Prints how many dialogues can be used, and which expectation would stop a run.
     """
     from dial2vec.data.corpora import get_corpus
-    from dial2vec.data.progress import counted
-    from dial2vec.data.validation import Checker
+    from dial2vec.data.progress import bar_of
+    from dial2vec.data.validation import Checker, checked_parts
     from dial2vec.dialogue import Quarantined
     from dial2vec.params import load_settings
     from dial2vec.pipeline.artifacts import Artifacts
@@ -61,8 +61,12 @@ def add(corpus: str) -> None:
         restore_data(root)
         folder = Artifacts(root, corpus).data
         checker = Checker(settings.validate, quarantine=quarantine)
-        read = get_corpus(corpus, data=root / "data", options=settings.read).read(folder, quarantine=quarantine)
-        usable = sum(1 for _ in checker.passing(counted(read, "dialogues")))
+        reader = get_corpus(corpus, data=root / "data", options=settings.read)
+        usable = 0
+        with bar_of("dialogues") as bar:
+            for part in checked_parts(reader, folder, checker, merge=settings.read.merge_turns):
+                usable += len(part.passing)
+                bar.update(len(part.ids))
         failed = [result for result in checker.results(checker.profile(), earlier=None) if result.stops]
         add_data(root)
     click.echo(f"{usable} dialogues can be used, {len(quarantine)} records cannot.")

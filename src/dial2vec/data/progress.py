@@ -23,8 +23,18 @@ def counted(items: Iterable[T], unit: str, *, total: int | None = None) -> Itera
 
     :param total: number of items, if known and `items` does not say it.
     """
-    passed_on: Iterable[T] = tqdm(items, unit=f" {unit}", disable=None, leave=False, delay=DELAY, total=total)
+    passed_on: Iterable[T] = tqdm(items, **_options(unit), total=total)
     return passed_on
+
+
+def bar_of(unit: str, *, total: int | None = None) -> tqdm[Any]:
+    """Return a bar that looks like that of `counted`, for work that is counted by `update`."""
+    bar: tqdm[Any] = tqdm(**_options(unit), total=total)
+    return bar
+
+
+def _options(unit: str) -> dict[str, Any]:
+    return {"unit": f" {unit}", "disable": None, "leave": False, "delay": DELAY}
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from dataclasses import asdict, replace
 from dial2vec.config import Settings, Validate, part_of
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.joint import Joint
-from dial2vec.data.progress import counted
-from dial2vec.data.validation import Checker, Profile, ValidationResult, require
+from dial2vec.data.progress import bar_of
+from dial2vec.data.validation import Checker, Profile, ValidationResult, checked_parts, require
 from dial2vec.data.validation.validation_page import render_validation
-from dial2vec.dialogue import Quarantined, dialogue_writer, write_quarantine
+from dial2vec.dialogue import Quarantined, write_quarantine
 from dial2vec.errors import ArtifactError, ValidationError
 from dial2vec.files import atomic_path, read_json, write_json
 from dial2vec.pipeline import run_stage as stage
@@ -22,17 +22,17 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
     """Read the raw corpus, quarantine bad dialogues, and stop if the corpus as a whole breaks an expectation."""
     quarantine: list[Quarantined] = []
     corpus = get_corpus(artifacts.corpus, data=artifacts.data.parent, options=settings.read)
-    dialogues = counted(corpus.read(artifacts.data, quarantine=quarantine), "dialogues")
-    if settings.read.merge_turns:
-        dialogues = (dialogue.merged() for dialogue in dialogues)
     checker = Checker(settings.validate, quarantine=quarantine)
     passed: Counter[str] = Counter()
     # The file appears only if the block succeeds: later stages never read a refused version.
-    with dialogue_writer(artifacts.dialogues) as write:
+    with atomic_path(artifacts.dialogues) as temporary, temporary.open("wb") as out:
         try:
-            for dialogue in checker.passing(dialogues):
-                passed[part_of(dialogue.dialogue_id)] += 1
-                write(dialogue)
+            parts = checked_parts(corpus, artifacts.data, checker, merge=settings.read.merge_turns)
+            with bar_of("dialogues") as bar:
+                for part in parts:
+                    passed.update(map(part_of, part.passing))
+                    out.write(part.lines)
+                    bar.update(len(part.ids))
         finally:
             quarantine[:] = [replace(entry, origin=entry.origin.below(artifacts.root)) for entry in quarantine]
             write_quarantine(artifacts.quarantine, quarantine)

@@ -5,6 +5,7 @@ import pytest
 from conftest import make_dialogue
 from dial2vec.config import Validate
 from dial2vec.data.validation import Checker, require
+from dial2vec.data.validation.block import check_block
 from dial2vec.data.validation.frames import turn_frame
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, Turn
 from dial2vec.errors import ValidationError
@@ -19,7 +20,13 @@ def good(n=20):
 def checked(dialogues, *, quarantine=(), limits=LIMITS, earlier=None, block=7):
     quarantine = list(quarantine)
     checker = Checker(limits, quarantine=quarantine)
-    kept = list(checker.passing(dialogues, block=block))
+    kept = []
+    for first in range(0, len(dialogues), block):
+        taken = dialogues[first : first + block]
+        found = check_block(taken, limits, below=checker.languages.limit)
+        quarantine += found.failures(taken)
+        checker.add(found)
+        kept += [dialogue for place, dialogue in enumerate(taken) if place not in found.reasons]
     profile = checker.profile()
     return kept, quarantine, checker.results(profile, earlier=earlier), profile
 
@@ -113,7 +120,7 @@ def test_too_much_quarantine_stops_the_run_with_the_first_reasons():
 def test_expectation_that_cannot_be_checked_stops_the_run(monkeypatch):
     whole = turn_frame(good())
     for broken in (whole.rename(columns={"speaker": "who"}), whole.astype({"words": str})):
-        monkeypatch.setattr("dial2vec.data.validation.checker.turn_frame", lambda _, frame=broken: frame)
+        monkeypatch.setattr("dial2vec.data.validation.block.turn_frame", lambda _, frame=broken: frame)
         with pytest.raises(ValidationError, match="could not be checked"):
             checked(good(), block=100)
 

@@ -5,6 +5,7 @@ import re
 from conftest import make_dialogue
 from dial2vec.config import Validate
 from dial2vec.data.validation import Checker
+from dial2vec.data.validation.block import check_block
 from dial2vec.data.validation.result import by_reason, kind
 from dial2vec.data.validation.validation_page import render_validation
 from dial2vec.dialogue import Origin, Quarantined
@@ -13,7 +14,9 @@ from dial2vec.dialogue import Origin, Quarantined
 def page(dialogues, *, quarantine=(), earlier=False):
     quarantine = list(quarantine)
     checker = Checker(Validate(), quarantine=quarantine)
-    list(checker.passing(dialogues))
+    found = check_block(dialogues, Validate())
+    quarantine += found.failures(dialogues)
+    checker.add(found)
     profile = checker.profile()
     before = profile if earlier else None
     results = checker.results(profile, earlier=before)

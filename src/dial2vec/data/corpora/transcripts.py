@@ -5,21 +5,95 @@ from __future__ import annotations
 import csv
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
 from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Splitting
-from dial2vec.dialogue import Dialogue, Origin, Quarantined, read_dialogues
+from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
 from dial2vec.errors import CorpusError
+from dial2vec.files import numbered_lines
 
 ENDINGS = (".jsonl", ".jsonl.gz")
 LABELS = "labels.csv"
 LABEL_COLUMNS = ["dialogue_id", "label"]
 NOT_READ = "it is not read: only *.jsonl and *.jsonl.gz in the folder itself are; `dial2vec import` reads other exports"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Lines of a part: some 10 MB of text, and a second of work for the checks of stage validate.
+PART = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class LinesOf:
+    """Some lines of a file of transcripts, which any process can read.
+
+    :param path: Their file.
+    :param lines: Number, from 1, and text of each.
+    :param labels: The `labels.csv` that gives their labels, if any.
+    :param before: Id of a dialogue among them that came before -> name of the file in which it did.
+    """
+
+    path: Path
+    lines: list[tuple[int, str]]
+    labels: Path | None = None
+    before: Mapping[str, str] = field(default_factory=dict)
+
+    def dialogues(self, rejected: list[Quarantined]) -> list[Dialogue]:
+        """Return their dialogues; invalid lines and repeated ids go to `rejected`."""
+        seen = {name for name, file in self.before.items() if file == self.path.name}
+        found = []
+        for dialogue in dialogues_of_lines(self.lines, self.path, quarantine=rejected, seen=seen):
+            if dialogue.dialogue_id in self.before:
+                reason = f"the id came before in {self.before[dialogue.dialogue_id]}"
+                origin = dialogue.origin or Origin(str(self.path), 0)
+                rejected.append(Quarantined(origin, dialogue.dialogue_id, reason))
+            else:
+                found.append(dialogue)
+        if self.labels is None:
+            return found
+        labels = _known_labels(self.labels, self.labels.stat().st_mtime_ns)
+        return [replace(dialogue, labels=labels.get(dialogue.dialogue_id, ())) for dialogue in found]
+
+
+class FirstFiles:
+    """The file in which each id came first, over the parts of a folder in their order.
+
+    :param folder: Folder of the transcripts.
+    :param quarantine: List that receives what cannot be used.
+    """
+
+    def __init__(self, folder: Path, quarantine: list[Quarantined]) -> None:
+        self.folder, self.quarantine, self.n_before = folder, quarantine, len(quarantine)
+        self.first: dict[str, str] = {}
+
+    def repeated(self, part: LinesOf, ids: Sequence[str]) -> LinesOf | None:
+        """Return the part with those of its ids that came in earlier parts, to be read again; None without any."""
+        before = {name: self.first[name] for name in ids if name in self.first}
+        return replace(part, before=before) if before else None
+
+    def add(self, part: LinesOf, ids: Sequence[str]) -> None:
+        """Note the ids that a part brought."""
+        self.first.update(dict.fromkeys(ids, part.path.name))
+
+    def require_some(self) -> None:
+        """Raise if no part had a dialogue.
+
+        :raises CorpusError: if so, with the first problem.
+        """
+        if self.first:
+            return
+        problems = self.quarantine[self.n_before :]
+        first = f"; the first problem is {problems[0]}" if problems else ""
+        raise CorpusError(
+            f"no usable dialogue in the {len(transcript_files(self.folder))} *.jsonl and *.jsonl.gz files of "
+            f"{self.folder}{first}. "
+            'Expected lines like {"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}. '
+            "Put your transcripts there."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +115,31 @@ class Transcripts:
 
         :raises CorpusError: if a file is damaged, no file has a usable line, or `labels.csv` cannot be read.
         """
+        known = FirstFiles(folder, quarantine)
+        for part in self.parts(folder, quarantine=quarantine):
+            rejected: list[Quarantined] = []
+            dialogues = part.dialogues(rejected)
+            if repeated := known.repeated(part, [dialogue.dialogue_id for dialogue in dialogues]):
+                rejected = []
+                dialogues = repeated.dialogues(rejected)
+            known.add(part, [dialogue.dialogue_id for dialogue in dialogues])
+            quarantine += rejected
+            yield from dialogues
+        known.require_some()
+
+    def parts(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[LinesOf]:
+        """Yield the lines of all files, some thousands at a time; quarantine and errors as for `read`."""
         quarantine += [Quarantined(Origin(str(path), 0), "", NOT_READ) for path in _other_files(folder)]
-        first_file: dict[str, str] = {}
-        labels = read_labels(folder / LABELS) if (folder / LABELS).is_file() else None
-        earlier_problems = len(quarantine)
-        files = transcript_files(folder)
-        for path in files:
+        labels = folder / LABELS if (folder / LABELS).is_file() else None
+        if labels:
+            read_labels(labels)
+        for path in transcript_files(folder):
             if _is_empty(path):
                 quarantine.append(Quarantined(Origin(str(path), 0), "", "the file is empty"))
                 continue
-            for dialogue in read_dialogues(path, quarantine=quarantine):
-                earlier = first_file.setdefault(dialogue.dialogue_id, path.name)
-                if earlier != path.name:
-                    reason = f"the id came before in {earlier}"
-                    quarantine.append(
-                        Quarantined(dialogue.origin or Origin(str(path), 0), dialogue.dialogue_id, reason)
-                    )
-                elif labels is None:
-                    yield dialogue
-                else:
-                    yield replace(dialogue, labels=labels.get(dialogue.dialogue_id, ()))
-        if not first_file:
-            problems = quarantine[earlier_problems:]
-            first = f"; the first problem is {problems[0]}" if problems else ""
-            raise CorpusError(
-                f"no usable dialogue in the {len(files)} *.jsonl and *.jsonl.gz files of {folder}{first}. "
-                'Expected lines like {"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}. '
-                "Put your transcripts there."
-            )
+            lines = numbered_lines(path)
+            while taken := list(islice(lines, PART)):
+                yield LinesOf(path, taken, labels)
 
     def missing(self, folder: Path) -> list[str]:
         """Return [], because own transcripts have no upstream."""
@@ -98,6 +169,12 @@ def _is_empty(path: Path) -> bool:
             return not any(line.removeprefix(BYTE_ORDER_MARK).strip() for line in lines)
     except (EOFError, OSError, zlib.error):
         return False
+
+
+@lru_cache(maxsize=1)
+def _known_labels(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
+    """Return the labels of a file as it was written at the time `changed`."""
+    return read_labels(path)
 
 
 def read_labels(path: Path) -> dict[str, tuple[str, ...]]:

@@ -1,74 +1,46 @@
-"""Checks of a streamed corpus; dialogues that fail an expectation go to quarantine."""
+"""Sums of the checks over the blocks of a corpus, its profile, and the expectations about the whole."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from itertools import islice
 
 import numpy as np
 import pandas as pd
 
 from dial2vec.config import Validate
-from dial2vec.data.validation.frames import dialogue_frame, turn_frame
+from dial2vec.data.validation.block import Block, suites_of
+from dial2vec.data.validation.frames import dialogue_frame
 from dial2vec.data.validation.profile import LanguageSample, Profile, profile_of
 from dial2vec.data.validation.result import N_EXAMPLES, ValidationResult
-from dial2vec.data.validation.suites import Suites, of_corpus, of_dialogues, of_turns
-from dial2vec.dialogue import Dialogue, Origin, Quarantined
-
-BLOCK = 10_000
+from dial2vec.data.validation.suites import Suites, of_corpus
+from dial2vec.dialogue import Quarantined
 
 
 class Checker:
-    """Checks of a corpus: call `passing` first, then `results`.
+    """Sums of the checks of a corpus: call `add` for each of its blocks, then `profile` and `results`.
 
-    Memory holds one block of dialogues and about 60 bytes per checked dialogue.
+    Memory holds about 60 bytes per checked dialogue.
 
     :param limits: Block `validate` of params.yaml.
-    :param quarantine: List that receives failing dialogues, and records that the reader rejects.
+    :param quarantine: Records of the corpus that are not used, of which the results count the share.
     """
 
     def __init__(self, limits: Validate, *, quarantine: list[Quarantined]) -> None:
         self.limits, self.quarantine = limits, quarantine
-        self.suites = Suites({"turns": of_turns(limits), "dialogues": of_dialogues(limits)})
+        self.found = {result.expectation: result for result in suites_of(limits).unchecked()}
         self.frames: list[pd.DataFrame] = []
         self.labels: Counter[str] = Counter()
         self.languages = LanguageSample()
 
-    def passing(self, dialogues: Iterable[Dialogue], *, block: int = BLOCK) -> Iterator[Dialogue]:
-        """Stream the dialogues that meet every expectation; quarantine the others with their first failure."""
-        stream = iter(dialogues)
-        while taken := list(islice(stream, block)):
-            frame = dialogue_frame(taken)
-            reasons = self._broken(taken, frame)
-            good = [place for place in range(len(taken)) if place not in reasons]
-            for place, reason in sorted(reasons.items()):
-                origin = taken[place].origin or Origin("", 0)
-                self.quarantine.append(Quarantined(origin, taken[place].dialogue_id, reason))
-            frame = frame.iloc[good]
-            self.frames.append(frame.drop(columns=["dialogue_id", "split"]))
-            self.languages.add([taken[place] for place in good], frame)
-            for place in good:
-                self.labels.update(taken[place].labels)
-                yield taken[place]
-
-    def _broken(self, taken: list[Dialogue], frame: pd.DataFrame) -> dict[int, str]:
-        """Return the place of each failing dialogue -> its first failure."""
-        turns = turn_frame(taken)
-        places, numbers = turns["place"].to_numpy(), turns["turn"].to_numpy()
-        reasons: dict[int, str] = {}
-
-        def turn(row: int) -> str:
-            return f"turn {numbers[row]} of {taken[places[row]].dialogue_id!r}"
-
-        for words, rows in self.suites.check("turns", turns, describe=turn).items():
-            for row in rows:
-                reasons.setdefault(int(places[row]), f"expected {words}, otherwise in turn {numbers[row]}")
-        failed = self.suites.check("dialogues", frame, describe=lambda row: repr(taken[row].dialogue_id))
-        for words, rows in failed.items():
-            for row in rows:
-                reasons.setdefault(int(row), f"expected {words}")
-        return reasons
+    def add(self, block: Block) -> None:
+        """Count what was found in a block."""
+        for result in block.results:
+            total = self.found[result.expectation]
+            total.found, total.failed = result.found, total.failed + result.failed
+            total.examples = (total.examples + result.examples)[:N_EXAMPLES]
+        self.frames.append(block.frame)
+        self.labels.update(block.labels)
+        self.languages.join(block.languages)
 
     def profile(self) -> Profile:
         """Return the profile of all dialogues that passed."""
@@ -84,11 +56,11 @@ class Checker:
         frame = self._corpus_frame()
         if earlier is not None:
             frame["length_drift"], frame["language_drift"] = profile.drift_since(earlier)
-        suites.check("corpus", frame, describe=str)
-        for result in suites.results.values():
+        results = [result for result, _ in suites.check("corpus", frame, describe=str)]
+        for result in results:
             if "quarantined" in result.expectation and result.failed:
                 result.examples = [str(record) for record in self.quarantine[:N_EXAMPLES]]
-        return [*self.suites.results.values(), *suites.results.values()]
+        return [*self.found.values(), *results]
 
     def _all(self) -> pd.DataFrame:
         return pd.concat(self.frames or [dialogue_frame([])], ignore_index=True)

@@ -17,6 +17,8 @@ LANGUAGE_SAMPLE = 1000
 N_LABELS = 100
 # Shorter texts do not identify a language.
 LANGUAGE_WORDS = 5
+# Larger than all hashes but one.
+NO_LIMIT = 2**64 - 1
 # Minimum number of words of each bin: four bins per doubling, up to a million.
 LENGTH_BINS = np.unique(np.concatenate([[0], np.ceil(2 ** (np.arange(81) / 4))])).astype(np.int64)
 
@@ -110,11 +112,20 @@ def profile_of(frame: pd.DataFrame, *, labels: Counter[str], languages: dict[str
 
 
 class LanguageSample:
-    """Languages of the dialogues with the smallest id hashes, a sample that hardly changes when dialogues arrive."""
+    """Languages of the dialogues with the smallest id hashes, a sample that hardly changes when dialogues arrive.
 
-    def __init__(self) -> None:
+    :param below: Hash from which on a dialogue cannot be in the whole sample.
+    """
+
+    def __init__(self, below: int = NO_LIMIT) -> None:
+        self.below = below
         self.hashes = np.zeros(0, dtype=np.uint64)
         self.languages: list[str] = []
+
+    @property
+    def limit(self) -> int:
+        """Return the hash from which on a dialogue does not enter the sample."""
+        return int(self.hashes[-1]) if len(self.hashes) == LANGUAGE_SAMPLE else self.below
 
     def add(self, dialogues: list[Dialogue], frame: pd.DataFrame) -> None:
         """Add a block of dialogues, and detect the languages of those that enter the sample.
@@ -124,14 +135,19 @@ class LanguageSample:
         import py3langid
 
         id_hashes, long = frame["id_hash"].to_numpy(), frame["words"].to_numpy() >= LANGUAGE_WORDS
-        full = len(self.hashes) == LANGUAGE_SAMPLE
-        small = np.flatnonzero(long & (id_hashes < self.hashes[-1]) if full else long)
+        small = np.flatnonzero(long & (id_hashes < np.uint64(self.limit)))
         small = small[np.argsort(id_hashes[small], kind="stable")][:LANGUAGE_SAMPLE]
         texts = [dialogues[place].text for place in small]
-        named = [str(py3langid.classify(text)[0]) for text in texts]
-        merged = np.concatenate([self.hashes, id_hashes[small]])
+        self._merge(id_hashes[small], [str(py3langid.classify(text)[0]) for text in texts])
+
+    def join(self, other: LanguageSample) -> None:
+        """Add the sample of other dialogues."""
+        self._merge(other.hashes, other.languages)
+
+    def _merge(self, hashes: NDArray[np.uint64], languages: list[str]) -> None:
+        merged = np.concatenate([self.hashes, hashes])
         order = np.argsort(merged, kind="stable")[:LANGUAGE_SAMPLE]
-        both = self.languages + named
+        both = self.languages + languages
         self.hashes, self.languages = merged[order], [both[place] for place in order]
 
     def shares(self) -> dict[str, float]:

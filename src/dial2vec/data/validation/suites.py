@@ -15,7 +15,8 @@ from dial2vec.data.validation.result import N_EXAMPLES, Suite, ValidationResult
 from dial2vec.errors import ValidationError
 
 Expectations = list[tuple[str, Any]]
-Rows = NDArray[np.int64]
+# The result of an expectation, and the rows that fail it.
+Check = tuple[ValidationResult, NDArray[np.int64]]
 # Start of the expectation that guards the others of its suite; the page shows it only if it fails.
 GUARD = "a whole table of"
 TURN_COLUMNS = ["place", "turn", "speaker", "words"]
@@ -112,7 +113,7 @@ def of_corpus(limits: Validate, *, drift: bool) -> Expectations:
 
 
 class Suites:
-    """Checks of data frames block by block by Great Expectations; `results` adds them up.
+    """Checks of data frames by Great Expectations.
 
     :param expectations: Expectations of each suite, in words and for Great Expectations.
     """
@@ -125,39 +126,46 @@ class Suites:
         context = gx.get_context(mode="ephemeral")
         context.variables.progress_bars = {"globally": False, "metric_calculations": False}
         source = context.data_sources.add_pandas("dialogues")
-        self.suites, self.batches, self.results = {}, {}, {}
+        self.suites: dict[Suite, Any] = {}
+        self.batches: dict[Suite, Any] = {}
         for name, pairs in expectations.items():
             self.suites[name] = gx.ExpectationSuite(name=name)
             for words, expectation in pairs:
                 expectation.meta = {"words": words}
                 self.suites[name].add_expectation(expectation)
-                self.results[name, words] = ValidationResult(name, words)
             self.batches[name] = source.add_dataframe_asset(name).add_batch_definition_whole_dataframe("all")
 
-    def check(self, name: Suite, frame: pd.DataFrame, *, describe: Callable[[int], str]) -> dict[str, Rows]:
-        """Check a data frame, and return expectation in words -> failing rows.
+    def unchecked(self) -> list[ValidationResult]:
+        """Return the result of each expectation before anything is checked."""
+        return [
+            ValidationResult(name, expectation.meta["words"])
+            for name, suite in self.suites.items()
+            for expectation in suite.expectations
+        ]
+
+    def check(self, name: Suite, frame: pd.DataFrame, *, describe: Callable[[int], str]) -> list[Check]:
+        """Check a data frame, and return the result of each expectation with the failing rows.
 
         :param describe: Function from a row to its description.
         :raises ValidationError: if an expectation cannot be checked, because unchecked data must not pass.
         """
         batch = self.batches[name].get_batch({"dataframe": frame})
         checked = batch.validate(self.suites[name], result_format={"result_format": "COMPLETE"})
-        failed = {}
+        found = []
         for item in checked.results:
             words, details = item.expectation_config.meta["words"], item.result or {}
-            result = self.results[name, words]
             if _raised(item.exception_info or {}) or (words.startswith(GUARD) and not item.success):
                 raise ValidationError(
                     f"'{words}' could not be checked, which is a fault of dial2vec or its libraries, not of the data. "
                     "Install the versions of requirements.lock (`make install`), and report the error if it stays."
                 )
             rows = np.array(details.get("unexpected_index_list") or [], dtype=np.int64)
-            result.failed += len(rows) if "unexpected_count" in details else int(not item.success)
-            result.examples += [describe(int(row)) for row in rows[: N_EXAMPLES - len(result.examples)]]
-            result.found = _in_words(details.get("observed_value"))
-            if len(rows):
-                failed[words] = rows
-        return failed
+            failed = len(rows) if "unexpected_count" in details else int(not item.success)
+            examples = [describe(int(row)) for row in rows[:N_EXAMPLES]]
+            found.append(
+                (ValidationResult(name, words, _in_words(details.get("observed_value")), failed, examples), rows)
+            )
+        return found
 
 
 def _raised(info: dict[str, Any]) -> bool:

@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import json
+from dataclasses import astuple
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conftest import make_dialogue
+from dial2vec.config import Validate
+from dial2vec.data.corpora.transcripts import Transcripts
+from dial2vec.data.validation import Checker, checked_parts
+from dial2vec.data.validation import profile as profile_module
+from dial2vec.data.validation.block import check_block
+from dial2vec.data.validation.frames import dialogue_frame
+from dial2vec.data.validation.profile import LanguageSample
+from dial2vec.dialogue import line_of
+from dial2vec.errors import CorpusError
+
+LIMITS = Validate(max_turn_words=8)
+SAID = ("where is my parcel please", "wo ist mein paket bitte", "one two three four five six seven eight nine")
+
+
+@pytest.fixture
+def calls(tmp_path: Path) -> Path:
+    """Two files with long turns, lines that are no dialogue, ids that come again, and labels."""
+    for name, first in (("1", 0), ("2", 18)):
+        records = [json.loads(line_of(made(number))) for number in range(first, first + 20)]
+        lines = [json.dumps(record) for record in records]
+        lines[3], lines[15] = "{broken", lines[5]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
+    (tmp_path / "labels.csv").write_text("dialogue_id,label\nd1,parcel\nd22,letter\n")
+    (tmp_path / "notes.txt").write_text("not read")
+    return tmp_path
+
+
+def made(number: int):
+    return make_dialogue(f"d{number}", f"a: {SAID[number % 3]}", "a: and now", f"b: it is number {number}")
+
+
+def found(corpus, folder: Path, *, merge: bool):
+    quarantine = []
+    checker = Checker(LIMITS, quarantine=quarantine)
+    parts = list(checked_parts(corpus, folder, checker, merge=merge))
+    profile = checker.profile()
+    results = [astuple(result) for result in checker.results(profile, earlier=None)]
+    return b"".join(part.lines for part in parts), sorted(map(str, quarantine)), profile, results
+
+
+def found_plainly(corpus, folder: Path, *, merge: bool):
+    """Read and check all dialogues at once."""
+    quarantine = []
+    checker = Checker(LIMITS, quarantine=quarantine)
+    dialogues = list(corpus.read(folder, quarantine=quarantine))
+    if merge:
+        dialogues = [dialogue.merged() for dialogue in dialogues]
+    block = check_block(dialogues, LIMITS)
+    quarantine += block.failures(dialogues)
+    checker.add(block)
+    lines = [line_of(dialogue) for place, dialogue in enumerate(dialogues) if place not in block.reasons]
+    profile = checker.profile()
+    results = [astuple(result) for result in checker.results(profile, earlier=None)]
+    return b"".join(lines), sorted(map(str, quarantine)), profile, results
+
+
+@pytest.mark.parametrize("merge", [False, True])
+@pytest.mark.parametrize(("size", "processes"), [(1, 1), (7, 1), (5000, 1), (7, 2)])
+def test_parts_in_any_number_of_processes_give_what_the_whole_gives(calls, monkeypatch, merge, size, processes):
+    plain = found_plainly(Transcripts(), calls, merge=merge)
+    monkeypatch.setattr("dial2vec.data.corpora.transcripts.PART", size)
+    monkeypatch.setattr("dial2vec.data.validation.parts.processes_for", lambda n_parts, fewest: processes)
+    lines, quarantine, profile, results = found(Transcripts(), calls, merge=merge)
+    assert (lines, quarantine, profile, results[:-9]) == (plain[0], plain[1], plain[2], plain[3][:-9])
+    assert len(quarantine) > 10
+    assert any("came before in 1.jsonl" in reason for reason in quarantine)
+    assert any("came before in this file" in reason for reason in quarantine)
+    assert profile.labels == {"letter": 1, "parcel": 1}
+
+
+def test_a_corpus_with_a_reader_of_its_own_is_checked_block_by_block(tmp_path, monkeypatch):
+    monkeypatch.setattr("dial2vec.data.validation.parts.BLOCK", 7)
+
+    class Few:
+        def read(self, folder, *, quarantine):
+            yield from (made(number) for number in range(20))
+
+    assert found(Few(), tmp_path, merge=False) == found_plainly(Few(), tmp_path, merge=False)
+
+
+def test_transcripts_without_a_dialogue_are_an_error_with_the_first_problem(tmp_path):
+    (tmp_path / "1.jsonl").write_text("{broken\n")
+    with pytest.raises(CorpusError, match=r"no usable dialogue in the 1 .* first problem is .*1.jsonl:1: not valid"):
+        found(Transcripts(), tmp_path, merge=False)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8))
+def test_a_sample_of_languages_joins_like_one_of_the_whole(sizes):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(profile_module, "LANGUAGE_SAMPLE", 50)
+        dialogues = [make_dialogue(f"d{number}", f"a: {SAID[number % 2]}") for number in range(sum(sizes))]
+        whole, joined, first = LanguageSample(), LanguageSample(), 0
+        whole.add(dialogues, dialogue_frame(dialogues))
+        for size in sizes:
+            part, taken = LanguageSample(joined.limit), dialogues[first : first + size]
+            part.add(taken, dialogue_frame(taken))
+            joined.join(part)
+            first += size
+        assert joined.languages == whole.languages
+        assert len(whole.languages) == min(sum(sizes), 50)
