@@ -356,13 +356,24 @@ class LanguageModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Cluster:
+    """Machines that help with a corpus too large for one (block `cluster`; docs/scaling.md).
+
+    `address` is that of a Ray cluster, "local" for one of this machine's processes.
+    """
+
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Operation:
-    """All of `operation.yaml`; no stage reads it."""
+    """All of `operation.yaml`; nothing in it changes what a stage computes."""
 
     schedule: Schedule = field(default_factory=Schedule)
     drift: Drift = field(default_factory=Drift)
     serve: Serve = field(default_factory=Serve)
     prune: Prune = field(default_factory=Prune)
+    cluster: Cluster = field(default_factory=Cluster)
     language_model: LanguageModel = field(default_factory=LanguageModel)
 
 

@@ -15,7 +15,7 @@ def test_splits_are_the_same_from_several_processes(project, monkeypatch):
     artifacts, said = run(project, validate, prepare)
     alone = {name: artifacts.split(name).read_bytes() for name in ("train", "dev", "test")}
     known = read_json(artifacts.split_report)
-    monkeypatch.setattr("dial2vec.pipeline.prepare.processes_for", lambda n_parts, fewest: 2)
+    monkeypatch.setattr("dial2vec.data.workers.processes_for", lambda n_parts, fewest: 2)
     monkeypatch.setattr("dial2vec.pipeline.prepare.BLOCK", 7)
     _, (again,) = run(project, prepare)
     assert again == said[1]

@@ -104,7 +104,8 @@ def embed(
         skipped = f"{len(others)} files are not JSON Lines and were skipped, such as {others[0]}"
         click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
     from dial2vec.collection.embedding.embed import embed_file, here
-    from dial2vec.collection.embedding.on_ray import LOCAL, RayWorkers
+    from dial2vec.collection.embedding.on_ray import RayWorkers
+    from dial2vec.data.workers.cluster import LOCAL
     from dial2vec.encoder.loading import load_encoder
 
     encoder = load_encoder(model)

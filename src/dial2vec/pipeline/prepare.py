@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,12 @@ from dial2vec.config import Settings, part_of
 from dial2vec.data.corpora import get_corpus
 from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.data.corpora.joint import Joint
-from dial2vec.data.in_processes import in_processes, processes_for
 from dial2vec.data.splits import BLOCK, LEFT_OUT, SPLITS, Copy, Division, Signed, divide
+from dial2vec.data.workers import spread
 from dial2vec.dialogue import dialogues_of_lines, line_of
 from dial2vec.errors import CorpusError
 from dial2vec.files import atomic_path, numbered_lines, write_json
+from dial2vec.params import load_operation
 from dial2vec.pipeline import run_stage as stage
 from dial2vec.pipeline.artifacts import Artifacts
 
@@ -33,9 +35,10 @@ def prepare(artifacts: Artifacts, settings: Settings) -> str:
     splitting, parts = corpus.splitting, corpus.splittings if isinstance(corpus, Joint) else None
     # A missing file is said when it is read.
     size = artifacts.dialogues.stat().st_size if artifacts.dialogues.is_file() else 0
-    count = processes_for(size // BLOCK_BYTES, fewest=FEWEST_BLOCKS)
+    cluster = load_operation(artifacts.root / "operation.yaml").cluster.address
+    on_workers = partial(spread, n_parts=size // BLOCK_BYTES, fewest=FEWEST_BLOCKS, cluster=cluster)
     division = divide(
-        in_processes(_signed, _blocks_of_lines(artifacts.dialogues), count=count),
+        on_workers(_signed, _blocks_of_lines(artifacts.dialogues)),
         splitting=splitting,
         options=settings.prepare,
         seed=settings.seed,
@@ -49,7 +52,7 @@ def prepare(artifacts: Artifacts, settings: Settings) -> str:
     with atomic_path(artifacts.splits) as folder, ExitStack() as stack:
         folder.mkdir()
         files = [stack.enter_context((folder / f"{name}.jsonl").open("wb")) for name in SPLITS]
-        for texts in in_processes(_by_split, _blocks_with_splits(artifacts.dialogues, division), count=count):
+        for texts in on_workers(_by_split, _blocks_with_splits(artifacts.dialogues, division)):
             for file, text in zip(files, texts, strict=True):
                 file.write(text)
     report = {"corpus": artifacts.corpus, "splitting": splitting} | _report(division)

@@ -20,9 +20,10 @@ from transformers import AutoTokenizer, BertConfig, BertModel
 
 from dial2vec.collection.embedding import embed as embedding
 from dial2vec.collection.embedding.embed import embed_file, here
-from dial2vec.collection.embedding.on_ray import TRIES, PartEmbedder, RayWorkers
+from dial2vec.collection.embedding.on_ray import PartEmbedder, RayWorkers
 from dial2vec.collection.embedding.parts import Part
 from dial2vec.collection.embedding.shards import shards_of
+from dial2vec.data.workers.cluster import TRIES
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
@@ -166,7 +167,7 @@ class FakeRay:
 
 def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypatch):
     ray = FakeRay()
-    monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", lambda: ray)
+    monkeypatch.setattr("dial2vec.collection.embedding.on_ray.ray_library", lambda: ray)
     path = transcripts(tmp_path)
 
     def changed(parts, *arguments):
@@ -181,7 +182,7 @@ def test_a_sentence_of_a_worker_reaches_the_user(tiny_folder, tmp_path, monkeypa
 
 
 def test_actors_embed_by_a_student(student_folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", FakeRay)
+    monkeypatch.setattr("dial2vec.collection.embedding.on_ray.ray_library", FakeRay)
     path, student = transcripts(tmp_path), StudentEncoder.from_pretrained(student_folder)
     for output, workers in (("ray", RayWorkers(1)), ("here", here)):
         embed_file(path, tmp_path / output, encoder=student, progress=False, workers=workers)
@@ -191,7 +192,7 @@ def test_actors_embed_by_a_student(student_folder, tmp_path, monkeypatch):
 def test_gpus_that_this_machine_lacks_are_said_before_anything_waits_for_them(
     tiny_folder, tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr("dial2vec.collection.embedding.on_ray._ray", FakeRay)
+    monkeypatch.setattr("dial2vec.collection.embedding.on_ray.ray_library", FakeRay)
     encoder, path = load_encoder(tiny_folder), transcripts(tmp_path)
     with pytest.raises(Dial2vecError, match=r"each worker needs 0\.5 GPUs, and the cluster has 0\. Leave --gpus out"):
         embed_file(path, tmp_path / "v", encoder=encoder, progress=False, workers=RayWorkers(1, gpus=0.5))

@@ -21,7 +21,7 @@ from dial2vec.collection.embedding.embed import embed_file, here
 from dial2vec.collection.embedding.parts import embed_part
 from dial2vec.collection.embedding.processes import embed_in_processes
 from dial2vec.collection.embedding.shards import ShardReader, shards_of
-from dial2vec.data import in_processes
+from dial2vec.data.workers import processes as workers
 from dial2vec.encoder import DialogueEncoder, StudentEncoder
 from dial2vec.errors import CorpusError, Dial2vecError
 
@@ -144,7 +144,7 @@ def test_a_process_per_processor_embeds_many_parts_of_a_student_and_one_a_transf
     student_folder, tiny_folder, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
-    monkeypatch.setattr(in_processes, "CPU_SHARE", tmp_path / "cpu.max")
+    monkeypatch.setattr(workers, "CPU_SHARE", tmp_path / "cpu.max")
     counts = []
 
     def noted(parts, encoder, batch_size, done, *, count):

@@ -70,7 +70,7 @@ def found_plainly(corpus, folder: Path, *, merge: bool):
 def test_parts_in_any_number_of_processes_give_what_the_whole_gives(calls, monkeypatch, merge, size, processes):
     plain = found_plainly(Transcripts(), calls, merge=merge)
     monkeypatch.setattr("dial2vec.data.corpora.transcripts.PART", size)
-    monkeypatch.setattr("dial2vec.data.validation.parts.processes_for", lambda n_parts, fewest: processes)
+    monkeypatch.setattr("dial2vec.data.workers.processes_for", lambda n_parts, fewest: processes)
     lines, quarantine, profile, results = found(Transcripts(), calls, merge=merge)
     assert (lines, quarantine, profile, results[:-9]) == (plain[0], plain[1], plain[2], plain[3][:-9])
     assert len(quarantine) > 10

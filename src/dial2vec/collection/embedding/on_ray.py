@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dial2vec import telemetry
 from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
+from dial2vec.data.workers.cluster import LOCAL, TRIES, connected, ray_library
 from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
 
 log = logging.getLogger(__name__)
 
-TRIES = 5
 BLOCKS = 200
-LOCAL = "local"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +44,7 @@ class RayWorkers:
         """
         if not parts:
             return
-        ray = _ray()
+        ray = ray_library()
         for part in parts:
             _tries(part).unlink(missing_ok=True)
         with _cluster(ray, self):
@@ -117,28 +114,13 @@ def _tries(part: Part) -> Path:
 
 @contextmanager
 def _cluster(ray: Any, workers: RayWorkers) -> Iterator[None]:
-    if ray.is_initialized():
+    joined = ray.is_initialized()
+    with connected(ray, workers.address, num_cpus=workers.count * workers.processors):
+        if not joined:
+            ray.data.DataContext.get_current().enable_progress_bars = False
+            logging.getLogger("ray.data").setLevel(logging.ERROR)
+            _look_for_gpus(ray, workers)
         yield
-        return
-    own = workers.address == LOCAL
-    options: dict[str, Any] = {}
-    if own:
-        options = {"num_cpus": workers.count * workers.processors, "include_dashboard": False}
-    try:
-        _knock(workers.address)
-        ray.init(address=workers.address, logging_level="ERROR", log_to_driver=False, **options)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise Dial2vecError(
-            f"there is no Ray cluster at {workers.address!r} ({error}). Start one by `ray start --head`, or leave "
-            "--cluster out for one of this machine's own processes."
-        ) from error
-    ray.data.DataContext.get_current().enable_progress_bars = False
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-    try:
-        _look_for_gpus(ray, workers)
-        yield
-    finally:
-        ray.shutdown()
 
 
 def _look_for_gpus(ray: Any, workers: RayWorkers) -> None:
@@ -150,26 +132,3 @@ def _look_for_gpus(ray: Any, workers: RayWorkers) -> None:
     if workers.address == LOCAL:
         raise Dial2vecError(f"{shortage}. Leave --gpus out, or give the address of a cluster with GPUs (--cluster).")
     log.warning("%s; waiting for more", shortage)
-
-
-def _knock(address: str) -> None:
-    """Raise a ConnectionError if nothing listens at the address; Ray itself would try for many minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        try:
-            socket.create_connection((host, int(port)), timeout=10).close()
-        except OSError as error:
-            raise ConnectionError(error.strerror or "no answer") from error
-
-
-def _ray() -> Any:
-    # Before the import of Ray, also in calls from Python.
-    telemetry.switch_off()
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise Dial2vecError(
-            "several workers need Ray, which is not installed. Run `pip install 'dial2vec[scale]'`."
-        ) from error
-    return ray

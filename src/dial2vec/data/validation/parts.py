@@ -10,9 +10,9 @@ from pathlib import Path
 from dial2vec.config import Validate
 from dial2vec.data.corpora.corpus import Corpus
 from dial2vec.data.corpora.transcripts import FirstFiles, LinesOf, Transcripts, transcript_files
-from dial2vec.data.in_processes import in_processes, processes_for
 from dial2vec.data.validation.block import Block, check_block
 from dial2vec.data.validation.checker import Checker
+from dial2vec.data.workers import spread
 from dial2vec.dialogue import Dialogue, Quarantined, line_of
 
 # Dialogues of a part of a corpus with a reader of its own.
@@ -56,17 +56,20 @@ class CheckedPart:
     block: Block
 
 
-def checked_parts(corpus: Corpus, folder: Path, checker: Checker, *, merge: bool) -> Iterator[CheckedPart]:
+def checked_parts(
+    corpus: Corpus, folder: Path, checker: Checker, *, merge: bool, cluster: str | None = None
+) -> Iterator[CheckedPart]:
     """Read and check the dialogues of a corpus, and add what is found to `checker` and its quarantine.
 
     Results do not depend on the number of processes.
 
     :param folder: Folder of the raw files.
     :param merge: Whether consecutive turns of a speaker become one (`read.merge_turns`).
+    :param cluster: Address of a Ray cluster that checks a team's transcripts; None checks them on this machine.
     :raises CorpusError: if the files are missing or damaged, or have no usable dialogue.
     """
     if isinstance(corpus, Transcripts):
-        found = _of_transcripts(corpus, folder, checker, merge=merge)
+        found = _of_transcripts(corpus, folder, checker, merge, cluster)
     else:
         stream = corpus.read(folder, quarantine=checker.quarantine)
         blocks = iter(lambda: list(islice(stream, BLOCK)), [])
@@ -94,7 +97,9 @@ def check_part(part: Part) -> CheckedPart:
     )
 
 
-def _of_transcripts(corpus: Transcripts, folder: Path, checker: Checker, *, merge: bool) -> Iterator[CheckedPart]:
+def _of_transcripts(
+    corpus: Transcripts, folder: Path, checker: Checker, merge: bool, cluster: str | None
+) -> Iterator[CheckedPart]:
     """Check the parts of a team's transcripts; one with an id that came in an earlier part is checked again here."""
     known = FirstFiles(folder, checker.quarantine)
     size = sum(path.stat().st_size for path in transcript_files(folder))
@@ -104,8 +109,8 @@ def _of_transcripts(corpus: Transcripts, folder: Path, checker: Checker, *, merg
         for lines in corpus.parts(folder, quarantine=checker.quarantine)
     )
     sent, kept = tee(parts)
-    count = processes_for(size // PART_BYTES, fewest=FEWEST_PARTS)
-    for found, part in zip(in_processes(check_part, sent, count=count), kept, strict=True):
+    checked = spread(check_part, sent, n_parts=size // PART_BYTES, fewest=FEWEST_PARTS, cluster=cluster)
+    for found, part in zip(checked, kept, strict=True):
         assert isinstance(part.source, LinesOf)
         if repeated := known.repeated(part.source, found.ids):
             found = check_part(replace(part, source=repeated))

@@ -24,17 +24,22 @@ CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
 WAITING = 2
 
 
+def processors() -> int:
+    """Return the number of processors that this process may use."""
+    # `taskset` may allow fewer processors than the machine has, and a container only a share of their time.
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with suppress(OSError, ValueError):
+        quota, period = map(int, CPU_SHARE.read_text().split())
+        allowed = min(allowed, quota // period)
+    return max(1, allowed)
+
+
 def processes_for(n_parts: int, *, fewest: int) -> int:
     """Return the number of processes for so many parts; 1 if starting more takes longer than they save.
 
     :param fewest: Parts for which one more process is worth its start.
     """
-    # `taskset` may allow fewer processors than the machine has, and a container only a share of their time.
-    processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    with suppress(OSError, ValueError):
-        quota, period = map(int, CPU_SHARE.read_text().split())
-        processors = min(processors, quota // period)
-    return max(1, min(processors, n_parts // fewest))
+    return max(1, min(processors(), n_parts // fewest))
 
 
 def in_processes(work: Callable[[S], T], items: Iterable[S], *, count: int) -> Iterator[T]:

@@ -1,0 +1,109 @@
+"""Work on a Ray cluster (extra `scale`), whose machines may be lost."""
+
+from __future__ import annotations
+
+import socket
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from dial2vec import telemetry
+from dial2vec.data.workers.processes import WAITING, processors
+from dial2vec.errors import Dial2vecError
+
+S = TypeVar("S")
+T = TypeVar("T")
+# Address that starts a cluster of this machine's processes, which ends with the command.
+LOCAL = "local"
+# Workers that a part may end before it stops the run.
+TRIES = 5
+
+
+def on_cluster(work: Callable[[S], T], parts: Iterable[S], *, address: str) -> Iterator[T]:
+    """Yield the results of `work` for each part, in order.
+
+    A part whose worker ends is worked on again, by another one. At most three parts per processor of the cluster are on
+    their way, so that memory stays small.
+
+    :param work: Function of an installed module.
+    :param parts: Read as far as workers need them.
+    :param address: Address of the cluster, such as "auto" or "ray://host:10001"; "local" starts one here.
+    :raises Dial2vecError: if Ray is missing, there is no cluster, or a part ends five workers; errors of `work` as they
+        are.
+    """
+    ray = ray_library()
+    with connected(ray, address, num_cpus=processors()):
+        task = ray.remote(max_retries=TRIES - 1)(work)
+        at_most = (1 + WAITING) * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        waiting: deque[Any] = deque()
+        for number, part in enumerate(parts):
+            waiting.append((number, task.remote(part)))
+            if len(waiting) >= at_most:
+                yield _result(ray, *waiting.popleft())
+        while waiting:
+            yield _result(ray, *waiting.popleft())
+
+
+def _result(ray: Any, number: int, reference: Any) -> Any:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from error
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.OutOfMemoryError, ray.exceptions.NodeDiedError) as error:
+        raise Dial2vecError(
+            f"part {number + 1} of the corpus ended {TRIES} workers in a row. Give each more memory, and start again."
+        ) from error
+
+
+@contextmanager
+def connected(ray: Any, address: str, *, num_cpus: int) -> Iterator[None]:
+    """Connect to a cluster, unless this process is connected already, and leave it in the end.
+
+    :param ray: The library, from `ray_library`.
+    :param num_cpus: Processors of a "local" cluster.
+    :raises Dial2vecError: if there is no cluster at the address.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    own = {"num_cpus": num_cpus, "include_dashboard": False} if address == LOCAL else {}
+    try:
+        _knock(address)
+        ray.init(address=address, logging_level="ERROR", log_to_driver=False, **own)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise Dial2vecError(
+            f"there is no Ray cluster at {address!r} ({error}). Start one by `ray start --head`, or leave the address "
+            "out (--cluster, or cluster.address of operation.yaml) to use this machine's own processes."
+        ) from error
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raise a ConnectionError if nothing listens at the address; Ray itself would try for many minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        try:
+            socket.create_connection((host, int(port)), timeout=10).close()
+        except OSError as error:
+            raise ConnectionError(error.strerror or "no answer") from error
+
+
+def ray_library() -> Any:
+    """Return Ray, without its telemetry.
+
+    :raises Dial2vecError: if it is not installed.
+    """
+    # Before the import of Ray, also in calls from Python.
+    telemetry.switch_off()
+    try:
+        import ray
+        import ray.data
+    except ImportError as error:
+        raise Dial2vecError(
+            "several workers need Ray, which is not installed. Run `pip install 'dial2vec[scale]'`."
+        ) from error
+    return ray
