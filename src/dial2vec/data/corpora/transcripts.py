@@ -45,18 +45,18 @@ class LinesOf:
     def dialogues(self, rejected: list[Quarantined]) -> list[Dialogue]:
         """Return their dialogues; invalid lines and repeated ids go to `rejected`."""
         seen = {name for name, file in self.before.items() if file == self.path.name}
-        found = []
+        dialogues = []
         for dialogue in dialogues_of_lines(self.lines, self.path, quarantine=rejected, seen=seen):
             if dialogue.dialogue_id in self.before:
                 reason = f"the id came before in {self.before[dialogue.dialogue_id]}"
                 origin = dialogue.origin or Origin(str(self.path), 0)
                 rejected.append(Quarantined(origin, dialogue.dialogue_id, reason))
             else:
-                found.append(dialogue)
+                dialogues.append(dialogue)
         if self.labels is None:
-            return found
+            return dialogues
         labels = _known_labels(self.labels, self.labels.stat().st_mtime_ns)
-        return [replace(dialogue, labels=labels.get(dialogue.dialogue_id, ())) for dialogue in found]
+        return [replace(dialogue, labels=labels.get(dialogue.dialogue_id, ())) for dialogue in dialogues]
 
 
 class FirstFiles:

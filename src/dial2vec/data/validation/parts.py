@@ -44,7 +44,7 @@ class CheckedPart:
 
     :param ids: Ids of all dialogues read.
     :param passing: Ids of those that pass.
-    :param lines: Those that pass, as lines of a JSON Lines file.
+    :param lines: Lines of a JSON Lines file, with those that pass.
     :param rejected: Records that are no dialogue, then dialogues that fail an expectation.
     :param block: Sums of the checks.
     """
@@ -69,12 +69,12 @@ def checked_parts(
     :raises CorpusError: if the files are missing or damaged, or have no usable dialogue.
     """
     if isinstance(corpus, Transcripts):
-        found = _of_transcripts(corpus, folder, checker, merge, cluster)
+        parts = _of_transcripts(corpus, folder, checker, merge, cluster)
     else:
         stream = corpus.read(folder, quarantine=checker.quarantine)
         blocks = iter(lambda: list(islice(stream, BLOCK)), [])
-        found = (check_part(Part(block, checker.limits, merge, checker.languages.limit)) for block in blocks)
-    for part in found:
+        parts = (check_part(Part(block, checker.limits, merge, checker.languages.limit)) for block in blocks)
+    for part in parts:
         checker.quarantine += part.rejected
         checker.add(part.block)
         yield part
@@ -109,11 +109,11 @@ def _of_transcripts(
         for lines in corpus.parts(folder, quarantine=checker.quarantine)
     )
     sent, kept = tee(parts)
-    checked = spread(check_part, sent, n_parts=size // PART_BYTES, fewest=FEWEST_PARTS, cluster=cluster)
-    for found, part in zip(checked, kept, strict=True):
+    results = spread(check_part, sent, n_parts=size // PART_BYTES, fewest=FEWEST_PARTS, cluster=cluster)
+    for checked, part in zip(results, kept, strict=True):
         assert isinstance(part.source, LinesOf)
-        if repeated := known.repeated(part.source, found.ids):
-            found = check_part(replace(part, source=repeated))
-        known.add(part.source, found.ids)
-        yield found
+        if repeated := known.repeated(part.source, checked.ids):
+            checked = check_part(replace(part, source=repeated))
+        known.add(part.source, checked.ids)
+        yield checked
     known.require_some()

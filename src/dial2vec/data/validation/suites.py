@@ -151,7 +151,7 @@ class Suites:
         """
         batch = self.batches[name].get_batch({"dataframe": frame})
         checked = batch.validate(self.suites[name], result_format={"result_format": "COMPLETE"})
-        found = []
+        checks = []
         for item in checked.results:
             words, details = item.expectation_config.meta["words"], item.result or {}
             if _raised(item.exception_info or {}) or (words.startswith(GUARD) and not item.success):
@@ -162,10 +162,9 @@ class Suites:
             rows = np.array(details.get("unexpected_index_list") or [], dtype=np.int64)
             failed = len(rows) if "unexpected_count" in details else int(not item.success)
             examples = [describe(int(row)) for row in rows[:N_EXAMPLES]]
-            found.append(
-                (ValidationResult(name, words, _in_words(details.get("observed_value")), failed, examples), rows)
-            )
-        return found
+            observed = _in_words(details.get("observed_value"))
+            checks.append((ValidationResult(name, words, observed, failed, examples), rows))
+        return checks
 
 
 def _raised(info: dict[str, Any]) -> bool:
