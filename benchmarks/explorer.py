@@ -33,7 +33,7 @@ from synthetic import made_up_collection, write_map
 
 from dial2vec.collection import Collection, add
 from dial2vec.collection.explorer.maps import maps_of
-from dial2vec.collection.explorer.projection import lay_out_many, place
+from dial2vec.collection.explorer.projection import Placing, lay_out_many
 from dial2vec.data.corpora.demo import generate_demo
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -124,7 +124,7 @@ def placed(collection: Collection, *, seeds: int = 5) -> str:
         whole = lay_out_many(units, seed=seed)
         maps = (
             (whole[halves[0]], whole[halves[1]]),
-            (base, place(new, known, base)),
+            (base, Placing(known, base).place(new)),
             (np.asarray(way), np.asarray(way.transform(new))),
         )
         for found, (old, points) in zip(shares.values(), maps, strict=True):

@@ -6,7 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from dial2vec.collection.explorer.projection import aligned, lay_out_many, place
+from dial2vec.collection.explorer import projection
+from dial2vec.collection.explorer.projection import Placing, aligned, lay_out_many
+from dial2vec.encoder.nearest import unit_rows
 
 
 def units(n: int, d: int = 8, seed: int = 0, clouds: int = 3) -> np.ndarray:
@@ -42,26 +44,50 @@ def test_too_few_or_equal_vectors_are_placed_all_the_same(vectors):
 def test_new_points_lie_within_the_map_wherever_they_come_in(n, m, seed):
     known, new = units(n, seed=seed), units(m, seed=seed + 1)
     points = np.random.default_rng(seed).normal(size=(n, 2)).astype(np.float32)
-    placed = place(new, known, points, block=7)
+    placed = Placing(known, points).place(new, block=7)
     assert placed.shape == (m, 2)
     assert (placed >= points.min(axis=0) - 1e-5).all()
     assert (placed <= points.max(axis=0) + 1e-5).all()
-    by_one = [place(new[row : row + 1], known, points)[0] for row in range(m)]
+    by_one = [Placing(known, points).place(new[row : row + 1])[0] for row in range(m)]
     np.testing.assert_allclose(placed, np.reshape(by_one, (m, 2)), atol=1e-4)
 
 
 def test_placing_is_the_median_of_the_nearest():
     known, new = units(25), units(4, seed=9)
     points = np.random.default_rng(0).normal(size=(25, 2)).astype(np.float32)
-    for vector, found in zip(new, place(new, known, points, nearest=3), strict=True):
+    for vector, found in zip(new, Placing(known, points, nearest=3).place(new), strict=True):
         three = sorted(range(25), key=lambda row: -float(vector @ known[row]))[:3]
         np.testing.assert_array_equal(found, [sorted(points[three, axis])[1] for axis in (0, 1)])
+
+
+@given(n=st.integers(1, 60), m=st.integers(0, 20), pivots=st.integers(1, 9), seed=st.integers(0, 5))
+@settings(max_examples=40, deadline=None)
+def test_pivots_that_are_all_probed_place_like_a_comparison_with_all(n, m, pivots, seed):
+    known, new = units(n, seed=seed), units(m, seed=seed + 1)
+    points = np.random.default_rng(seed).normal(size=(n, 2)).astype(np.float32)
+    found = Placing(known, points, pivots=min(pivots, n), probes=pivots).place(new)
+    np.testing.assert_array_equal(found, Placing(known, points, pivots=1).place(new))
+
+
+def test_few_probes_find_nearly_all_of_the_nearest_and_a_map_of_many_has_pivots(monkeypatch):
+    monkeypatch.setattr(projection, "FEWEST_FOR_PIVOTS", 3000)
+    monkeypatch.setattr(projection, "PIVOTS", 40)
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(12, 24))
+    vectors = unit_rows((centres[rng.integers(12, size=3200)] + rng.normal(size=(3200, 24))).astype(np.float32))
+    known, new = vectors[:3000], vectors[3000:]
+    placing = Placing(known, np.zeros((3000, 2), dtype=np.float32))
+    assert len(placing.members) == 40
+    assert sorted(np.concatenate(placing.members).tolist()) == list(range(3000))
+    nearest = np.argsort(-(new @ known.T), axis=1)[:, :10].tolist()
+    shares = [len({*some} & {*all_}) / 10 for some, all_ in zip(placing._nearest(new).tolist(), nearest, strict=True)]
+    assert np.mean(shares) > 0.95
 
 
 def test_known_vector_lands_among_its_like():
     vectors = units(90)
     points = lay_out_many(vectors, seed=1)
-    again = place(vectors, vectors, points)
+    again = Placing(vectors, points).place(vectors)
     centres = np.stack([points[cloud::3].mean(axis=0) for cloud in range(3)])
     nearest = np.linalg.norm(again[:, None] - centres, axis=2).argmin(axis=1)
     assert (nearest == np.arange(90) % 3).mean() > 0.95

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
-from dial2vec.collection.explorer.projection import Points, aligned, lay_out_many, place
+from dial2vec.collection.explorer.projection import Placing, Points, aligned, lay_out_many
 from dial2vec.collection.explorer.start import read_by_start
 from dial2vec.data.progress import counted
 from dial2vec.errors import ArtifactError
@@ -95,8 +95,8 @@ def _map(
         drawn = _fitted(units, seed=seed, progress=progress)
         drawn = drawn if like is None else replace(drawn, points=aligned(drawn.points, like))
     else:
-        known = np.asarray(units[drawn.fitted])
-        more = place(units[len(drawn.points) :], known, drawn.points[drawn.fitted])
+        placing = Placing(np.asarray(units[drawn.fitted]), drawn.points[drawn.fitted])
+        more = placing.place(units[len(drawn.points) :])
         drawn = replace(drawn, points=np.concatenate([drawn.points, more]))
     with atomic_path(path) as temporary, temporary.open("wb") as handle:
         content = _content(collection, len(collection))
@@ -111,10 +111,11 @@ def _fitted(units: NDArray[np.float32], *, seed: int, progress: bool) -> Collect
     known = np.asarray(units[fitted])
     points = np.zeros((n, 2), dtype=np.float32)
     points[fitted] = lay_out_many(known, seed=seed, progress=progress)
+    placing = Placing(known, points[fitted])
     rest = np.setdiff1d(np.arange(n), fitted)
     blocks = np.split(rest, range(BLOCK, len(rest), BLOCK))
     for rows in counted(blocks, "blocks") if progress else blocks:
-        points[rows] = place(units[rows], known, points[fitted])
+        points[rows] = placing.place(units[rows])
     return CollectionMap(points, fitted)
 
 

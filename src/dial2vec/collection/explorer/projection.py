@@ -25,6 +25,10 @@ Points = NDArray[np.float32]
 NEAREST = 10
 # Steps of t-SNE with early exaggeration, steps after it, and steps per update of the progress bar.
 EARLY, LATE, EVERY = 250, 500, 5
+# Vectors on a map from which pivots spare comparisons, number of pivots, and of those whose vectors are compared.
+FEWEST_FOR_PIVOTS, PIVOTS, PROBES = 20_000, 400, 16
+# Rows that are placed at a time.
+BLOCK = 4096
 # Number of vectors from which interpolation on a grid is faster than a tree.
 FEWEST_FOR_GRID = 10_000
 
@@ -63,28 +67,69 @@ def lay_out_many(units: NDArray[np.float32], *, seed: int, progress: bool = Fals
     return (points - points.mean(axis=0)).astype(np.float32)
 
 
-def place(
-    new: NDArray[np.float32], units: NDArray[np.float32], points: Points, *, nearest: int = NEAREST, block: int = 1024
-) -> Points:
-    """Place vectors on an existing map, each at the median of its nearest by cosine; float32 [m, 2].
+class Placing:
+    """Placing of new vectors on an existing map.
 
-    The place does not depend on other new vectors, and lies within the map. A mean could lie in an empty middle between
-    distant neighbours. openTSNE's own placing, which starts from the median, was not better (docs/explorer.md).
+    Each goes to the median of its nearest by cosine among those that made the map. A mean could lie in an empty middle
+    between distant neighbours. openTSNE's own placing, which starts from the median, was not better (docs/explorer.md).
 
-    :param new: new vectors of length 1, float32 [m, d].
-    :param units: vectors of length 1 that the map was fitted to, float32 [n, d], n at least 1.
-    :param points: their points, float32 [n, 2].
-    :param nearest: number of nearest vectors for the median.
-    :param block: rows per block; memory is about 2 x `block` x n float32.
+    With many vectors on the map, each belongs to the nearest of some pivots, and a new vector is compared with those of
+    its nearest pivots only (an inverted file, Jégou et al. 2011): a million are placed in minutes, not in half an hour.
+
+    :param units: Vectors of length 1 that the map was fitted to, float32 [n, d], n at least 1.
+    :param points: Their points, float32 [n, 2].
+    :param nearest: Number of nearest vectors for the median.
+    :param pivots: Number of pivots; 1 compares with all.
+    :param probes: Pivots whose vectors are compared.
     """
-    placed = np.empty((len(new), 2), dtype=np.float32)
-    count = min(nearest, len(units))
-    with threadpool_limits(limits=1):
-        for first in range(0, len(new), block):
-            cosines = new[first : first + block] @ units.T
-            among = np.argpartition(cosines, len(units) - count, axis=1)[:, len(units) - count :]
-            placed[first : first + block] = np.median(points[among], axis=1)
-    return placed
+
+    def __init__(
+        self,
+        units: NDArray[np.float32],
+        points: Points,
+        *,
+        nearest: int = NEAREST,
+        pivots: int | None = None,
+        probes: int = PROBES,
+    ) -> None:
+        self.units, self.points, self.count = units, points, min(nearest, len(units))
+        n_pivots = pivots or (PIVOTS if len(units) >= FEWEST_FOR_PIVOTS else 1)
+        # Spread over the map's vectors, which are in no order of likeness.
+        self.pivots = units[np.linspace(0, len(units) - 1, n_pivots, dtype=np.int64)]
+        self.probes = min(probes, n_pivots)
+        blocks = np.split(units, range(BLOCK, len(units), BLOCK))
+        with threadpool_limits(limits=1):
+            owners = np.concatenate([(rows @ self.pivots.T).argmax(axis=1) for rows in blocks])
+        order = np.argsort(owners, kind="stable")
+        self.members = np.split(order, np.searchsorted(owners[order], np.arange(1, n_pivots)))
+
+    def place(self, new: NDArray[np.float32], *, block: int = BLOCK) -> Points:
+        """Return the points of vectors of length 1, float32 [m, 2]; none depends on the other new vectors.
+
+        :param new: Vectors, float32 [m, d].
+        :param block: Rows at a time; memory is about 2 x `block` x the vectors of a pivot, in float32.
+        """
+        placed = np.empty((len(new), 2), dtype=np.float32)
+        with threadpool_limits(limits=1):
+            for first in range(0, len(new), block):
+                placed[first : first + block] = np.median(
+                    self.points[self._nearest(new[first : first + block])], axis=1
+                )
+        return placed
+
+    def _nearest(self, new: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return the places of the nearest vectors of each row, int64 [m, count], in no order."""
+        probed = np.argpartition(-(new @ self.pivots.T), self.probes - 1, axis=1)[:, : self.probes]
+        best = np.full((len(new), self.count), -np.inf, dtype=np.float32)
+        nearest = np.zeros((len(new), self.count), dtype=np.int64)
+        for pivot in np.unique(probed):
+            members, rows = self.members[pivot], np.flatnonzero((probed == pivot).any(axis=1))
+            cosines = np.concatenate([best[rows], new[rows] @ self.units[members].T], axis=1)
+            among = np.argpartition(-cosines, self.count - 1, axis=1)[:, : self.count]
+            theirs = np.concatenate([nearest[rows], np.broadcast_to(members, (len(rows), len(members)))], axis=1)
+            best[rows] = np.take_along_axis(cosines, among, axis=1)
+            nearest[rows] = np.take_along_axis(theirs, among, axis=1)
+        return nearest
 
 
 def aligned(points: Points, other: Points) -> Points:
