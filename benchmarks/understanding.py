@@ -2,14 +2,17 @@
 
     .venv/bin/dial2vec run            # with corpora: [sgd] in params.yaml
     .venv/bin/python benchmarks/understanding.py --corpus sgd --sizes 10000 100000 1000000
+    .venv/bin/python benchmarks/understanding.py --made-up --only groups compare report
 
 The dialogues are those of a corpus in turn, each copy with its own id and some other words (`million.py`). The
 questions are turns of them in other words, put to one process by standard input; the seconds of one are those of the
 whole run with all of them, less those of a run with one, divided by the rest. "exact" compares the question with every
-vector; recall is the share of its ten first hits that the search finds without. Memory is the largest of all processes
-of a command, alone and with the pages of files that they map, which the system takes back when it needs them. A million
-dialogues take 20 GB of disk; in a folder that is named by `--folder` they stay, so that `--only` measures one command
-again.
+vector; recall is the share of its ten first hits that the search finds without. `--made-up` takes a collection with
+groups from `synthetic.py`, which is made in minutes, not in an hour, and has no turns to search.
+
+Memory is the largest of all processes of a command, alone and with the pages of files that they map, which the system
+takes back when it needs them. A million dialogues take 20 GB of disk; in a folder named by `--folder` they stay, so
+that `--only` measures one command again.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from million import Run, measured, varied
+from synthetic import made_up_collection
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.files import atomic_path, find_root
@@ -59,6 +63,7 @@ def main() -> None:
     parser.add_argument("--corpus", default="demo", help="corpus that was trained with its student")
     parser.add_argument("--artifacts", type=Path, default=find_root() / "artifacts")
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=list(COMMANDS), help="commands to measure")
+    parser.add_argument("--made-up", action="store_true", help="take a made-up collection with groups")
     parser.add_argument("--folder", type=Path, help="folder in which the files stay; default: a temporary one")
     arguments = parser.parse_args()
     sys.stdout.write(HEADER + RULE)
@@ -66,6 +71,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as temporary:
             place = (arguments.folder or Path(temporary)) / str(size)
             place.mkdir(parents=True, exist_ok=True)
+            if arguments.made_up and not (place / "calls").exists():
+                made_up_collection(place / "calls", size)
             for line in rows_of_size(place, arguments.artifacts / arguments.corpus, size, arguments.only):
                 sys.stdout.write(line)
                 sys.stdout.flush()
@@ -74,7 +81,7 @@ def main() -> None:
 def rows_of_size(place: Path, corpus: Path, size: int, commands: list[str]) -> Iterator[str]:
     """Yield a row of the table for each command."""
     transcripts, folder = place / "dialogues.jsonl", place / "calls"
-    if not transcripts.exists():
+    if not transcripts.exists() and any("{transcripts}" in COMMANDS[name] for name in commands):
         with atomic_path(transcripts) as path, path.open("w", encoding="utf-8") as out:
             out.writelines(map(dated, varied(corpus / "dialogues.jsonl", size), range(size)))
     named = {
