@@ -3,6 +3,7 @@
     .venv/bin/dial2vec fetch sgd
     .venv/bin/python benchmarks/long.py ways --output long.json   # the table of ways in docs/long.md
     .venv/bin/python benchmarks/long.py length                    # the table of lengths
+    .venv/bin/python benchmarks/long.py meetings                  # words per second of meetings, docs/benchmarks.md
 
 A long dialogue is six joined ones. In "one topic" all six have its label, so that every part shows the topic. In
 "mixed" three have its label and three have others, in any order. Per seed, every dialogue is used once for its label.
@@ -33,6 +34,8 @@ from dial2vec.files import find_root
 
 JOINED, OTHERS, OVERLAP, RUNS, AT_ONCE = 6, 3, 4, 10, 16
 LENGTHS = (300, 1_000, 5_000, 20_000)
+# Words of a meeting, numbers of meetings and of short dialogues, and how often each kind is read.
+WORDS, MEETINGS, SHORT, TIMES = 9_000, 6, 200, 3
 Vector = NDArray[np.float32]
 
 
@@ -45,6 +48,7 @@ def main() -> None:
     ways.add_argument("--dialogues", type=int, default=200, help="largest number of long dialogues per seed")
     ways.add_argument("--output", type=Path, required=True)
     commands.add_parser("length")
+    commands.add_parser("meetings")
     arguments = parser.parse_args()
     data = find_root() / "data"
     found = list(get_corpus("sgd", data=data).read(data / "sgd", quarantine=[]))
@@ -52,6 +56,9 @@ def main() -> None:
     encoder = DialogueEncoder.from_pretrained("all-MiniLM-L6-v2")
     if arguments.command == "length":
         print_lengths(encoder, labelled)
+        return
+    if arguments.command == "meetings":
+        print_meetings(encoder, labelled)
         return
     rows: list[dict[str, Any]] = []
     for seed in arguments.seeds:
@@ -215,6 +222,35 @@ def print_lengths(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> No
         sys.stdout.write(
             f"| {length:,} | {len(joined.turns):,} | {len(windows.sequences)} | {seconds:.2f} | {peak:.2f} |\n"
         )
+
+
+def print_meetings(encoder: DialogueEncoder, dialogues: Sequence[Dialogue]) -> None:
+    """Print words per second of CPU of short dialogues and of meetings that are made of their turns, in turn."""
+    rng = np.random.default_rng(0)
+    kinds = {"short dialogues": dialogues[:SHORT]}
+    for speakers in (4, 8, 20):
+        kinds[f"meetings of {speakers}"] = [meeting(dialogues, rng, speakers=speakers) for _ in range(MEETINGS)]
+    speeds: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for _ in range(TIMES):
+        for kind, read in kinds.items():
+            begin = time.process_time()
+            with encoder.autocast("auto"):
+                encoder.encode(read)
+            words = sum(len(turn.text.split()) for one in read for turn in one.turns)
+            speeds[kind].append(words / (time.process_time() - begin))
+    for kind, found in speeds.items():
+        sys.stdout.write(f"| {kind} | {np.median(found):,.0f} ({min(found):,.0f} to {max(found):,.0f}) |\n")
+
+
+def meeting(dialogues: Sequence[Dialogue], rng: np.random.Generator, *, speakers: int) -> Dialogue:
+    """Return the turns of random dialogues, at least 9,000 words, said by random speakers."""
+    turns: list[Turn] = []
+    words = 0
+    while words < WORDS:
+        for turn in dialogues[rng.integers(len(dialogues))].turns:
+            turns.append(Turn(f"s{rng.integers(speakers)}", turn.text))
+            words += len(turn.text.split())
+    return Dialogue("meeting", tuple(turns))
 
 
 if __name__ == "__main__":
