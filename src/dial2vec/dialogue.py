@@ -321,19 +321,14 @@ def read_dialogues(
 
 
 def dialogues_of_lines(
-    lines: Iterable[tuple[int, str]],
-    path: Path,
-    *,
-    quarantine: list[Quarantined] | None = None,
-    seen: Iterable[str] = (),
+    lines: Iterable[tuple[int, str]], path: Path, *, quarantine: list[Quarantined] | None = None
 ) -> Iterator[Dialogue]:
     """Stream dialogues from numbered lines of a JSON Lines file, otherwise like `read_dialogues`.
 
     :param lines: Number (from 1) and text of each line, never blank.
     :param path: File of the lines.
-    :param seen: Ids that came before in the file.
     """
-    known = set(seen)
+    known: set[str] = set()
     for number, line in lines:
         record: object = None
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -63,8 +64,9 @@ def add(corpus: str) -> None:
         checker = Checker(settings.validate, quarantine=quarantine)
         reader = get_corpus(corpus, data=root / "data", options=settings.read)
         usable = 0
-        with bar_of("dialogues") as bar:
-            for part in checked_parts(reader, folder, checker, merge=settings.read.merge_turns):
+        parts = checked_parts(reader, folder, checker, merge=settings.read.merge_turns)
+        with closing(parts), bar_of("dialogues") as bar:
+            for part in parts:
                 usable += len(part.passing)
                 bar.update(len(part.ids))
         failed = [result for result in checker.results(checker.profile(), earlier=None) if result.stops]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from dataclasses import asdict, replace
 
 from dial2vec.config import Settings, Validate, part_of
@@ -31,7 +32,7 @@ def validate(artifacts: Artifacts, settings: Settings) -> str:
             cluster = load_operation(artifacts.root / "operation.yaml").cluster.address
             merge = settings.read.merge_turns
             parts = checked_parts(corpus, artifacts.data, checker, merge=merge, cluster=cluster)
-            with bar_of("dialogues") as bar:
+            with closing(parts), bar_of("dialogues") as bar:
                 for part in parts:
                     passed.update(map(part_of, part.passing))
                     out.write(part.lines)

@@ -84,6 +84,27 @@ def test_few_probes_find_nearly_all_of_the_nearest_and_a_map_of_many_has_pivots(
     assert np.mean(shares) > 0.95
 
 
+def test_dialogues_that_are_equal_land_among_their_like_though_pivots_are_equal(monkeypatch):
+    monkeypatch.setattr(projection, "FEWEST_FOR_PIVOTS", 200)
+    monkeypatch.setattr(projection, "PIVOTS", 50)
+    vectors = units(400, seed=3)
+    vectors[::2] = vectors[0]
+    points = np.where(np.arange(400)[:, None] % 2, -1.0, 1.0).astype(np.float32) * np.ones((1, 2), dtype=np.float32)
+    placing = Placing(vectors, points, probes=2)
+    assert len(placing.pivots) < 50
+    assert all(len(members) for members in placing.members)
+    np.testing.assert_array_equal(placing.place(vectors[:1]), [[1, 1]])
+
+
+def test_probes_with_too_few_vectors_are_replaced_by_all(monkeypatch):
+    known, new = units(60, clouds=20), units(9, seed=1)
+    placing = Placing(known, np.zeros((60, 2), dtype=np.float32), pivots=30, probes=1)
+    exact = np.sort(np.argsort(-(new @ known.T), axis=1)[:, :10], axis=1)
+    few = [row for row in range(9) if len(placing.members[int(np.argmax(placing.pivots @ new[row]))]) < 10]
+    assert few
+    np.testing.assert_array_equal(np.sort(placing._nearest(new), axis=1)[few], exact[few])
+
+
 def test_known_vector_lands_among_its_like():
     vectors = units(90)
     points = lay_out_many(vectors, seed=1)

@@ -1,5 +1,6 @@
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,33 @@ def test_a_file_that_holds_no_labels_stops_the_reading(tmp_path: Path, content: 
     with pytest.raises(CorpusError) as raised:
         read(tmp_path)
     assert message in str(raised.value)
+
+
+def test_the_first_problem_is_one_of_a_file_that_is_read(tmp_path: Path):
+    (tmp_path / "README.txt").write_text("about these calls")
+    (tmp_path / "calls.jsonl").write_text("{half\n")
+    with pytest.raises(CorpusError, match=r"the first problem is .*calls\.jsonl:1: not valid JSON"):
+        read(tmp_path)
+
+
+def test_parts_end_before_they_are_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "calls.jsonl").write_text(lines("a", "b", "c", "d", "e"))
+    size = len(lines("a"))
+    for most, expected in ((size, [1] * 5), (size + 1, [2, 2, 1]), (10**7, [5])):
+        monkeypatch.setattr("dial2vec.data.corpora.transcripts.PART_SIZE", most)
+        assert [len(part.lines) for part in Transcripts().parts(tmp_path)] == expected
+
+
+def test_labels_that_change_while_they_are_read_are_said(tmp_path: Path):
+    (tmp_path / "calls.jsonl").write_text(lines("a"))
+    (tmp_path / "labels.csv").write_text("dialogue_id,label\na,card\n")
+    [part] = Transcripts().parts(tmp_path)
+    assert [dialogue.labels for dialogue in part.dialogues([])] == [("card",)]
+    os.utime(tmp_path / "labels.csv", ns=(1, 1))
+    [later] = Transcripts().parts(tmp_path)
+    with pytest.raises(CorpusError, match=r"labels\.csv was changed while it was read\. Start again"):
+        part.dialogues([])
+    (tmp_path / "labels.csv").unlink()
+    assert [dialogue.labels for dialogue in later.dialogues([])] == [("card",)]
+    with pytest.raises(CorpusError, match=r"labels\.csv does not exist"):
+        part.dialogues([])

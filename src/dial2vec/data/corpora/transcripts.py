@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,58 +15,61 @@ from dial2vec.config import Read
 from dial2vec.data.corpora.corpus import Splitting
 from dial2vec.dialogue import Dialogue, Origin, Quarantined, dialogues_of_lines
 from dial2vec.errors import CorpusError
-from dial2vec.files import numbered_lines
+from dial2vec.files import numbered_lines, reading_errors
 
 ENDINGS = (".jsonl", ".jsonl.gz")
 LABELS = "labels.csv"
 LABEL_COLUMNS = ["dialogue_id", "label"]
 NOT_READ = "it is not read: only *.jsonl and *.jsonl.gz in the folder itself are; `dial2vec import` reads other exports"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# Lines of a part: some 10 MB of text, and a second of work for the checks of stage validate.
-PART = 5000
+# Most lines of a part, a second of work for the checks of stage validate, and its characters.
+PART, PART_SIZE = 5000, 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class LinesOf:
     """Some lines of a file of transcripts, which any process can read.
 
-    :param path: Their file.
-    :param lines: Number, from 1, and text of each.
-    :param labels: The `labels.csv` that gives their labels, if any.
-    :param before: Id of a dialogue among them that came before -> name of the file in which it did.
+    :param path: File of the lines.
+    :param lines: Number, from 1, and text of each line.
+    :param labels: The `labels.csv` that gives their labels and the time of its last change, if there is one.
+    :param others: Files before these lines that are not read.
+    :param before: Id of a dialogue that came before -> name of the file in which it did.
     """
 
     path: Path
     lines: list[tuple[int, str]]
-    labels: Path | None = None
+    labels: tuple[Path, int] | None
+    others: list[Quarantined]
     before: Mapping[str, str] = field(default_factory=dict)
 
     def dialogues(self, rejected: list[Quarantined]) -> list[Dialogue]:
-        """Return their dialogues; invalid lines and repeated ids go to `rejected`."""
-        seen = {name for name, file in self.before.items() if file == self.path.name}
+        """Return their dialogues; files that are not read, invalid lines and repeated ids go to `rejected`.
+
+        :raises CorpusError: if `labels.csv` is missing here, or was changed meanwhile.
+        """
+        rejected += self.others
+        labels = _known_labels(*self.labels) if self.labels else None
         dialogues = []
-        for dialogue in dialogues_of_lines(self.lines, self.path, quarantine=rejected, seen=seen):
-            if dialogue.dialogue_id in self.before:
-                reason = f"the id came before in {self.before[dialogue.dialogue_id]}"
-                origin = dialogue.origin or Origin(str(self.path), 0)
-                rejected.append(Quarantined(origin, dialogue.dialogue_id, reason))
+        for dialogue in dialogues_of_lines(self.lines, self.path, quarantine=rejected):
+            name = dialogue.dialogue_id
+            if earlier := self.before.get(name):
+                same = earlier == self.path.name
+                reason = f"the id {name!r} came before in this file" if same else f"the id came before in {earlier}"
+                rejected.append(Quarantined(dialogue.origin or Origin(str(self.path), 0), name, reason))
             else:
-                dialogues.append(dialogue)
-        if self.labels is None:
-            return dialogues
-        labels = _known_labels(self.labels, self.labels.stat().st_mtime_ns)
-        return [replace(dialogue, labels=labels.get(dialogue.dialogue_id, ())) for dialogue in dialogues]
+                dialogues.append(dialogue if labels is None else replace(dialogue, labels=labels.get(name, ())))
+        return dialogues
 
 
 class FirstFiles:
     """The file in which each id came first, over the parts of a folder in their order.
 
     :param folder: Folder of the transcripts.
-    :param quarantine: List that receives what cannot be used.
     """
 
-    def __init__(self, folder: Path, quarantine: list[Quarantined]) -> None:
-        self.folder, self.quarantine, self.n_before = folder, quarantine, len(quarantine)
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.first: dict[str, str] = {}
 
     def repeated(self, part: LinesOf, ids: Sequence[str]) -> LinesOf | None:
@@ -79,18 +81,18 @@ class FirstFiles:
         """Note the ids that a part brought."""
         self.first.update(dict.fromkeys(ids, part.path.name))
 
-    def require_some(self) -> None:
+    def require_some(self, quarantine: Sequence[Quarantined]) -> None:
         """Raise if no part had a dialogue.
 
-        :raises CorpusError: if so, with the first problem.
+        :param quarantine: Records of this folder that are not used.
+        :raises CorpusError: if so, with the first problem of a file that is read.
         """
         if self.first:
             return
-        problems = self.quarantine[self.n_before :]
-        first = f"; the first problem is {problems[0]}" if problems else ""
+        problem = next((str(record) for record in quarantine if record.reason != NOT_READ), "")
         raise CorpusError(
             f"no usable dialogue in the {len(transcript_files(self.folder))} *.jsonl and *.jsonl.gz files of "
-            f"{self.folder}{first}. "
+            f"{self.folder}{problem and f'; the first problem is {problem}'}. "
             'Expected lines like {"dialogue_id": "...", "turns": [{"speaker": "...", "text": "..."}]}. '
             "Put your transcripts there."
         )
@@ -115,31 +117,32 @@ class Transcripts:
 
         :raises CorpusError: if a file is damaged, no file has a usable line, or `labels.csv` cannot be read.
         """
-        known = FirstFiles(folder, quarantine)
-        for part in self.parts(folder, quarantine=quarantine):
-            rejected: list[Quarantined] = []
-            dialogues = part.dialogues(rejected)
-            if repeated := known.repeated(part, [dialogue.dialogue_id for dialogue in dialogues]):
-                rejected = []
-                dialogues = repeated.dialogues(rejected)
+        known, n_before = FirstFiles(folder), len(quarantine)
+        for part in self.parts(folder):
+            dialogues = replace(part, before=known.first).dialogues(quarantine)
             known.add(part, [dialogue.dialogue_id for dialogue in dialogues])
-            quarantine += rejected
             yield from dialogues
-        known.require_some()
+        known.require_some(quarantine[n_before:])
 
-    def parts(self, folder: Path, *, quarantine: list[Quarantined]) -> Iterator[LinesOf]:
-        """Yield the lines of all files, some thousands at a time; quarantine and errors as for `read`."""
-        quarantine += [Quarantined(Origin(str(path), 0), "", NOT_READ) for path in _other_files(folder)]
-        labels = folder / LABELS if (folder / LABELS).is_file() else None
-        if labels:
-            read_labels(labels)
+    def parts(self, folder: Path) -> Iterator[LinesOf]:
+        """Yield the lines of all files, some thousands or some megabytes at a time.
+
+        :raises CorpusError: if a file is damaged, or `labels.csv` cannot be read.
+        """
+        table, labels = folder / LABELS, None
+        if table.is_file():
+            labels = (table, table.stat().st_mtime_ns)
+            _known_labels(*labels)
+        others = [Quarantined(Origin(str(path), 0), "", NOT_READ) for path in _other_files(folder)]
         for path in transcript_files(folder):
             if _is_empty(path):
-                quarantine.append(Quarantined(Origin(str(path), 0), "", "the file is empty"))
+                others.append(Quarantined(Origin(str(path), 0), "", "the file is empty"))
                 continue
-            lines = numbered_lines(path)
-            while taken := list(islice(lines, PART)):
-                yield LinesOf(path, taken, labels)
+            for lines in _cut(numbered_lines(path)):
+                yield LinesOf(path, lines, labels, others)
+                others = []
+        if others:
+            yield LinesOf(folder, [], None, others)
 
     def missing(self, folder: Path) -> list[str]:
         """Return [], because own transcripts have no upstream."""
@@ -171,9 +174,27 @@ def _is_empty(path: Path) -> bool:
         return False
 
 
+def _cut(lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    """Yield lines by the thousand, or fewer if they are long."""
+    part: list[tuple[int, str]] = []
+    size = 0
+    for number, text in lines:
+        part.append((number, text))
+        size += len(text)
+        if len(part) >= PART or size >= PART_SIZE:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
 @lru_cache(maxsize=1)
 def _known_labels(path: Path, changed: int) -> dict[str, tuple[str, ...]]:
-    """Return the labels of a file as it was written at the time `changed`."""
+    """Return the labels of a file that was last written at the time `changed`."""
+    with reading_errors(path):
+        same = path.stat().st_mtime_ns == changed
+    if not same:
+        raise CorpusError(f"{path} was changed while it was read. Start again when nobody writes to it.")
     return read_labels(path)
 
 

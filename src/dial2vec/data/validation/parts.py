@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice, tee
+from itertools import islice
 from pathlib import Path
 
 from dial2vec.config import Validate
@@ -12,7 +13,7 @@ from dial2vec.data.corpora.corpus import Corpus
 from dial2vec.data.corpora.transcripts import FirstFiles, LinesOf, Transcripts, transcript_files
 from dial2vec.data.validation.block import Block, check_block
 from dial2vec.data.validation.checker import Checker
-from dial2vec.data.workers import spread
+from dial2vec.data.workers import spread, works_alone
 from dial2vec.dialogue import Dialogue, Quarantined, line_of
 
 # Dialogues of a part of a corpus with a reader of its own.
@@ -20,6 +21,8 @@ BLOCK = 5000
 # Bytes of transcripts by which processes are counted, and how often that for which one more is worth its start: each
 # imports Great Expectations, which takes some seconds.
 PART_BYTES, FEWEST_PARTS = 10_000_000, 5
+# How much smaller packed transcripts are.
+PACKED = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class CheckedPart:
 
 def checked_parts(
     corpus: Corpus, folder: Path, checker: Checker, *, merge: bool, cluster: str | None = None
-) -> Iterator[CheckedPart]:
+) -> Generator[CheckedPart]:
     """Read and check the dialogues of a corpus, and add what is found to `checker` and its quarantine.
 
     Results do not depend on the number of processes.
@@ -101,19 +104,28 @@ def _of_transcripts(
     corpus: Transcripts, folder: Path, checker: Checker, merge: bool, cluster: str | None
 ) -> Iterator[CheckedPart]:
     """Check the parts of a team's transcripts; one with an id that came in an earlier part is checked again here."""
-    known = FirstFiles(folder, checker.quarantine)
-    size = sum(path.stat().st_size for path in transcript_files(folder))
-    # The limit of languages is that of the parts that are back by then: a later one only spares work.
-    parts = (
-        Part(lines, checker.limits, merge, checker.languages.limit)
-        for lines in corpus.parts(folder, quarantine=checker.quarantine)
-    )
-    sent, kept = tee(parts)
-    results = spread(check_part, sent, n_parts=size // PART_BYTES, fewest=FEWEST_PARTS, cluster=cluster)
-    for checked, part in zip(results, kept, strict=True):
-        assert isinstance(part.source, LinesOf)
-        if repeated := known.repeated(part.source, checked.ids):
-            checked = check_part(replace(part, source=repeated))
-        known.add(part.source, checked.ids)
+    known, n_before = FirstFiles(folder), len(checker.quarantine)
+    n_parts = sum(_text_size(path) for path in transcript_files(folder)) // PART_BYTES
+    # One process knows all earlier ids when it reads a part; several do not.
+    alone = works_alone(n_parts, fewest=FEWEST_PARTS, cluster=cluster)
+    waiting: deque[LinesOf] = deque()
+
+    def parts() -> Iterator[Part]:
+        for lines in corpus.parts(folder):
+            waiting.append(lines)
+            source = replace(lines, before=known.first) if alone else lines
+            # The limit of languages is that of the parts that are back by then: a later one only spares work.
+            yield Part(source, checker.limits, merge, checker.languages.limit)
+
+    for checked in spread(check_part, parts(), n_parts=n_parts, fewest=FEWEST_PARTS, cluster=cluster):
+        lines = waiting.popleft()
+        if not alone and (repeated := known.repeated(lines, checked.ids)):
+            checked = check_part(Part(repeated, checker.limits, merge, checker.languages.limit))
+        known.add(lines, checked.ids)
         yield checked
-    known.require_some()
+    known.require_some(checker.quarantine[n_before:])
+
+
+def _text_size(path: Path) -> int:
+    """Return the bytes of a file of transcripts, roughly if it is packed."""
+    return path.stat().st_size * (PACKED if path.suffix.lower() == ".gz" else 1)

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from dial2vec.data.workers.processes import in_processes, processes_for
 
-__all__ = ["spread"]
+__all__ = ["spread", "works_alone"]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -30,3 +30,8 @@ def spread(
     from dial2vec.data.workers.cluster import on_cluster
 
     return on_cluster(work, parts, address=cluster)
+
+
+def works_alone(n_parts: int, *, fewest: int, cluster: str | None = None) -> bool:
+    """Return whether `spread` works in this process alone, on one part after the other."""
+    return cluster is None and processes_for(n_parts, fewest=fewest) == 1

@@ -6,11 +6,13 @@ import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 from dial2vec import telemetry
 from dial2vec.data.workers.processes import WAITING, processors
 from dial2vec.errors import Dial2vecError
+from dial2vec.files import code_hash
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -33,16 +35,33 @@ def on_cluster(work: Callable[[S], T], parts: Iterable[S], *, address: str) -> I
         are.
     """
     ray = ray_library()
+    code = _own_code()
+
+    def checked(part: S) -> T:
+        telemetry.switch_off()
+        if _own_code() != code:
+            raise Dial2vecError(
+                "a machine of the cluster has another version of dial2vec than this one. Install the same on all of "
+                "them, and start again."
+            )
+        return work(part)
+
     with connected(ray, address, num_cpus=processors()):
-        task = ray.remote(max_retries=TRIES - 1)(work)
-        at_most = (1 + WAITING) * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        task = ray.remote(max_retries=TRIES - 1)(checked).options(name=getattr(work, "__name__", "work"))
         waiting: deque[Any] = deque()
         for number, part in enumerate(parts):
             waiting.append((number, task.remote(part)))
-            if len(waiting) >= at_most:
+            # Machines may join.
+            if len(waiting) >= (1 + WAITING) * max(1, int(ray.cluster_resources().get("CPU", 1))):
                 yield _result(ray, *waiting.popleft())
         while waiting:
             yield _result(ray, *waiting.popleft())
+
+
+@cache
+def _own_code() -> str:
+    """Return the hash of this process's code, which does not change while it runs."""
+    return code_hash()
 
 
 def _result(ray: Any, number: int, reference: Any) -> Any:
@@ -54,6 +73,9 @@ def _result(ray: Any, number: int, reference: Any) -> Any:
         raise Dial2vecError(
             f"part {number + 1} of the corpus ended {TRIES} workers in a row. Give each more memory, and start again."
         ) from error
+    except ray.exceptions.RayError as error:
+        reason = str(error).splitlines()[0]
+        raise Dial2vecError(f"the Ray cluster lost part {number + 1} of the corpus ({reason}). Start again.") from error
 
 
 @contextmanager
@@ -67,7 +89,10 @@ def connected(ray: Any, address: str, *, num_cpus: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    own = {"num_cpus": num_cpus, "include_dashboard": False} if address == LOCAL else {}
+    own: dict[str, Any] = {}
+    if address == LOCAL:
+        # Workers that are ended for lack of memory are otherwise replaced without end.
+        own = {"num_cpus": num_cpus, "include_dashboard": False, "_system_config": {"task_oom_retries": TRIES - 1}}
     try:
         _knock(address)
         ray.init(address=address, logging_level="ERROR", log_to_driver=False, **own)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -74,5 +75,7 @@ def in_processes(work: Callable[[S], T], items: Iterable[S], *, count: int) -> I
 
 def _begin(parent: int) -> None:
     ending_with(parent)()
+    # Ctrl-C is for the command, which ends its processes.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # Dialogues hold no cycles; looking for these among their turns takes a fifth of the time of reading.
     gc.set_threshold(100_000)
