@@ -7,14 +7,18 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from dial2vec.cli.group import examples
 from dial2vec.cli.model import model_option
+from dial2vec.cli.workers import worker_options
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root, read_json
+
+if TYPE_CHECKING:
+    from dial2vec.collection.embedding.on_ray import RayWorkers
 
 # File names that `dial2vec embed` writes into a folder.
 VECTORS_PART = re.compile(r"part-\d{8}\.parquet")
@@ -79,12 +83,8 @@ def results(as_json: bool) -> None:
     help="File that ends in .parquet, or folder for several.",
 )
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
-@click.option("--workers", type=click.IntRange(min=1), help="Number of Ray workers that embed; default: no Ray.")
-@click.option("--cluster", metavar="ADDRESS", help="Address of the Ray cluster; default: this machine.")
-@click.option("--gpus", default=0.0, type=click.FloatRange(min=0), help="GPUs per worker, such as 1.")
-def embed(
-    transcripts: Path, model: str, output: Path, batch_size: int, workers: int | None, cluster: str | None, gpus: float
-) -> None:
+@worker_options
+def embed(transcripts: Path, model: str, output: Path, batch_size: int, workers: RayWorkers | None) -> None:
     """Write one vector per dialogue to Parquet.
 
     The columns are dialogue_id and embedding. TRANSCRIPTS is a JSON Lines file, or a folder of them. A stopped run
@@ -94,8 +94,6 @@ def embed(
         raise Dial2vecError(f"{output} does not end in .parquet; expected a Parquet file. Rename it.")
     if output.is_dir() and not all(VECTORS_PART.fullmatch(path.name) for path in output.iterdir()):
         raise Dial2vecError(f"{output} holds files that `embed` did not write and would replace. Name another folder.")
-    if workers is None and (cluster or gpus):
-        raise Dial2vecError("--cluster and --gpus need --workers. Add --workers N.")
     from dial2vec.collection.embedding.shards import look_at, passed_over
 
     # Before the model is loaded, which takes seconds.
@@ -104,13 +102,10 @@ def embed(
         skipped = f"{len(others)} files are not JSON Lines and were skipped, such as {others[0]}"
         click.echo(f"{skipped}; `dial2vec import` converts exports", err=True)
     from dial2vec.collection.embedding.embed import embed_file, here
-    from dial2vec.collection.embedding.on_ray import RayWorkers
-    from dial2vec.data.workers.cluster import LOCAL
     from dial2vec.encoder.loading import load_encoder
 
     encoder = load_encoder(model)
-    by = here if workers is None else RayWorkers(workers, address=cluster or LOCAL, gpus=gpus)
-    done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=by)
+    done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=workers or here)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
     if done.long:
         read = "were read in windows" if done.in_windows else "lost their end"

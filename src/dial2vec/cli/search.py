@@ -15,10 +15,12 @@ import click
 
 from dial2vec.cli.group import examples
 from dial2vec.cli.model import model_option
+from dial2vec.cli.workers import worker_options
 from dial2vec.errors import Dial2vecError
 
 if TYPE_CHECKING:
     from dial2vec.collection.collection_folder import CollectionFolder
+    from dial2vec.collection.embedding.on_ray import RayWorkers
     from dial2vec.collection.search import Filters, Search
     from dial2vec.collection.search.search import Answer, Asked
     from dial2vec.dialogue import Dialogue
@@ -33,7 +35,10 @@ UNTRAINED = "all-MiniLM-L6-v2"
 @model_option("Encoder, such as small; default: the collection's own, for a new collection all-MiniLM-L6-v2.")
 @click.option("--batch-size", default=32, show_default=True, type=click.IntRange(min=1), help="Dialogues per batch.")
 @click.option("--approximate", is_flag=True, help="Make an approximate index below 100,000 dialogues too.")
-def index(transcripts: Path, output: Path, model: str | None, batch_size: int, approximate: bool) -> None:
+@worker_options
+def index(
+    transcripts: Path, output: Path, model: str | None, batch_size: int, approximate: bool, workers: RayWorkers | None
+) -> None:
     """Make a collection to search, cluster and explore, or add to one.
 
     TRANSCRIPTS is a JSON Lines file, or a folder of them. Dialogues already in the collection are skipped. A stopped
@@ -50,7 +55,7 @@ def index(transcripts: Path, output: Path, model: str | None, batch_size: int, a
     own = output / "model" if (output / MANIFEST).exists() else UNTRAINED
     with waiting("loading the encoder"):
         encoder = load_encoder(model or own)
-    done = add(output, transcripts, encoder=encoder, batch_size=batch_size)
+    done = add(output, transcripts, encoder=encoder, batch_size=batch_size, workers=workers)
     collection = CollectionFolder(output)
     dates = collection.rows["date"]
     click.echo(f"{output}: {len(collection)} dialogues, {done.dialogues} new, {done.existing} already there")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import count, islice
@@ -25,7 +26,8 @@ from dial2vec.collection.collection_folder import (
     append_blocks,
     rows_file,
 )
-from dial2vec.collection.embedding.embed import embed_file
+from dial2vec.collection.embedding.embed import embed_file, here
+from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.embedding.shards import files_of
 from dial2vec.collection.search.moments import update_moments
 from dial2vec.data.metadata import packed_metadata
@@ -60,6 +62,7 @@ def add(
     batch_size: int = 32,
     progress: bool = True,
     turns: bool = True,
+    workers: RayWorkers | None = None,
 ) -> Added:
     """Add dialogues to the collection in a folder, or make a collection; atomic, in bounded memory.
 
@@ -70,11 +73,13 @@ def add(
     :param encoder: encoder of the collection.
     :param turns: also make vectors of all turns and an index of their words, so that single moments are found
         (`dial2vec.collection.search.moments`); of dialogues that are there already, too.
+    :param workers: workers of a Ray cluster that make the vectors and the index of words, and see the folder at the
+        same path; None uses the processors of this machine.
     :raises CorpusError: if a file cannot be read, or no record can be used.
     :raises ArtifactError: if the folder is no collection, or was made with another encoder.
     :raises BusyError: if another run adds to the collection.
     """
-    with folder_lock(folder, "adds dialogues to"):
+    with folder_lock(folder, "adds dialogues to"), nullcontext() if workers is None else workers.connected():
         manifest = _opened(folder, encoder)
         work = folder / "adding"
         quarantine: list[Quarantined] = []
@@ -86,6 +91,7 @@ def add(
                 encoder=encoder,
                 batch_size=batch_size,
                 progress=progress,
+                workers=workers or here,
             )
             _append(folder, manifest, work, source=str(transcripts))
         reasons = _unused_file(folder / "quarantine")
@@ -93,7 +99,7 @@ def add(
             write_quarantine(reasons, quarantine)
         shutil.rmtree(work, ignore_errors=True)
         if turns:
-            update_moments(CollectionFolder(folder), encoder, batch_size=batch_size, progress=progress)
+            update_moments(CollectionFolder(folder), encoder, batch_size=batch_size, progress=progress, workers=workers)
     if not n_new and not n_existing:
         raise CorpusError(f"nothing in {transcripts} can be used: {quarantine[0] if quarantine else 'it is empty'}.")
     return Added(n_new, n_existing, len(quarantine), reasons if quarantine else None)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
-from dial2vec.data.workers.cluster import LOCAL, TRIES, connected, ray_library
+from dial2vec.data.workers.cluster import LOCAL, TRIES, connected, on_cluster, ray_library
 from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
 
 log = logging.getLogger(__name__)
 
+S = TypeVar("S")
+T = TypeVar("T")
 BLOCKS = 200
 
 
@@ -47,7 +49,7 @@ class RayWorkers:
         ray = ray_library()
         for part in parts:
             _tries(part).unlink(missing_ok=True)
-        with _cluster(ray, self):
+        with self.connected():
             # Not as an argument to the actors: it could be lost with the machine that holds it.
             model = parts[0].folder / "encoder"
             save_copy(encoder, model)
@@ -63,6 +65,25 @@ class RayWorkers:
                 if row["error"]:
                     raise Dial2vecError(row["error"])
                 done(int(row["lines"]))
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Connect to the cluster, unless this process is connected already, and leave it in the end.
+
+        :raises Dial2vecError: if Ray is not installed, there is no cluster, or it is this machine and lacks GPUs.
+        """
+        ray = ray_library()
+        joined = ray.is_initialized()
+        with connected(ray, self.address, num_cpus=self.count * self.processors):
+            if not joined:
+                ray.data.DataContext.get_current().enable_progress_bars = False
+                logging.getLogger("ray.data").setLevel(logging.ERROR)
+                _look_for_gpus(ray, self)
+            yield
+
+    def spread(self, work: Callable[[S], T], parts: Iterable[S], *, gpus: float = 0.0) -> Iterator[T]:
+        """Yield the results of `work` for each part, in order (`dial2vec.data.workers.cluster.on_cluster`)."""
+        return on_cluster(work, parts, address=self.address, most=self.count, gpus=gpus)
 
     @property
     def processors(self) -> int:
@@ -110,17 +131,6 @@ def _count_try(part: Part) -> None:
 
 def _tries(part: Part) -> Path:
     return part.vectors.with_suffix(".tries")
-
-
-@contextmanager
-def _cluster(ray: Any, workers: RayWorkers) -> Iterator[None]:
-    joined = ray.is_initialized()
-    with connected(ray, workers.address, num_cpus=workers.count * workers.processors):
-        if not joined:
-            ray.data.DataContext.get_current().enable_progress_bars = False
-            logging.getLogger("ray.data").setLevel(logging.ERROR)
-            _look_for_gpus(ray, workers)
-        yield
 
 
 def _look_for_gpus(ray: Any, workers: RayWorkers) -> None:

@@ -19,14 +19,13 @@ from typing import Any
 
 from dial2vec.collection.embedding.parts import Part, embed_part
 from dial2vec.collection.embedding.shards import ShardReader
+from dial2vec.data.workers.processes import ONE_THREAD
 from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
 
 # Fewest parts per process: a process takes a second to start, a part 0.2.
 FEWEST_PARTS = 8
-# Each process has a processor to itself; threads of its libraries would compete with those of the others.
-ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 def embed_in_processes(

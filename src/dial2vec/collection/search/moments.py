@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from dial2vec.collection.collection_folder import CollectionFolder, sampled
+from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.collection.search.calibration import calibrate
 from dial2vec.collection.search.routing import SUBJECTS, Signs, weight_of_themes
 from dial2vec.collection.search.turns import TurnVectors, open_turns, update_turns
@@ -160,20 +161,26 @@ def how_to_get_turns(collection: CollectionFolder) -> str:
 
 
 def update_moments(
-    collection: CollectionFolder, encoder: Encoder, *, batch_size: int = 32, progress: bool = True
+    collection: CollectionFolder,
+    encoder: Encoder,
+    *,
+    batch_size: int = 32,
+    progress: bool = True,
+    workers: RayWorkers | None = None,
 ) -> None:
     """Bring vectors and words of the turns up to date; a killed run resumes.
 
     :param encoder: encoder of the collection.
     :param batch_size: turns per batch.
     :param progress: show a progress bar if standard error is a terminal.
+    :param workers: workers of a Ray cluster; None uses the processors of this machine.
     """
     if not len(collection):
         return
-    update_turns(collection, encoder, batch_size=batch_size, progress=progress)
+    update_turns(collection, encoder, batch_size=batch_size, progress=progress, workers=workers)
     hidden = None if progress else True
     with moving(tqdm(total=len(collection), desc="words", unit="dialogue", disable=hidden, leave=False)) as bar:
-        update_words(collection, done=bar.update)
+        update_words(collection, done=bar.update, workers=workers)
     if (moments := open_moments(collection)) is not None:
         with waiting("asking random questions") if progress else nullcontext():
             calibrate(collection, encoder, moments.turns, moments.words)

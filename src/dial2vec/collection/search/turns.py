@@ -5,15 +5,20 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
 from dial2vec.collection.collection_folder import CollectionFolder, append_blocks
+from dial2vec.collection.embedding.on_ray import RayWorkers
+from dial2vec.data.progress import moving
+from dial2vec.data.workers import spread, works_alone
+from dial2vec.dialogue import Dialogue
 from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
@@ -21,8 +26,9 @@ from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
 from dial2vec.files import folder_lock, read_json, write_json
 
-# Dialogues encoded at a time, and dialogues after which the record is written.
-AT_ONCE, RECORDED = 32, 4_096
+# Dialogues encoded at a time; dialogues of a part, after which the record is written; parts for which one more process
+# is worth its start.
+AT_ONCE, PART, FEWEST_PARTS = 32, 1_024, 4
 # Turns of a block: 6 MB as float32 at d = 384, which a processor's cache holds; of a block of signs.
 BLOCK, SIGNS_BLOCK = 4_096, 65_536
 # Turns are far apart if they are spread over so many times their number.
@@ -45,6 +51,22 @@ class TurnRecord:
     dimension: int
     dialogues: int
     turns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewTurns:
+    """Vectors of turns, as their files hold them.
+
+    :param codes: vectors divided by their scales, int8 [m, d].
+    :param scales: largest value of each vector, divided by 127, float32 [m].
+    :param signs: a bit per value, set if it is above 0, uint64 [m, d / 64, rounded up].
+    :param dialogues: number of dialogues that these m turns are of.
+    """
+
+    codes: NDArray[np.int8]
+    scales: NDArray[np.float32]
+    signs: NDArray[np.uint64]
+    dialogues: int
 
 
 class TurnVectors:
@@ -172,6 +194,7 @@ def update_turns(
     *,
     batch_size: int = 32,
     progress: bool = True,
+    workers: RayWorkers | None = None,
 ) -> int:
     """Encode the turns of dialogues whose turns have no vectors, and return the number of these dialogues.
 
@@ -181,6 +204,7 @@ def update_turns(
     :param encoder: encoder of the collection.
     :param batch_size: turns per batch.
     :param progress: show a progress bar if standard error is a terminal.
+    :param workers: workers of a Ray cluster; None uses the processors of this machine.
     """
     folder = collection.folder / "turns"
     record = _record(collection)
@@ -196,30 +220,25 @@ def update_turns(
     else:
         copy = folder / "model"
         reader = load_encoder(copy if copy.is_dir() else record.model)
-    began = record.dialogues
-    dialogues = collection.dialogues(range(began, len(collection)))
-    n_new = len(collection) - began
-    with tqdm(total=n_new, unit="dialogue", desc="turns", disable=None if progress else True, leave=False) as bar:
-        while block := [[turn.text for turn in dialogue.turns] for dialogue in islice(dialogues, RECORDED)]:
-            units = np.concatenate(list(_encoded(reader, block, batch_size, bar.update)))
-            record = write_turns(folder, record, units, len(block))
+    n_new = len(collection) - record.dialogues
+    dialogues = collection.dialogues(range(record.dialogues, len(collection)))
+    bar = tqdm(total=n_new, unit="dialogue", desc="turns", disable=None if progress else True, leave=False)
+    with moving(bar):
+        for vectors in _encoded_parts(reader, folder, dialogues, batch_size, workers, bar):
+            record = append_turns(folder, record, vectors)
     return n_new
 
 
-def write_turns(folder: Path, record: TurnRecord, units: NDArray[np.float32], n_dialogues: int) -> TurnRecord:
+def append_turns(folder: Path, record: TurnRecord, new: NewTurns) -> TurnRecord:
     """Write vectors after those that the record counts, and return the new record, which is written last.
 
     :param folder: folder `turns` of a collection.
-    :param units: vectors of length 1, float32 [m, d].
-    :param n_dialogues: number of dialogues that these m turns are of.
     """
-    scales = np.maximum(np.abs(units).max(1), np.finfo(np.float32).tiny) / 127
-    codes = np.rint(units / scales[:, None]).astype(np.int8)
     sizes = _sizes(record)
-    append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [codes])
-    append_blocks(folder / "scales.f32", sizes["scales.f32"], [scales.astype(np.float32)])
-    append_blocks(folder / "signs.u64", sizes["signs.u64"], [_signs(units)])
-    record = replace(record, dialogues=record.dialogues + n_dialogues, turns=record.turns + len(units))
+    append_blocks(folder / "vectors.i8", sizes["vectors.i8"], [new.codes])
+    append_blocks(folder / "scales.f32", sizes["scales.f32"], [new.scales])
+    append_blocks(folder / "signs.u64", sizes["signs.u64"], [new.signs])
+    record = replace(record, dialogues=record.dialogues + new.dialogues, turns=record.turns + len(new.codes))
     write_json(folder / "turns.json", asdict(record))
     return record
 
@@ -235,13 +254,62 @@ def start_of(encoder: Encoder) -> Encoder:
     return start if start.dimension == encoder.dimension else encoder
 
 
-def _encoded(
-    reader: Encoder, texts: list[list[str]], batch_size: int, done: Callable[[int], object]
-) -> Iterator[NDArray[np.float32]]:
+def _encoded_parts(
+    reader: Encoder,
+    folder: Path,
+    dialogues: Iterator[Dialogue],
+    batch_size: int,
+    workers: RayWorkers | None,
+    bar: tqdm[Any],
+) -> Iterator[NewTurns]:
+    """Yield the vectors of parts of the dialogues, in order; their number moves the bar."""
+    parts = iter(lambda: [[turn.text for turn in dialogue.turns] for dialogue in islice(dialogues, PART)], [])
+    n_parts = -(-bar.total // PART)
+    # torch uses all processors itself.
+    alone = not isinstance(reader, StudentEncoder) or works_alone(n_parts, fewest=FEWEST_PARTS)
+    if workers is None and alone:
+        for texts in parts:
+            yield encode_turns(reader, texts, batch_size, bar.update)
+        return
+    copy = folder.resolve() / "model"
+    name = str(copy) if copy.is_dir() else reader.name
+    work = partial(_encode_part, name, batch_size)
+    for new in (
+        spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS)
+        if workers is None
+        else workers.spread(work, parts, gpus=workers.gpus)
+    ):
+        yield new
+        bar.update(new.dialogues)
+
+
+def _encode_part(name: str, batch_size: int, texts: list[list[str]]) -> NewTurns:
+    return encode_turns(_reader(name), texts, batch_size)
+
+
+@cache
+def _reader(name: str) -> Encoder:
+    """Return the encoder of the turns; a worker loads it once."""
+    return load_encoder(name)
+
+
+def encode_turns(
+    reader: Encoder, texts: list[list[str]], batch_size: int, done: Callable[[int], object] = lambda _: None
+) -> NewTurns:
+    """Return the vectors of the turns of some dialogues.
+
+    :param texts: texts of the turns of each dialogue.
+    :param done: called with the number of dialogues of each step.
+    """
+    steps = []
     for first in range(0, len(texts), AT_ONCE):
         part = texts[first : first + AT_ONCE]
-        yield unit_rows(reader.encode_utterances([text for turns in part for text in turns], batch_size=batch_size))
+        steps.append(reader.encode_utterances([text for turns in part for text in turns], batch_size=batch_size))
         done(len(part))
+    units = unit_rows(np.concatenate(steps)).astype(np.float32)
+    scales = np.maximum(np.abs(units).max(1), np.finfo(np.float32).tiny) / 127
+    codes = np.rint(units / scales[:, None]).astype(np.int8)
+    return NewTurns(codes, scales.astype(np.float32), _signs(units), len(texts))
 
 
 def _sizes(record: TurnRecord) -> dict[str, int]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -13,7 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.data.words import words
+from dial2vec.data.workers import spread
+from dial2vec.dialogue import Dialogue, dialogue_from_record
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 
@@ -110,47 +116,86 @@ def open_words(collection: CollectionFolder) -> WordIndex | None:
     return WordIndex(*(opened[unit] for unit in UNITS))
 
 
-def update_words(collection: CollectionFolder, *, done: Callable[[int], object] = lambda _: None) -> None:
-    """Bring the words of the turns up to date; atomic. Only the last part is made again.
+def update_words(
+    collection: CollectionFolder,
+    *,
+    done: Callable[[int], object] = lambda _: None,
+    workers: RayWorkers | None = None,
+) -> None:
+    """Bring the words of the turns up to date; a killed run resumes. Only the last part is made again.
 
     :param done: called with the number of dialogues of each part.
+    :param workers: workers of a Ray cluster, who see the collection at the same path; None uses processes of this
+        machine.
     """
     folder, parts, n = collection.folder / "turns" / "words", _parts(collection), len(collection)
     if not n or (parts and parts[-1][1] == n):
         return
     kept = [part for part in parts[:-1] if part[1] <= n]
-    first = kept[-1][1] if kept else 0
-    while first < n:
-        last = first + PART if n - first >= 2 * PART else n
-        _write(collection, folder / _name(first, last), range(first, last))
+    begun = kept[-1][1] if kept else 0
+    ends = [*range(begun + PART, n - PART + 1, PART), n]
+    starts = collection.rows["byte"]
+    texts = collection.folder.resolve() / "dialogues.jsonl"
+    new = [
+        WordPart(texts, starts[first].as_py(), first, last)
+        for first, last in zip([begun, *ends[:-1]], ends, strict=True)
+    ]
+    written = (
+        spread(write_words, new, n_parts=len(new), fewest=1) if workers is None else workers.spread(write_words, new)
+    )
+    for first, last in written:
         kept.append((first, last))
+        write_json(folder / "words.json", kept)
         done(last - first)
-        first = last
-    write_json(folder / "words.json", kept)
     names = {_name(*part) for part in kept}
     for path in folder.iterdir():
         if path.is_dir() and path.name not in names:
             shutil.rmtree(path)
 
 
-def _write(collection: CollectionFolder, path: Path, rows: range) -> None:
+@dataclass(frozen=True, slots=True)
+class WordPart:
+    """Dialogues whose words are indexed together.
+
+    :param transcripts: file `dialogues.jsonl` of a collection.
+    :param byte: offset of the first dialogue's line.
+    :param first: row of the first dialogue.
+    :param last: row after the last dialogue.
+    """
+
+    transcripts: Path
+    byte: int
+    first: int
+    last: int
+
+    def dialogues(self) -> Iterator[Dialogue]:
+        """Yield the dialogues of the part."""
+        with self.transcripts.open("rb") as lines:
+            lines.seek(self.byte)
+            for line in islice(lines, self.last - self.first):
+                yield dialogue_from_record(json.loads(line))
+
+
+def write_words(part: WordPart) -> tuple[int, int]:
+    """Write the words of a part beside those of the others, and return its first row and the row after its last."""
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     ids: dict[str, int] = {}
     turns: list[NDArray[np.int32]] = []
     dialogues: list[NDArray[np.int32]] = []
-    for dialogue in collection.dialogues(rows):
+    for dialogue in part.dialogues():
         first = len(turns)
         for turn in dialogue.turns:
             turns.append(np.array([ids.setdefault(word, len(ids)) for word in bm25_words(turn.text)], dtype=np.int32))
         dialogues.append(np.concatenate(turns[first:]))
-    with atomic_path(path) as temporary:
+    with atomic_path(part.transcripts.parent / "turns" / "words" / _name(part.first, part.last)) as temporary:
         temporary.mkdir()
         for unit, texts in zip(UNITS, (turns, dialogues), strict=True) if ids else ():
             index = bm25s.BM25(method=METHOD, k1=K1, b=B)
             index.index((texts, dict(ids)), show_progress=False)
             index.save(str(temporary / unit), show_progress=False)
+    return part.first, part.last
 
 
 def _name(first: int, last: int) -> str:

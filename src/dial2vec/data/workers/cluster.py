@@ -22,15 +22,18 @@ LOCAL = "local"
 TRIES = 5
 
 
-def on_cluster(work: Callable[[S], T], parts: Iterable[S], *, address: str) -> Iterator[T]:
+def on_cluster(
+    work: Callable[[S], T], parts: Iterable[S], *, address: str, most: int | None = None, gpus: float = 0.0
+) -> Iterator[T]:
     """Yield the results of `work` for each part, in order.
 
-    A part whose worker ends is worked on again, by another one. At most three parts per processor of the cluster are on
-    their way, so that memory stays small.
+    A part whose worker ends is worked on again, by another one.
 
     :param work: Function of an installed module.
     :param parts: Read as far as workers need them.
     :param address: Address of the cluster, such as "auto" or "ray://host:10001"; "local" starts one here.
+    :param most: Parts on their way at a time, so that memory stays small; None is three per processor of the cluster.
+    :param gpus: GPUs for each part, may be a fraction.
     :raises Dial2vecError: if Ray is missing, there is no cluster, or a part ends five workers; errors of `work` as they
         are.
     """
@@ -47,12 +50,13 @@ def on_cluster(work: Callable[[S], T], parts: Iterable[S], *, address: str) -> I
         return work(part)
 
     with connected(ray, address, num_cpus=processors()):
-        task = ray.remote(max_retries=TRIES - 1)(checked).options(name=getattr(work, "__name__", "work"))
+        task = ray.remote(max_retries=TRIES - 1, num_gpus=gpus)(checked)
+        task = task.options(name=getattr(work, "__name__", "work"))
         waiting: deque[Any] = deque()
         for number, part in enumerate(parts):
             waiting.append((number, task.remote(part)))
             # Machines may join.
-            if len(waiting) >= (1 + WAITING) * max(1, int(ray.cluster_resources().get("CPU", 1))):
+            if len(waiting) >= (most or (1 + WAITING) * max(1, int(ray.cluster_resources().get("CPU", 1)))):
                 yield _result(ray, *waiting.popleft())
         while waiting:
             yield _result(ray, *waiting.popleft())

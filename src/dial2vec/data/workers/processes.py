@@ -23,6 +23,8 @@ T = TypeVar("T")
 CPU_SHARE = Path("/sys/fs/cgroup/cpu.max")
 # Blocks that wait for a process, per process: enough that none is idle, and few enough that memory stays small.
 WAITING = 2
+# Each process has a processor to itself; threads of its libraries would compete with those of the others.
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS"), "1")
 
 
 def processors() -> int:
@@ -77,5 +79,7 @@ def _begin(parent: int) -> None:
     ending_with(parent)()
     # Ctrl-C is for the command, which ends its processes.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Before a library is loaded that reads them.
+    os.environ.update(ONE_THREAD)
     # Dialogues hold no cycles; looking for these among their turns takes a fifth of the time of reading.
     gc.set_threshold(100_000)
