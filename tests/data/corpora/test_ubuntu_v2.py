@@ -29,6 +29,17 @@ def test_response_of_another_conversation_is_no_part_of_the_dialogue(tmp_path: P
     assert [turn.text for turn in dialogues[1].turns] == ["how do i mount a disk", 'by mount , see "man mount"']
 
 
+def test_turn_without_words_does_not_swap_the_speakers(tmp_path: Path):
+    table = (
+        "Context,Utterance,Label\r\n"
+        "help ? __eou__ __eot__  __eou__ __eot__ anyone ? __eou__ __eot__ ,yes __eou__,1.0\r\n"
+        "well __eou__ __eot__ hm __eou__ __eot__  __eou__ __eot__ ,go on __eou__,1.0\r\n"
+    )
+    dialogues, _ = read("ubuntu_v2", tmp_path, {"train.csv": table})
+    assert dialogues[0].turns == (Turn(ONE, "help ?"), Turn(ONE, "anyone ?"), Turn(TWO, "yes"))
+    assert dialogues[1].turns == (Turn(ONE, "well"), Turn(TWO, "hm"), Turn(TWO, "go on"))
+
+
 def test_candidates_are_the_response_and_nine_others_as_one_text_each(tmp_path: Path):
     reader, folder = UbuntuV2(), pack(tmp_path / "ubuntu_v2", WHOLE["ubuntu_v2"])
     (query,) = reader.queries(folder, split="test", quarantine=[])

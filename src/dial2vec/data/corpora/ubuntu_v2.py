@@ -48,10 +48,11 @@ class UbuntuV2(CandidateCorpus):
     def dialogue(self, record: Any) -> dict[str, Any]:
         """Convert a row to the context, with its response if that is known."""
         split, number, row = record
-        turns = _turns(_cell(row, CONTEXT))
+        context = _cell(row, CONTEXT)
+        turns = _turns(context)
         response = _cell(row, TRUE if split != "train" else RESPONSE)
         if split != "train" or _is_right(_cell(row, LABEL)):
-            speaker = _next_speaker(turns)
+            speaker = _next_speaker(context)
             turns += [{"speaker": speaker, "text": text} for text in _utterances(response)]
         return {"dialogue_id": f"{split}/{number}", "turns": turns, "split": split}
 
@@ -63,10 +64,10 @@ class UbuntuV2(CandidateCorpus):
     def query(self, record: Any) -> dict[str, Any]:
         """Convert a row to the context with 10 candidates, the right one first."""
         split, number, row = record
-        context = _turns(_cell(row, CONTEXT))
+        context = _cell(row, CONTEXT)
         return {
             "query_id": f"{split}/{number}",
-            "context": context,
+            "context": _turns(context),
             "speaker": _next_speaker(context),
             "responses": [" ".join(_utterances(_cell(row, column))) for column in (TRUE, *DISTRACTORS)],
             "correct": [0],
@@ -118,12 +119,20 @@ def _turns(context: str) -> list[dict[str, str]]:
     """Return the utterances of a context with their speakers."""
     if END_OF_UTTERANCE not in context:
         raise RecordError(f"its context has no {END_OF_UTTERANCE}, as version 2 has it")
-    spoken = [utterances for part in context.split(END_OF_TURN) if (utterances := _utterances(part))]
-    if not spoken:
-        raise RecordError("its context has no words")
-    return [
-        {"speaker": SPEAKERS[place % 2], "text": text} for place, utterances in enumerate(spoken) for text in utterances
+    turns = [
+        {"speaker": SPEAKERS[place % 2], "text": text}
+        for place, part in enumerate(_parts(context))
+        for text in _utterances(part)
     ]
+    if not turns:
+        raise RecordError("its context has no words")
+    return turns
+
+
+def _parts(context: str) -> list[str]:
+    """Return what one speaker said at a time; a part without words counts, so that the next speaker stays another."""
+    parts = context.split(END_OF_TURN)
+    return parts if parts[-1].strip() else parts[:-1]
 
 
 def _utterances(part: str) -> list[str]:
@@ -131,5 +140,5 @@ def _utterances(part: str) -> list[str]:
     return [text for text in texts if text]
 
 
-def _next_speaker(turns: list[dict[str, str]]) -> str:
-    return SPEAKERS[1 - SPEAKERS.index(turns[-1]["speaker"])]
+def _next_speaker(context: str) -> str:
+    return SPEAKERS[len(_parts(context)) % 2]
