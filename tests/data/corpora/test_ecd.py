@@ -22,6 +22,26 @@ def test_candidates_are_the_responses_of_all_lines(tmp_path: Path):
     assert (query.correct, query.speaker) == ((7,), "shop")
 
 
+def test_dialogues_with_the_same_words_before_the_response_stay_apart(tmp_path: Path):
+    table = tabs((1, "你好", "您好"), (0, "你好", "缺货"), (1, "你好", "在的"), (0, "你好", "明天"))
+    dialogues, quarantine = read("ecd", tmp_path, {"train.txt": table})
+    train = [(d.dialogue_id, d.turns[-1].text) for d in dialogues if d.split == "train"]
+    assert train == [("train/1", "您好"), ("train/3", "在的")]
+    assert quarantine == []
+
+
+def test_blank_utterance_does_not_swap_the_speakers(tmp_path: Path):
+    table = tabs((1, "在 吗", "", "几 点 发货", "五 点"), (0, "在 吗", "", "几 点 发货", "没有"))
+    dialogues, _ = read("ecd", tmp_path, {"train.txt": table})
+    assert dialogues[0].turns == (Turn("customer", "在 吗"), Turn("customer", "几 点 发货"), Turn("shop", "五 点"))
+
+
+def test_files_may_be_named_as_in_the_sample_of_upstream(tmp_path: Path):
+    names = {"train.txt": "train", "dev.txt": "valid", "test.txt": "test"}
+    folder = pack(tmp_path / "ecd", {f"ECD_sample/{names[name]}": text for name, text in WHOLE["ecd"].items()})
+    assert [d.split for d in Ecd().read(folder, quarantine=[])] == ["train", "dev", "test"]
+
+
 def test_context_without_a_right_response_is_quarantined(tmp_path: Path):
     table = tabs((0, "a", "b"), (0, "a", "c"), (2, "d", "e"), (1, "f"), (1, "g", "h"))
     quarantine: list[Quarantined] = []
