@@ -67,6 +67,27 @@ def test_table_of_answers_with_too_few_cells_is_refused(tmp_path: Path):
         read("dstc7_ubuntu", tmp_path, {ANSWERS: tabs((4, "C41"))})
 
 
+def test_files_of_advising_may_be_named_as_upstream_names_them(tmp_path: Path):
+    files = {
+        "advising.scenario-1.train.json/may30.train.scenario-1.json": [dstc7(1, 1, "a ?", **ADVISING)],
+        "advising.scenario-1.dev.json": [dstc7(2, 1, "b ?", **ADVISING)],
+        "advising.scenario-4.train.json": [dstc7(9, 1, "z ?", **ADVISING)],
+        "advising_test_subtask_1.json": [dstc7(3, None, "c ?", **ADVISING)],
+        "advising_test_subtask_1_case2.json": [dstc7(3, None, "d ?", **ADVISING)],
+        "advising_responses_subtask_1_case_1.tsv": tabs((3, "C30", "reply 3 0")),
+        "advising_responses_subtask_1_case_2.tsv": tabs((3, "C32", "reply 3 2")),
+    }
+    quarantine: list[Quarantined] = []
+    dialogues = list(Dstc7Advising().read(pack(tmp_path / "dstc7_advising", files), quarantine=quarantine))
+    assert [(d.dialogue_id, d.split, d.turns[-1].text) for d in dialogues] == [
+        ("train/1", "train", "reply 1 1"),
+        ("dev/2", "dev", "reply 2 1"),
+        ("test/3", "test", "reply 3 0"),
+        ("test_case_2/3", "test", "reply 3 2"),
+    ]
+    assert quarantine == []
+
+
 def test_files_of_advising_may_be_named_as_other_copies_name_them(tmp_path: Path):
     files = {
         "advising-train.json": [dstc7(1, 1, "a ?", **ADVISING)],

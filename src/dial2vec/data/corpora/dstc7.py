@@ -12,9 +12,15 @@ from dial2vec.data.corpora.source_files import SourceFile, lines_of, records_of
 from dial2vec.dialogue import Origin, Quarantined, RecordError
 from dial2vec.errors import CorpusError
 
+# Test set of a file that names none.
+FIRST_CASE = "1"
 # Subtask whose candidates always include the right response.
 SCENARIO = 1
 MESSAGES, OPTIONS, ANSWERS = "messages-so-far", "options-for-next", "options-for-correct-answers"
+# Parts of the names of files: before the split, and after it.
+ADVISING = r"(?:advising[._-](?:scenario[._-]?1[._-])?|[a-z]+\d+[._-])"
+SUBTASK = r"(?:[._-](?:subtask|scenario)[._-]?1)?"
+CASE = r"(?:[._-](?:test)?case[._-]?(?P<part>\d))?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +46,9 @@ class Dstc7(CandidateCorpus):
         """Yield the records of a split, those of test with their answers."""
         known = _answers(sources.matching(self.expected[self.answers])) if split == "test" else {}
         for file, groups in sources.matching(self.expected[self._file(split)]):
+            group = f"{split}_case_{groups['part']}" if groups.get("part") else split
             for number, content in records_of(file):
-                yield Origin(file.address, number), (split + (groups.get("part") or ""), content, known)
+                yield Origin(file.address, number), (group, content, known)
 
     def name(self, record: Any) -> str:
         """Return the id of a record."""
@@ -96,16 +103,17 @@ class Dstc7Advising(Dstc7):
     """Advising: 100,000 and 500 contexts, and two test sets of 500 (`case_1`, `case_2`); the advisor responds.
 
     Copies differ in the names of their files, so that words decide: `advising`, the split and `1` for the subtask.
+    Upstream's archives are `advising.scenario-1.train.json` with `may30.train.scenario-1.json` in it, and so on.
     """
 
     source: ClassVar[str] = "https://ibm.github.io/dstc-noesis/public/datasets.html"
     answering: ClassVar[str] = "advisor"
     answers: ClassVar[str] = "advising_responses_subtask_1.tsv"
     expected: ClassVar[Mapping[str, str]] = {
-        "advising_train_subtask_1.json": r"advising[._-]train(?:[._-]subtask_?1)?\.json",
-        "advising_dev_subtask_1.json": r"advising[._-](?:dev|valid)(?:[._-]subtask_?1)?\.json",
-        "advising_test_subtask_1.json": r"advising[._-]test(?:[._-]subtask_?1)?(?P<part>[._-]case_?\d)?\.json",
-        "advising_responses_subtask_1.tsv": r"advising[._-]responses?(?:[._-]subtask_?1)?(?P<part>[._-]case_?\d)?\.tsv",
+        "advising_train_subtask_1.json": rf"{ADVISING}train{SUBTASK}\.json",
+        "advising_dev_subtask_1.json": rf"{ADVISING}(?:dev|valid){SUBTASK}\.json",
+        "advising_test_subtask_1.json": rf"{ADVISING}test{SUBTASK}{CASE}\.json",
+        "advising_responses_subtask_1.tsv": rf"{ADVISING}responses?{SUBTASK}{CASE}\.tsv",
     }
 
 
@@ -128,7 +136,7 @@ def _answer(content: dict[str, Any], record: Any) -> list[dict[str, Any]]:
     split, _, known = record
     answers = content.get(ANSWERS)
     if not answers:
-        part = split.removeprefix("test")
+        part = split.removeprefix("test_case_") if split != "test" else FIRST_CASE
         answers = known.get((part, str(content["example-id"])))
     if not answers:
         raise RecordError("its right response is unknown")
@@ -151,5 +159,5 @@ def _answers(files: list[tuple[SourceFile, Mapping[str, str]]]) -> dict[tuple[st
                 )
             if line.strip():
                 answer = {"candidate-id": cells[1].strip(), "utterance": "\t".join(cells[2:])}
-                known.setdefault((groups.get("part") or "", cells[0].strip()), []).append(answer)
+                known.setdefault((groups.get("part") or FIRST_CASE, cells[0].strip()), []).append(answer)
     return known
