@@ -18,6 +18,14 @@ def test_file_without_a_header_loses_no_message(tmp_path: Path):
     assert read("jddc", tmp_path, {"chat.txt": plain})[0] == [Dialogue("s1", (Turn("customer", "你好"),))]
 
 
+def test_text_after_two_tabs_and_a_header_without_its_name_are_read(tmp_path: Path):
+    header = "session_id\tuser_id\twaiter_send\tis_transfer\tis_repeat\n"
+    table = header + tabs(("s1", "u1", 0, 0, 1, "", "几点发货"), ("s1", "u1", 1, 0, 1, "", "五点"))
+    dialogues, quarantine = read("jddc", tmp_path, {"chat.txt": table})
+    assert dialogues == [Dialogue("s1", (Turn("customer", "几点发货"), Turn("waiter", "五点")))]
+    assert quarantine == []
+
+
 def test_odd_lines_quarantine_their_session(tmp_path: Path):
     table = tabs(("s1", "u", 0, 0, 0, "a"), ("s2", "u", "x", 0, 0, "b"), ("s3", "u", 1), ("s1", "u", 0, 0, 0, "c"))
     _, quarantine = read("jddc", tmp_path, {"chat.txt": table})

@@ -53,6 +53,7 @@ def test_table_with_other_columns_is_refused(tmp_path: Path):
         ('"', '"'),
         ('""', ""),
         ('say "hi"', 'say "hi"'),
+        ('"Up" or "Heat"', '"Up" or "Heat"'),
         ('"He said ""hi"""', 'He said "hi"'),
     ],
 )

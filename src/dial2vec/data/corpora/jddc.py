@@ -22,8 +22,9 @@ SPEAKERS = {"0": "customer", "1": "waiter"}
 class Jddc(FileCorpus):
     """Reader of `chat.txt` (Chen et al. 2020), one message a line; lines of one session follow each other.
 
-    Cells are session, customer, 1 if the service speaks, two more flags, and the text, which may contain tabs. The
-    first line may be a header. There are no labels. The owner gives the corpus to researchers who apply for it.
+    Cells are session, customer, 1 if the service speaks, two more flags, and the text, which may contain tabs and
+    follows two tabs in some copies. The first line may be a header, with or without a name for the text. There are no
+    labels. The owner gives the corpus to researchers who apply for it.
     """
 
     splitting: ClassVar[Splitting] = "shuffled"
@@ -57,6 +58,6 @@ class Jddc(FileCorpus):
 def _rows(file: SourceFile) -> Iterator[tuple[int, list[str]]]:
     for number, line in lines_of(file):
         cells = line.split("\t", N_CELLS - 1)
-        header = number == 1 and len(cells) == N_CELLS and cells[2] not in SPEAKERS
+        header = number == 1 and len(cells) >= N_CELLS - 1 and cells[2] not in SPEAKERS
         if line.strip() and not header:
             yield number, cells

@@ -25,8 +25,8 @@ Row = tuple[int, list[str]]
 class MsrE2e(FileCorpus):
     """Reader of the upstream archive (Li et al. 2018): 10,087 dialogues by its paper; the label is the domain.
 
-    A line of `<domain>_all.tsv` is a message; lines of one session follow each other. A text with a comma stands in
-    quotation marks, which are removed.
+    A line of `<domain>_all.tsv` is a message; lines of one session follow each other. In the file about taxis a text
+    with a comma stands in quotation marks, which are removed.
     """
 
     url: ClassVar[str | None] = "https://github.com/xiul-msr/e2e_dialog_challenge/archive/refs/heads/master.zip"
@@ -83,8 +83,12 @@ def unquoted(cell: str) -> str:
 
     >>> unquoted('"He said ""hi"", twice"')
     'He said "hi", twice'
+    >>> unquoted('"Up" or "Heat"')
+    '"Up" or "Heat"'
     """
     cell = cell.strip()
-    if len(cell) > 1 and cell.startswith('"') and cell.endswith('"'):
+    quoted = len(cell) > 1 and cell.startswith('"') and cell.endswith('"')
+    # The program doubles the marks within a text that it quotes.
+    if quoted and '"' not in cell[1:-1].replace('""', ""):
         return cell[1:-1].replace('""', '"')
     return cell
