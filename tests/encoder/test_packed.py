@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, Roberta
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder, network
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.encoder.packed import PackedLayers, can_pack, position_bias
+from dial2vec.encoder.packed import PackedLayers, attention_output, can_pack, position_bias
 from dial2vec.encoder.vector_cache import encoder_fingerprint
 
 SIZES = {
@@ -208,3 +208,51 @@ def test_a_processor_without_bf16_reads_as_before(
         found = encoder.encode([conversation])
     assert encoder.network._packed is None
     assert cosines(found, encoder.encode([conversation])).min() > 0.999
+
+
+def plain_attention(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, bias: torch.Tensor | None, mask: torch.Tensor
+) -> torch.Tensor:
+    """Softmax over the tokens that are no padding, in double precision."""
+    scores = queries.double() @ keys.double().transpose(2, 3)
+    if bias is not None:
+        scores += bias.double()
+    weights = scores.masked_fill(mask.transpose(2, 3) == 0, float("-inf")).softmax(-1)
+    return (weights @ values.double()).transpose(1, 2)
+
+
+@pytest.mark.parametrize("with_bias", [False, True])
+@pytest.mark.parametrize("scores_at_once", [1, 200, 10**6])
+def test_attention_is_that_of_softmax(with_bias: bool, scores_at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dial2vec.encoder.packed.SCORES", scores_at_once)
+    queries, keys, values = torch.randn(3, 5, 2, 7, 8, generator=torch.Generator().manual_seed(1)).bfloat16()
+    mask = torch.ones(5, 1, 7, 1).bfloat16()
+    mask[1, :, 4:] = mask[3, :, 1:] = 0
+    bias = torch.linspace(-3, 3, 2 * 7 * 7).view(1, 2, 7, 7).bfloat16() if with_bias else None
+    found = attention_output(queries, keys, values, bias, mask)
+    expected = plain_attention(queries, keys, values, bias, mask)
+    assert (found.shape, found.dtype) == ((5, 7, 2, 8), torch.bfloat16)
+    torch.testing.assert_close(found.double(), expected, atol=0.04, rtol=0.02)
+
+
+@pytest.mark.parametrize("scale", [-1, 1])
+@pytest.mark.parametrize("with_bias", [False, True])
+def test_a_head_whose_exponentials_leave_the_range_is_computed_as_usual(scale: int, with_bias: bool) -> None:
+    queries, keys, values = torch.randn(3, 4, 3, 6, 8, generator=torch.Generator().manual_seed(2)).bfloat16()
+    # Scores near 150 or -150, whose exponentials are infinite or 0 in bf16.
+    keys[:, 1] += 150 * scale * queries[:, 1].mean(1, keepdim=True)
+    queries[:, 1] = queries[:, 1] * 0.01 + queries[:, 1].mean(1, keepdim=True)
+    mask = torch.ones(4, 1, 6, 1).bfloat16()
+    mask[2, :, 3:] = 0
+    bias = torch.full((1, 3, 6, 6), 0.5).bfloat16() if with_bias else None
+    found = attention_output(queries, keys, values, bias, mask)
+    assert (queries[:, 1] @ keys[:, 1].transpose(1, 2)).abs().max() > 100
+    # Scores of 100 to 400 have steps of 1 or 2 in bf16.
+    expected = plain_attention(queries, keys, values, bias, mask)
+    torch.testing.assert_close(found[:, :, [0, 2]].double(), expected[:, :, [0, 2]], atol=0.04, rtol=0.02)
+    rounded = queries @ keys.transpose(2, 3)
+    rounded = (rounded if bias is None else rounded + bias).double()
+    weights = rounded.masked_fill(mask.transpose(2, 3) == 0, float("-inf")).softmax(-1)
+    usual = (weights @ values.double()).transpose(1, 2)
+    assert torch.isfinite(found).all()
+    torch.testing.assert_close(found.double(), usual, atol=0.04, rtol=0.02)

@@ -15,6 +15,10 @@ from torch.nn import functional
 
 # Types of configurations whose layers compute what `_Layer` does.
 BERT_LIKE = ("bert", "roberta", "xlm-roberta", "mpnet")
+# Scores of attention computed at a time, 2.5 MB.
+SCORES = 1_250_000
+# Sums of exponentials keep their digits between these; a head in the first layer of all-MiniLM-L6-v2 goes beyond.
+LEAST, MOST = 1e-25, 1e36
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +57,52 @@ class _Layer:
     outer: _Linear
     second_norm: nn.LayerNorm
 
-    def __call__(self, hidden: Tensor, bias: Tensor | None, rows: int) -> Tensor:
+    def __call__(self, hidden: Tensor, bias: Tensor | None, mask: Tensor, rows: int) -> Tensor:
         """Return the next token vectors, bf16 [rows * n, d].
 
-        :param bias: Added to the scores of attention, bf16 [rows or 1, heads or 1, n or 1, n]; None is nothing.
+        :param bias: Added to the scores of attention, bf16 [1, heads, n, n]; None is nothing.
+        :param mask: 1 at tokens, 0 at padding, bf16 [rows, 1, n, 1].
         """
         n, width = len(hidden) // rows, hidden.shape[1] // self.heads
-        queries, keys, values = self.projections(hidden).view(rows, n, 3, self.heads, width).permute(2, 0, 3, 1, 4)
-        scores = queries @ keys.transpose(2, 3)
-        if bias is not None:
-            scores += bias
-        seen = (scores.softmax(-1) @ values).transpose(1, 2).reshape(rows * n, -1)
+        parts = self.projections(hidden).view(rows, n, 3, self.heads, width).permute(2, 0, 3, 1, 4)
+        seen = attention_output(parts[0], parts[1], parts[2], bias, mask).flatten(2).flatten(0, 1)
         hidden = _normed(self.output.plus(seen, hidden), self.first_norm)
         return _normed(self.outer.plus(self.inner(hidden, activation="gelu"), hidden), self.second_norm)
+
+
+def attention_output(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor | None, mask: Tensor) -> Tensor:
+    """Return what each token sees, bf16 [rows, n, heads, width].
+
+    Softmax in fewer passes over the scores: no maximum is taken off them, and the product with the values, which are 0
+    at padding, also adds up the weights that divide it. Rows are taken a few at a time, so that their scores stay in
+    the processor's cache. A head whose sums leave the range in which they keep their digits is computed as usual.
+
+    :param queries: Divided by the square root of the width, bf16 [rows, heads, n, width]; keys and values likewise.
+    :param bias: Added to the scores, bf16 [1, heads, n, n]; None is nothing.
+    :param mask: 1 at tokens, 0 at padding, bf16 [rows, 1, n, 1].
+    """
+    rows, heads, n, width = queries.shape
+    seen = torch.empty(rows, n, heads, width, dtype=values.dtype)
+    weighed = torch.empty(rows, heads, n, width + 1, dtype=values.dtype)
+    torch.mul(values, mask, out=weighed[..., :width])
+    weighed[..., width:] = mask
+    at_once = max(1, SCORES // (heads * n * n))
+    for first in range(0, rows, at_once):
+        part = slice(first, first + at_once)
+        scores = queries[part] @ keys[part].transpose(2, 3)
+        if bias is not None:
+            scores += bias
+        sums = scores.exp_() @ weighed[part]
+        weights = sums[..., width:]
+        torch.div(sums[..., :width], weights, out=seen[part].transpose(1, 2))
+        in_range = (weights.amin((0, 2, 3)) > LEAST) & (weights.amax((0, 2, 3)) < MOST)
+        for head in () if bool(in_range.all()) else torch.nonzero(~in_range).flatten().tolist():
+            scores = queries[part, head] @ keys[part, head].transpose(1, 2)
+            if bias is not None:
+                scores += bias[:, head]
+            scores.masked_fill_(mask[part, 0].transpose(1, 2) == 0, float("-inf"))
+            seen[part, :, head] = scores.softmax(-1) @ values[part, head]
+    return seen
 
 
 def _normed(values: Tensor, norm: nn.LayerNorm) -> Tensor:
@@ -94,13 +131,10 @@ class PackedLayers:
         :param bias: Further sum to the scores of attention, such as one of relative positions [1, heads, n, n].
         """
         rows, n, _ = embedded.shape
-        if not bool(attention.all()):
-            padding = torch.zeros(rows, 1, 1, n, dtype=torch.bfloat16)
-            padding.masked_fill_(attention[:, None, None] == 0, float("-inf"))
-            bias = padding if bias is None else padding + bias
+        mask = attention[:, None, :, None].to(torch.bfloat16)
         hidden = embedded.to(torch.bfloat16).flatten(0, 1)
         for layer in self._layers:
-            hidden = layer(hidden, bias, rows)
+            hidden = layer(hidden, bias, mask, rows)
         return hidden.unflatten(0, (rows, n))
 
 
