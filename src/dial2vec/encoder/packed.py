@@ -15,8 +15,9 @@ from torch.nn import functional
 
 # Types of configurations whose layers compute what `_Layer` does.
 BERT_LIKE = ("bert", "roberta", "xlm-roberta", "mpnet")
-# Scores of attention computed at a time, 2.5 MB.
-SCORES = 1_250_000
+# Scores of attention computed at a time, 2.5 MB; columns beside the values for the sum of the weights: one would do,
+# and products with so many are faster.
+SCORES, COLUMNS = 1_250_000, 16
 # Sums of exponentials keep their digits between these; a head in the first layer of all-MiniLM-L6-v2 goes beyond.
 LEAST, MOST = 1e-25, 1e36
 
@@ -83,7 +84,7 @@ def attention_output(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
     """
     rows, heads, n, width = queries.shape
     seen = torch.empty(rows, n, heads, width, dtype=values.dtype)
-    weighed = torch.empty(rows, heads, n, width + 1, dtype=values.dtype)
+    weighed = torch.empty(rows, heads, n, width + COLUMNS, dtype=values.dtype)
     torch.mul(values, mask, out=weighed[..., :width])
     weighed[..., width:] = mask
     at_once = max(1, SCORES // (heads * n * n))
@@ -93,7 +94,7 @@ def attention_output(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
         if bias is not None:
             scores += bias
         sums = scores.exp_() @ weighed[part]
-        weights = sums[..., width:]
+        weights = sums[..., width : width + 1]
         torch.div(sums[..., :width], weights, out=seen[part].transpose(1, 2))
         in_range = (weights.amin((0, 2, 3)) > LEAST) & (weights.amax((0, 2, 3)) < MOST)
         for head in () if bool(in_range.all()) else torch.nonzero(~in_range).flatten().tolist():
