@@ -2,12 +2,15 @@
 
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --seconds 60          # how long the whole would take
     .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --output artifacts/dse
+    .venv/bin/python benchmarks/dse_budget.py sgd self_dialogue --pairs 64000 --epochs 1 --output artifacts/part
     .venv/bin/dial2vec evaluate --model artifacts/dse/model --intents FOLDER --corpus sgd
 
 Needs the train splits of the corpora (`make run` with them in `corpora`, or `dvc repro` of stage prepare). It trains
 the encoder of params.yaml by the preset dse-paper on the pairs of all corpora together, mixed, with the batch of
-`--batch`: the paper's 1,024 pairs need a large GPU. Each epoch ends with a checkpoint, whose weights stay in
-OUTPUT/checkpoints; a killed command continues from the last one. The model of the last epoch goes to OUTPUT/model.
+`--batch`: the paper's 1,024 pairs need a large GPU. `--pairs` and `--rate` make a part of it that fits a CPU, and
+`--encoder` names another start, such as the weak one of weak_start.py. Each epoch ends with a checkpoint, whose weights
+stay in OUTPUT/checkpoints; a killed command continues from the last one. The model of the last epoch goes to
+OUTPUT/model.
 """
 
 from __future__ import annotations
@@ -44,6 +47,9 @@ def main() -> None:
     parser.add_argument("corpora", nargs="+")
     parser.add_argument("--batch", type=int, default=128, help="pairs, negatives of each other; default: 128")
     parser.add_argument("--epochs", type=int, default=15, help="default: 15, the paper's")
+    parser.add_argument("--pairs", type=int, help="pairs per epoch; default: all")
+    parser.add_argument("--rate", type=float, help="learning rate; default: the preset's")
+    parser.add_argument("--encoder", help="name or folder of the start; default: encoder.name of params.yaml")
     parser.add_argument("--seconds", type=float, help="only time about so many seconds of it")
     parser.add_argument("--output", type=Path, help="folder of the checkpoints and of the model")
     arguments = parser.parse_args()
@@ -52,7 +58,15 @@ def main() -> None:
     telemetry.switch_off()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     root = find_root()
-    settings = of_budget(load_settings(root / "params.yaml"), batch=arguments.batch, epochs=arguments.epochs)
+    settings = of_budget(
+        load_settings(root / "params.yaml"),
+        batch=arguments.batch,
+        epochs=arguments.epochs,
+        pairs=arguments.pairs,
+        rate=arguments.rate,
+    )
+    start = replace(settings.encoder, name=arguments.encoder or settings.encoder.name)
+    settings = replace(settings, encoder=start)
     dialogues = [
         dialogue for corpus in arguments.corpora for dialogue in read_dialogues(Artifacts(root, corpus).split("train"))
     ]
@@ -62,10 +76,13 @@ def main() -> None:
         sys.stdout.write(trained(dialogues, settings, arguments.output) + "\n")
 
 
-def of_budget(settings: Settings, *, batch: int, epochs: int) -> Settings:
-    """Return the settings of the preset, with a batch and a number of epochs."""
+def of_budget(
+    settings: Settings, *, batch: int, epochs: int, pairs: int | None = None, rate: float | None = None
+) -> Settings:
+    """Return the settings of the preset with a batch, epochs, and pairs per epoch (None is all) and a rate if given."""
     paper = with_preset(settings, "dse-paper", corpus="")
-    return replace(paper, dse=replace(paper.dse, batch_size=batch, epochs=epochs))
+    dse = replace(paper.dse, batch_size=batch, epochs=epochs, max_pairs=pairs)
+    return replace(paper, dse=replace(dse, learning_rate=rate or dse.learning_rate))
 
 
 def planned(dialogues: list[Dialogue], settings: Settings) -> tuple[DialogueEncoder, Plan]:

@@ -27,6 +27,11 @@ def test_the_budget_is_the_papers_but_for_the_batch():
     assert (dse.learning_rate, dse.head_learning_rate, dse.temperature) == (3e-6, 3e-4, 0.05)
 
 
+def test_a_part_of_the_budget_has_fewer_pairs_and_another_rate():
+    dse = dse_budget.of_budget(Settings(), batch=64, epochs=1, pairs=6400, rate=1e-4).dse
+    assert (dse.max_pairs, dse.learning_rate, dse.head_learning_rate) == (6400, 1e-4, 3e-4)
+
+
 def test_the_speed_of_a_part_gives_the_hours_of_the_whole(tiny_folder):
     said = dse_budget.timed(corpus(8), tiny(tiny_folder), seconds=0.1)
     # 8 dialogues of 3 pairs.
