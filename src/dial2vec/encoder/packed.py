@@ -96,14 +96,22 @@ def attention_output(queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor
         sums = scores.exp_() @ weighed[part]
         weights = sums[..., width : width + 1]
         torch.div(sums[..., :width], weights, out=seen[part].transpose(1, 2))
-        in_range = (weights.amin((0, 2, 3)) > LEAST) & (weights.amax((0, 2, 3)) < MOST)
-        for head in () if bool(in_range.all()) else torch.nonzero(~in_range).flatten().tolist():
+        for head in _out_of_range(weights):
             scores = queries[part, head] @ keys[part, head].transpose(1, 2)
             if bias is not None:
                 scores += bias[:, head]
             scores.masked_fill_(mask[part, 0].transpose(1, 2) == 0, float("-inf"))
             seen[part, :, head] = scores.softmax(-1) @ values[part, head]
     return seen
+
+
+def _out_of_range(weights: Tensor) -> list[int]:
+    """Return the heads whose sums of weights [rows, heads, n, 1] are not all between `LEAST` and `MOST`."""
+    least, most = torch.aminmax(weights)
+    if least > LEAST and most < MOST:
+        return []
+    inside = (weights.amin((0, 2, 3)) > LEAST) & (weights.amax((0, 2, 3)) < MOST)
+    return torch.nonzero(~inside).flatten().tolist()
 
 
 def _normed(values: Tensor, norm: nn.LayerNorm) -> Tensor:
