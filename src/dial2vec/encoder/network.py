@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_inputs, layers, limits
 from dial2vec.encoder.cpu_attention import use_cpu_attention
@@ -19,6 +21,7 @@ from dial2vec.encoder.hierarchical import Hierarchy, new_hierarchy
 from dial2vec.encoder.inputs import input_style
 from dial2vec.encoder.packed import PackedLayers, can_pack, position_bias
 from dial2vec.encoder.reading import EncoderOptions
+from dial2vec.encoder.recomputing import StepMemory
 from dial2vec.encoder.threads import fitting_threads
 from dial2vec.encoder.tokens import MAX_ROLES, MAX_TURNS, Batch, DialogueTokenizer, TokenSequence
 from dial2vec.errors import Dial2vecError, SettingsError
@@ -55,6 +58,7 @@ class Network(nn.Module):
         self.attention_dropout = True
         self.precision: Precision = "fp32"
         self._packed: PackedLayers | None = None
+        self._step_memory = StepMemory()
 
     def tokens_for(self, options: EncoderOptions, tokenizer: Any) -> DialogueTokenizer:
         """Return the tokenizer of dialogues for these options, within the limits of the backbone."""
@@ -108,9 +112,17 @@ class Network(nn.Module):
         if batch.ids.device.type != "cpu":
             return self._states(batch)
         parts, width, packed = batch.tight_parts(CPU_TOKENS), batch.ids.shape[1], self._current_layers()
-        states = [self._states(part, packed) for _, part in parts]
+        read = partial(checkpoint, self._states, use_reentrant=False) if self._recomputes(batch) else self._states
+        states = [read(part, packed) for _, part in parts]
         padded = [functional.pad(some, (0, 0, 0, width - some.shape[1])) for some in states]
         return padded[0] if len(parts) == 1 else torch.cat(padded)[torch.cat([rows for rows, _ in parts]).argsort()]
+
+    def _recomputes(self, batch: Batch) -> bool:
+        """Return whether this is a training step that would keep too much memory for its gradients."""
+        if not (self.training and torch.is_grad_enabled()):
+            return False
+        lower = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+        return self._step_memory.is_too_small(self.backbone, batch.attention.sum(1).tolist(), lower=lower)
 
     def _states(self, batch: Batch, packed: PackedLayers | None = None) -> Tensor:
         inputs = extra_inputs(self.backbone, self.tokens.style, batch) | self._tokens_in(batch)

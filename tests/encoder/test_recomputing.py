@@ -1,0 +1,108 @@
+"""A training step that would not fit into memory is computed again for its gradients, with the same result."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import BertConfig, BertModel
+
+from dial2vec.encoder import DialogueEncoder, recomputing
+from dial2vec.encoder.recomputing import StepMemory, free_bytes, kept_bytes
+
+
+@pytest.fixture
+def encoder(tiny_folder: str) -> DialogueEncoder:
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, device="cpu")
+    for module in encoder.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.1
+    return encoder.train()
+
+
+def step(encoder: DialogueEncoder, *, seed: int = 3) -> tuple[torch.Tensor, list[torch.Tensor], int]:
+    """Return the token vectors of a step, its gradients, and the number of bytes that it kept for them."""
+    batch = encoder.tokens.pad(encoder.tokens.utterances_alone(["w1 w2 w3 w4", "w5", "w6 w7", "w8 w9 w10 w11 w12"] * 9))
+    kept: dict[int, int] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = tensor.untyped_storage().nbytes()
+        return tensor
+
+    encoder.zero_grad()
+    torch.manual_seed(seed)
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        states = encoder.hidden_states(batch)
+    states = states * (batch.attention[..., None] > 0)
+    (states**3).sum().backward()
+    return states.detach(), [w.grad.clone() for w in encoder.parameters() if w.grad is not None], sum(kept.values())
+
+
+def test_the_gradients_are_the_same_and_less_is_kept(
+    encoder: DialogueEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dial2vec.encoder.network.CPU_TOKENS", 64)
+    monkeypatch.setattr(recomputing, "free_bytes", lambda: 10**12)
+    states, gradients, kept = step(encoder)
+    assert not torch.equal(states, step(encoder, seed=4)[0])
+    monkeypatch.setattr(recomputing, "free_bytes", lambda: 1)
+    encoder.network._step_memory = StepMemory()
+    with caplog.at_level(logging.INFO):
+        again, same, kept_now = step(encoder)
+        step(encoder)
+    torch.testing.assert_close(again, states, rtol=0, atol=0)
+    torch.testing.assert_close(same, gradients, rtol=0, atol=0)
+    assert kept_now < kept / 4
+    assert caplog.text.count("layers are computed again for the gradients, with the same result") == 1
+
+
+def test_reading_never_asks_for_memory(encoder: DialogueEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recomputing, "free_bytes", None)
+    assert encoder.encode_utterances(["w1 w2"]).shape == (1, encoder.dimension)
+
+
+@pytest.mark.parametrize("frozen", [0, 2, 4])
+def test_the_estimate_is_a_little_above_what_is_kept(frozen: int) -> None:
+    size = {"vocab_size": 50, "hidden_size": 128, "intermediate_size": 512, "num_attention_heads": 4}
+    backbone = BertModel(
+        BertConfig(**size, num_hidden_layers=4, max_position_embeddings=64, attn_implementation="eager")
+    )
+    backbone.train().requires_grad_(False)
+    for layer in backbone.encoder.layer[frozen:]:
+        layer.requires_grad_(True)
+    weights = {weight.untyped_storage().data_ptr() for weight in backbone.parameters()}
+    kept: dict[int, tuple[int, torch.Tensor]] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        kept[tensor.untyped_storage().data_ptr()] = (tensor.untyped_storage().nbytes(), tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        backbone(input_ids=torch.randint(5, 50, (8, 40)))
+    counted = sum(size for place, (size, _) in kept.items() if place not in weights)
+    estimate = kept_bytes(backbone, [40] * 8, lower=False)
+    assert counted <= estimate <= 1.5 * counted if frozen < 4 else estimate == 0
+
+
+def test_free_memory_is_that_of_the_container_if_it_has_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit, used = tmp_path / "max", tmp_path / "current"
+    monkeypatch.setattr(recomputing, "LIMIT", limit)
+    monkeypatch.setattr(recomputing, "USED", used)
+    of_machine = free_bytes()
+    assert of_machine is not None
+    assert of_machine > 10**6
+    limit.write_text("900000\n")
+    used.write_text("500000\n")
+    assert free_bytes() == 400_000
+    limit.write_text("max\n")
+    assert free_bytes() > 10**6
+
+
+def test_without_a_known_amount_nothing_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recomputing, "free_bytes", lambda: None)
+    backbone = BertModel(BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1))
+    assert not StepMemory().is_too_small(backbone, [10**6], lower=False)
