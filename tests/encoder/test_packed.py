@@ -235,6 +235,13 @@ def test_attention_is_that_of_softmax(with_bias: bool, scores_at_once: int, monk
     torch.testing.assert_close(found.double(), expected, atol=0.04, rtol=0.02)
 
 
+def test_sums_of_values_do_not_leave_the_range_of_their_type() -> None:
+    # Exponentials of 81 are in range, and their sums with values of 2,000 are not.
+    queries, keys = torch.full((1, 1, 4, 8), 1.0).bfloat16(), torch.full((1, 1, 4, 8), 81 / 8).bfloat16()
+    values, mask = torch.full((1, 1, 4, 8), 2000.0).bfloat16(), torch.ones(1, 1, 4, 1).bfloat16()
+    assert (attention_output(queries, keys, values, None, mask) == values.transpose(1, 2)).all()
+
+
 @pytest.mark.parametrize("scale", [-1, 1])
 @pytest.mark.parametrize("with_bias", [False, True])
 def test_a_head_whose_exponentials_leave_the_range_is_computed_as_usual(scale: int, with_bias: bool) -> None:

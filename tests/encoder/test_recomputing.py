@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import logging
-from pathlib import Path
 
 import pytest
 import torch
 from transformers import BertConfig, BertModel
 
 from dial2vec.encoder import DialogueEncoder, recomputing
-from dial2vec.encoder.recomputing import StepMemory, free_bytes, kept_bytes
+from dial2vec.encoder.recomputing import StepMemory, kept_bytes
 
 
 @pytest.fixture
@@ -84,22 +84,24 @@ def test_the_estimate_is_a_little_above_what_is_kept(frozen: int) -> None:
     counted = sum(size for place, (size, _) in kept.items() if place not in weights)
     estimate = kept_bytes(backbone, [40] * 8, lower=False)
     assert counted <= estimate <= 1.5 * counted if frozen < 4 else estimate == 0
+    # A table below them makes frozen layers keep values.
+    assert kept_bytes(backbone, [40] * 8, lower=False, whole=True) == kept_bytes(
+        backbone.requires_grad_(True), [40] * 8, lower=False
+    )
 
 
-def test_free_memory_is_that_of_the_container_if_it_has_a_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    limit, used = tmp_path / "max", tmp_path / "current"
-    monkeypatch.setattr(recomputing, "LIMIT", limit)
-    monkeypatch.setattr(recomputing, "USED", used)
-    of_machine = free_bytes()
-    assert of_machine is not None
-    assert of_machine > 10**6
-    limit.write_text("900000\n")
-    used.write_text("500000\n")
-    assert free_bytes() == 400_000
-    limit.write_text("max\n")
-    assert free_bytes() > 10**6
+def test_processes_of_one_training_share_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    backbone = BertModel(BertConfig(vocab_size=9, hidden_size=8, num_hidden_layers=1, num_attention_heads=1))
+    needs = kept_bytes(backbone, [100], lower=False)
+    monkeypatch.setattr(recomputing, "free_bytes", lambda: 4 * needs)
+    assert not StepMemory().is_too_small(backbone, [100], lower=False)
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    assert StepMemory().is_too_small(backbone, [100], lower=False)
+
+
+def test_a_copy_looks_at_the_memory_itself(encoder: DialogueEncoder) -> None:
+    encoder.network._step_memory._looked = True
+    assert not copy.deepcopy(encoder.network)._step_memory._looked
 
 
 def test_without_a_known_amount_nothing_is_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:

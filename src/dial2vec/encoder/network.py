@@ -122,7 +122,8 @@ class Network(nn.Module):
         if not (self.training and torch.is_grad_enabled()):
             return False
         lower = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-        return self._step_memory.is_too_small(self.backbone, batch.attention.sum(1).tolist(), lower=lower)
+        lengths, whole = batch.attention.sum(1).tolist(), any(table is not None for table in self.tables.values())
+        return self._step_memory.is_too_small(self.backbone, lengths, lower=lower, whole=whole)
 
     def _states(self, batch: Batch, packed: PackedLayers | None = None) -> Tensor:
         inputs = extra_inputs(self.backbone, self.tokens.style, batch) | self._tokens_in(batch)
@@ -143,8 +144,8 @@ class Network(nn.Module):
         return {"inputs_embeds": embedded}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state for a copy or another process, which pack their layers themselves."""
-        return self.__dict__ | {"_packed": None}
+        """Return the state for a copy or another process, which pack their layers and look at the memory themselves."""
+        return self.__dict__ | {"_packed": None, "_step_memory": StepMemory()}
 
     def _current_layers(self) -> PackedLayers | None:
         """Return the layers, packed, if this is reading in bf16 and they can be; else None."""

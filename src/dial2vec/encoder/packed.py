@@ -19,7 +19,7 @@ BERT_LIKE = ("bert", "roberta", "xlm-roberta", "mpnet")
 # and products with so many are faster.
 SCORES, COLUMNS = 1_250_000, 16
 # Sums of exponentials keep their digits between these; a head in the first layer of all-MiniLM-L6-v2 goes beyond.
-LEAST, MOST = 1e-25, 1e36
+LEAST, MOST = 1e-25, 1e33
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from data.workers.test_cluster import kill_a_worker
+from dial2vec.cli import main
 from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.embedding.on_ray import RayWorkers
@@ -18,6 +22,7 @@ from dial2vec.collection.search.words import open_words, update_words
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder import StudentEncoder
 from dial2vec.encoder.loading import load_encoder
+from dial2vec.errors import ArtifactError, ModelError
 
 from .test_moments import dialogues
 
@@ -61,7 +66,7 @@ def test_a_killed_run_leaves_parts_of_words_that_the_next_one_keeps(transcripts,
 
     def stop_after_three(n: int) -> None:
         finished.append(n)
-        if len(finished) == 3:
+        if len(finished) == 4:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -69,8 +74,62 @@ def test_a_killed_run_leaves_parts_of_words_that_the_next_one_keeps(transcripts,
     assert open_words(collection) is None
     update_words(collection, done=finished.append)
     # The last part that a run has written may lack dialogues, so it is made again.
-    assert finished == [20, 20, 20, 20, 30]
+    assert finished == [0, 20, 20, 20, 40, 20, 30]
     assert len(open_words(collection).of_dialogues("w1")) == N
+
+
+def test_a_script_that_does_not_ask_whether_it_is_the_main_program_can_add(transcripts, student_folder, tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from pathlib import Path\n"
+        "from dial2vec.collection import add\n"
+        "from dial2vec.collection.search import words\n"
+        "from dial2vec.data import workers\n"
+        "from dial2vec.encoder import StudentEncoder\n"
+        "words.PART, workers.processes_for = 20, lambda n_parts, fewest: 2\n"
+        f"student = StudentEncoder.from_pretrained({str(student_folder)!r})\n"
+        f"add(Path({str(tmp_path / 'c')!r}), Path({str(transcripts)!r}), encoder=student, progress=False)\n"
+        "print(__file__)\n"
+    )
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == (f"{script}\n", 0), ran.stderr
+    assert open_words(CollectionFolder(tmp_path / "c")) is not None
+
+
+def test_dialogues_that_end_too_early_are_an_error_and_no_index(transcripts, student_folder, tmp_path):
+    add(tmp_path / "c", transcripts, encoder=StudentEncoder.from_pretrained(student_folder), turns=False)
+    texts = tmp_path / "c" / "dialogues.jsonl"
+    lines = texts.read_text().splitlines(keepends=True)
+    texts.write_text("".join(lines[:50]))
+    with pytest.raises(ArtifactError, match=r"dialogues\.jsonl ends at dialogue 50; expected 60\. If another machine"):
+        update_words(CollectionFolder(tmp_path / "c"))
+    assert open_words(CollectionFolder(tmp_path / "c")) is None
+
+
+def test_a_machine_with_another_encoder_is_named(student_folder, tmp_path):
+    student = StudentEncoder.from_pretrained(student_folder)
+    part = ([["w1 w2"]],)
+    assert turns._encode_part(str(student_folder), student.fingerprint(), 8, *part).dialogues == 1
+    with pytest.raises(
+        ModelError, match=r"has the fingerprint \w+ on .*; expected other, as on the machine that asked"
+    ):
+        turns._encode_part(str(student_folder), "other", 8, *part)
+
+
+def test_the_command_takes_workers_of_a_cluster(transcripts, student_folder, tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr("dial2vec.collection.adding.add", lambda *_, workers, **__: given.update(w=workers) or 1 / 0)
+    asked = ["index", str(transcripts), "--model", str(student_folder), "--output", str(tmp_path / "c")]
+    for options, expected in (
+        ([], None),
+        (["--workers", "3"], RayWorkers(3)),
+        (["--workers", "4", "--cluster", "auto", "--gpus", "0.5"], RayWorkers(4, address="auto", gpus=0.5)),
+    ):
+        result = CliRunner().invoke(main, [*asked, *options])
+        assert isinstance(result.exception, ZeroDivisionError)
+        assert given["w"] == expected
+    result = CliRunner().invoke(main, [*asked, "--gpus", "1"])
+    assert "--cluster and --gpus need --workers. Add --workers N." in str(result.exception) + result.output
 
 
 def test_a_cluster_whose_worker_is_killed_makes_the_same_collection(transcripts, student_folder, tmp_path):

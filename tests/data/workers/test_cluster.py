@@ -28,8 +28,8 @@ ray = pytest.importorskip("ray")
 
 @pytest.fixture(scope="module")
 def cluster():
-    """A cluster of two workers, which all tests of this file share."""
-    ray.init(num_cpus=2, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    """A cluster of two workers, which all tests of this file share; Ray does not look whether its GPU is there."""
+    ray.init(num_cpus=2, num_gpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
     yield "local"
     ray.shutdown()
 
@@ -53,6 +53,17 @@ def test_parts_are_read_only_as_far_as_workers_need_them(cluster):
     numbers = count()
     assert list(islice(on_cluster(work, numbers, address=cluster), 3)) == [0, 1, 2]
     assert next(numbers) < 12
+
+
+def test_parts_with_a_gpu_share_a_process(cluster):
+    def work(number):
+        return os.getpid(), os.environ["OMP_NUM_THREADS"]
+
+    done = list(on_cluster(work, range(4), address=cluster, cpus=2, gpus=1))
+    assert len(done) == 4
+    # A new process for each would load its encoder again.
+    assert len(set(done)) == 1
+    assert done[0][1] == "2"
 
 
 def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(cluster, tmp_path):

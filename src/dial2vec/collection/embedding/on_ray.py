@@ -81,9 +81,15 @@ class RayWorkers:
                 _look_for_gpus(ray, self)
             yield
 
-    def spread(self, work: Callable[[S], T], parts: Iterable[S], *, gpus: float = 0.0) -> Iterator[T]:
-        """Yield the results of `work` for each part, in order (`dial2vec.data.workers.cluster.on_cluster`)."""
-        return on_cluster(work, parts, address=self.address, most=self.count, gpus=gpus)
+    def spread(self, work: Callable[[S], T], parts: Iterable[S], *, encodes: bool) -> Iterator[T]:
+        """Yield the results of `work` for each part, in order (`dial2vec.data.workers.cluster.on_cluster`).
+
+        :param encodes: True if a part needs the processors and GPUs of a worker, False if one processor is enough.
+        """
+        # This machine's cluster has room for so many only; on another one further parts would be further workers.
+        most = 2 * self.count if self.address == LOCAL else self.count
+        cpus, gpus = (self.processors, self.gpus) if encodes else (1, 0.0)
+        return on_cluster(work, parts, address=self.address, most=most, cpus=cpus, gpus=gpus)
 
     @property
     def processors(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
+from platform import node
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from dial2vec.encoder.loading import Encoder, load_encoder, save_copy
 from dial2vec.encoder.names import PACKAGED
 from dial2vec.encoder.nearest import unit_rows
 from dial2vec.encoder.student import StudentEncoder
-from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError
+from dial2vec.errors import ArtifactError, CorpusError, Dial2vecError, ModelError
 from dial2vec.files import folder_lock, read_json, write_json
 
 # Dialogues encoded at a time; dialogues of a part, after which the record is written; parts for which one more process
@@ -273,24 +274,33 @@ def _encoded_parts(
         return
     copy = folder.resolve() / "model"
     name = str(copy) if copy.is_dir() else reader.name
-    work = partial(_encode_part, name, batch_size)
+    work = partial(_encode_part, name, reader.fingerprint(), batch_size)
     for new in (
         spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS)
         if workers is None
-        else workers.spread(work, parts, gpus=workers.gpus)
+        else workers.spread(work, parts, encodes=True)
     ):
         yield new
         bar.update(new.dialogues)
 
 
-def _encode_part(name: str, batch_size: int, texts: list[list[str]]) -> NewTurns:
-    return encode_turns(_reader(name), texts, batch_size)
+def _encode_part(name: str, fingerprint: str, batch_size: int, texts: list[list[str]]) -> NewTurns:
+    return encode_turns(_reader(name, fingerprint), texts, batch_size)
 
 
 @cache
-def _reader(name: str) -> Encoder:
-    """Return the encoder of the turns; a worker loads it once."""
-    return load_encoder(name)
+def _reader(name: str, fingerprint: str) -> Encoder:
+    """Return the encoder of the turns; a worker loads it once.
+
+    :raises ModelError: if it is another one here.
+    """
+    reader = load_encoder(name)
+    if (its := reader.fingerprint()) != fingerprint:
+        raise ModelError(
+            f"{name} has the fingerprint {its} on {node()}; expected {fingerprint}, as on the machine that asked. "
+            "Install the same dial2vec and the same models on all of them, and start again."
+        )
+    return reader
 
 
 def encode_turns(

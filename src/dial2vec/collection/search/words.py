@@ -20,6 +20,7 @@ from dial2vec.collection.embedding.on_ray import RayWorkers
 from dial2vec.data.words import words
 from dial2vec.data.workers import spread
 from dial2vec.dialogue import Dialogue, dialogue_from_record
+from dial2vec.encoder.free_memory import free_bytes
 from dial2vec.errors import ArtifactError
 from dial2vec.files import atomic_path, read_json, write_json
 
@@ -28,6 +29,8 @@ METHOD, K1, B = "lucene", 1.5, 0.75
 AT_THE_ENDS = re.compile(r"^\W+|\W+$")
 # Dialogues of a part; the last part has up to twice as many, so that its words are frequent enough to be weighed.
 PART = 50_000
+# Memory in which the words of a part fit: 0.6 GB for 50,000 dialogues of 19 turns, up to twice that for the last part.
+PART_BYTES = 2_000_000_000
 # Index and number of texts of each part; no index if they have no words.
 Parts: TypeAlias = list[tuple[Any, int]]
 UNITS = ("turns", "dialogues")
@@ -124,7 +127,7 @@ def update_words(
 ) -> None:
     """Bring the words of the turns up to date; a killed run resumes. Only the last part is made again.
 
-    :param done: called with the number of dialogues of each part.
+    :param done: called with the number of dialogues whose words are there already, and of each part.
     :param workers: workers of a Ray cluster, who see the collection at the same path; None uses processes of this
         machine.
     """
@@ -140,9 +143,13 @@ def update_words(
         WordPart(texts, starts[first].as_py(), first, last)
         for first, last in zip([begun, *ends[:-1]], ends, strict=True)
     ]
-    written = (
-        spread(write_words, new, n_parts=len(new), fewest=1) if workers is None else workers.spread(write_words, new)
-    )
+    done(begun)
+    if workers is not None:
+        written = workers.spread(write_words, new, encodes=False)
+    else:
+        free = free_bytes()
+        n_parts = len(new) if free is None else min(len(new), max(1, free // PART_BYTES))
+        written = spread(write_words, new, n_parts=n_parts, fewest=1)
     for first, last in written:
         kept.append((first, last))
         write_json(folder / "words.json", kept)
@@ -177,7 +184,10 @@ class WordPart:
 
 
 def write_words(part: WordPart) -> tuple[int, int]:
-    """Write the words of a part beside those of the others, and return its first row and the row after its last."""
+    """Write the words of a part beside those of the others, and return its first row and the row after its last.
+
+    :raises ArtifactError: if the file of the dialogues is too short.
+    """
     import bm25s
 
     logging.getLogger("bm25s").setLevel(logging.WARNING)
@@ -189,6 +199,12 @@ def write_words(part: WordPart) -> tuple[int, int]:
         for turn in dialogue.turns:
             turns.append(np.array([ids.setdefault(word, len(ids)) for word in bm25_words(turn.text)], dtype=np.int32))
         dialogues.append(np.concatenate(turns[first:]))
+    if len(dialogues) != part.last - part.first:
+        raise ArtifactError(
+            f"{part.transcripts} ends at dialogue {part.first + len(dialogues)}; expected {part.last}. If another "
+            f"machine has just written it, start again; otherwise remove {part.transcripts.parent}, and index its "
+            "dialogues again."
+        )
     with atomic_path(part.transcripts.parent / "turns" / "words" / _name(part.first, part.last)) as temporary:
         temporary.mkdir()
         for unit, texts in zip(UNITS, (turns, dialogues), strict=True) if ids else ():

@@ -18,7 +18,7 @@ FIRST_CASE = "1"
 SCENARIO = 1
 MESSAGES, OPTIONS, ANSWERS = "messages-so-far", "options-for-next", "options-for-correct-answers"
 # Parts of the names of files: before the split, and after it.
-ADVISING = r"(?:advising[._-](?:scenario[._-]?1[._-])?|[a-z]+\d+[._-])"
+ADVISING = r"(?:advising[._-](?:scenario[._-]?1[._-])?|[a-z]+\d+[._-](?=.*(?:subtask|scenario)[._-]?1\b))"
 SUBTASK = r"(?:[._-](?:subtask|scenario)[._-]?1)?"
 CASE = r"(?:[._-](?:test)?case[._-]?(?P<part>\d))?"
 

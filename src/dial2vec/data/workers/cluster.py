@@ -23,7 +23,13 @@ TRIES = 5
 
 
 def on_cluster(
-    work: Callable[[S], T], parts: Iterable[S], *, address: str, most: int | None = None, gpus: float = 0.0
+    work: Callable[[S], T],
+    parts: Iterable[S],
+    *,
+    address: str,
+    most: int | None = None,
+    cpus: int = 1,
+    gpus: float = 0.0,
 ) -> Iterator[T]:
     """Yield the results of `work` for each part, in order.
 
@@ -33,6 +39,7 @@ def on_cluster(
     :param parts: Read as far as workers need them.
     :param address: Address of the cluster, such as "auto" or "ray://host:10001"; "local" starts one here.
     :param most: Parts on their way at a time, so that memory stays small; None is three per processor of the cluster.
+    :param cpus: Processors for each part.
     :param gpus: GPUs for each part, may be a fraction.
     :raises Dial2vecError: if Ray is missing, there is no cluster, or a part ends five workers; errors of `work` as they
         are.
@@ -50,8 +57,9 @@ def on_cluster(
         return work(part)
 
     with connected(ray, address, num_cpus=processors()):
-        task = ray.remote(max_retries=TRIES - 1, num_gpus=gpus)(checked)
-        task = task.options(name=getattr(work, "__name__", "work"))
+        # With GPUs Ray would start a process for each call, which loads its libraries and its encoder again.
+        options = {"max_retries": TRIES - 1, "max_calls": 0, "num_cpus": cpus, "num_gpus": gpus}
+        task = ray.remote(**options)(checked).options(name=getattr(work, "__name__", "work"))
         waiting: deque[Any] = deque()
         for number, part in enumerate(parts):
             waiting.append((number, task.remote(part)))

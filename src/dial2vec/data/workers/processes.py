@@ -5,14 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import ending_with
@@ -61,7 +62,8 @@ def in_processes(work: Callable[[S], T], items: Iterable[S], *, count: int) -> I
         waiting: deque[Future[T]] = deque()
         try:
             for item in items:
-                waiting.append(pool.submit(work, item))
+                with _main_left_out():
+                    waiting.append(pool.submit(work, item))
                 if len(waiting) > WAITING * count:
                     yield waiting.popleft().result()
             while waiting:
@@ -73,6 +75,21 @@ def in_processes(work: Callable[[S], T], items: Iterable[S], *, count: int) -> I
             ) from error
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _main_left_out() -> Iterator[None]:
+    """Keep processes that start meanwhile from importing the caller's main module.
+
+    A script of a few lines that calls this package would run again in each of them.
+    """
+    main: dict[str, Any] = vars(sys.modules["__main__"])
+    places: dict[str, Any] = {name: main[name] for name in ("__spec__", "__file__") if name in main}
+    main |= dict.fromkeys(places)
+    try:
+        yield
+    finally:
+        main |= places
 
 
 def _begin(parent: int) -> None:
