@@ -77,7 +77,7 @@ def test_a_column_that_names_nobody_in_most_rows_is_refused(tmp_path):
         {"chat_id": "1", "actor": None, "text": "Yes."},
         {"chat_id": "1", "actor": "Bot", "text": "Assigned to Ola"},
     ]
-    with pytest.raises(CorpusError, match=r"names no speaker in 2 of 3 rows .* --blank-speaker NAME"):
+    with pytest.raises(CorpusError, match=r"names no speaker in 2 of 3 rows .* --speaker-of-blank NAME"):
         imported(tmp_path, "m.jsonl", lines(*rows))
     assert len(imported(tmp_path, "m.jsonl", lines(*rows), blank_speaker="someone").dialogues[0].turns) == 3
 

@@ -102,7 +102,7 @@ def require_named(
         raise CorpusError(
             f"{path}: column {speaker!r} names no speaker in {len(nameless)} of {len(spoken)} rows with a text; "
             f"expected a speaker in most. Name another column with --speaker COLUMN{closest([spoken], names, text)}, "
-            "or the speaker of these rows with --blank-speaker NAME."
+            "or the speaker of these rows with --speaker-of-blank NAME."
         )
 
 
