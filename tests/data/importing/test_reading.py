@@ -290,3 +290,11 @@ def test_a_folder_without_exports_says_which_endings_count(tmp_path):
         read_export(tmp_path, Options())
     with pytest.raises(CorpusError, match="does not exist"):
         read_export(tmp_path / "none.csv", Options())
+
+
+def test_rows_that_repeat_the_names_of_the_columns_are_left_out_and_counted(tmp_path):
+    path = tmp_path / "both.csv"
+    path.write_text("call_id,speaker,text\n1,Ann,Hello\n1,Kim,Hi\ncall_id,speaker,text\n2,Bo,Yes\n2,Kim,No\n")
+    result = read_export(path, Options()).result
+    assert [dialogue.dialogue_id for dialogue in result.dialogues] == ["1", "2"]
+    assert result.repeated == 1

@@ -154,6 +154,7 @@ class FileReader:
         )
         notes += () if quoted else ("its quotes are plain characters, not signs around cells",)
         shown = DELIMITERS.get(delimiter, repr(delimiter))
+        records = _without_names(records, self.result)
         return self._read_records(records, Description(form, str(encoding), shown, notes=notes))
 
     def _looks_for_recipe(self) -> bool:
@@ -325,6 +326,15 @@ class FileReader:
 
 def _changed(records: Iterable[Record], change: Callable[[dict[str, Any]], dict[str, Any]]) -> Iterator[Record]:
     return (record._replace(values=change(record.values)) for record in records)
+
+
+def _without_names(records: Iterator[Record], result: ImportResult) -> Iterator[Record]:
+    """Leave out rows that repeat the names of the columns, as in tables that were put below each other."""
+    for record in records:
+        if record.values and not record.problem and all(name == cell.strip() for name, cell in record.values.items()):
+            result.repeated += 1
+        else:
+            yield record
 
 
 def _joined(record: Record, seconds: float) -> Record:
