@@ -10,7 +10,10 @@ from textwrap import dedent
 from typing import Any
 
 from dial2vec.data.importing.by_recipe.recipe import Lines, Recipe
+from dial2vec.data.importing.files.plain_text import is_name
 from dial2vec.data.importing.files.records import Record
+from dial2vec.data.importing.files.stamps import timed_lines
+from dial2vec.data.importing.guessing.naming import without_separators
 from dial2vec.data.importing.values.times import ClockReading, first_date, reading_of
 
 HEAD = 300
@@ -33,17 +36,20 @@ def cleaned(text: str) -> str:
 def find_text_recipe(head: str, recipes: Sequence[Recipe]) -> Recipe | None:
     """Return the recipe whose patterns explain most of the first lines; None if none explains enough.
 
+    A recipe with fewer turns than there are lines with a time, a name and a text reads another format.
+
     :param head: First lines of a file.
     """
     text = cleaned(head)
     first = "\n".join(text.split("\n")[:FIRST])
     shares = {}
+    least = sum(map(bool, timed_lines([line.strip() for line in text.split("\n")], is_name) or []))
     for recipe in recipes:
         lines = recipe.lines
         if lines is None or (lines.first and not lines.first.search(first)):
             continue
         turns, explained, filled = _coverage(text, lines)
-        if turns and turns / max(filled, 1) >= lines.share:
+        if turns >= max(least, 1) and turns / max(filled, 1) >= lines.share:
             shares[recipe] = (bool(lines.first), explained / filled)
     return max(shares, key=lambda recipe: shares[recipe], default=None)
 
@@ -193,7 +199,9 @@ class LineReader:
     def _add_all(self, dialogue: _Dialogue, match: re.Match[str], block: str, known: dict[str, str]) -> None:
         """Add the turns of a line: most formats have one per line, some several."""
         several = match.end() - match.start() < len(block)
-        for turn in match.re.finditer(block) if several else [match]:
+        turns = list(match.re.finditer(block)) if several else [match]
+        texts = without_separators([turn.groupdict().get("text") or "" for turn in turns])
+        for turn, text in zip(turns, texts, strict=True):
             values = known | {name: value for name, value in turn.groupdict().items() if value is not None}
             speaker = " ".join(values.get("speaker", "").split())
             if not speaker and (names := self.recipe.lines and self.recipe.lines.alternate):
@@ -201,7 +209,7 @@ class LineReader:
             if self.recipe.speakers:
                 speaker = self.recipe.speakers.get(speaker, speaker)
             time = " ".join(part for name in ("day", "year", "time") if (part := values.get(name)))
-            dialogue.turns.append({"speaker": speaker, "text": values.get("text", ""), "time": time})
+            dialogue.turns.append({"speaker": speaker, "text": text, "time": time})
 
     def _notice(self, dialogue: _Dialogue, block: str) -> None:
         if "notice" in self._keep:

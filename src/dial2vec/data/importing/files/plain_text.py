@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -10,18 +11,13 @@ from pathlib import Path
 
 from dial2vec.data.importing.files.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.files.markup import is_html, without_html
+from dial2vec.data.importing.files.stamps import CLOCK, CLOCK_REST, DATE, EXACT, PREFIX, Pair, stamp_form, timed_lines
 from dial2vec.data.importing.guessing.names import DIALOGUE_WORDS, plain
 from dial2vec.data.importing.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.guessing.plausibility import doubt_of_script
 from dial2vec.data.importing.guessing.roles import is_role
 from dial2vec.dialogue import Turn
 
-CLOCK = r"\d{1,2}:\d{2}(?::\d{2})?(?:[.,:;]\d{1,3})?(?:\s?[apAP]\.?[mM]\.?)?"
-DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
-# "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) ", "( 1m 5s ) "
-SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
-STAMP = rf"(?:{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))"
-PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
 # "Anna Smith  0:03", and her text on the lines below.
 HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
 # "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
@@ -36,8 +32,6 @@ CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
 CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
 # After a date any text up to the first colon with a blank is a name.
 DATED = re.compile(r"^([^:：\n]{1,60}?)\s*[:：](?:\s+|$)(.*)$", re.DOTALL)
-# A date, a bracket or seconds, which do not occur in speech.
-EXACT = re.compile(r"\d[./-]\d|[\])]|:\d\d:")
 ADDRESSED = re.compile(r"^From\s+(.{1,60}?)\s+to\s+\S.*$", re.IGNORECASE)
 BRACKET = r"\s*[\[(](?:[^)\]]*\d:\d[^)\]]*)[\])]"
 NAMED = re.compile(rf"^([^:\n]{{1,60}}?)(?:{BRACKET})?\s*[:：](\s*)(.*)$", re.DOTALL)
@@ -45,12 +39,13 @@ NAMED = re.compile(rf"^([^:\n]{{1,60}}?)(?:{BRACKET})?\s*[:：](\s*)(.*)$", re.D
 CLOCKED = re.compile(rf"^[^:\n]{{1,60}}?{BRACKET}\s*[:：]")
 # A messenger's own notice, "12/03/2024, 14:05 - Anna left", has a date and no speaker.
 NOTICE = re.compile(rf"^\W{{0,3}}{DATE},?\s+{CLOCK}(?:\]|\s+[-–]\s)")
-# Lines that programs write below a transcript.
+# Lines that programs write below a transcript, and around its pages and calls: "Page 2 of 7", "*** Call ended ***".
 FOOTER = r"Transcribed by https?://|Meeting ended after \d|This editable transcript was computer generated"
-NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER})")
+PAGE = r"(?:Page|Seite|P[áa]g(?:ina|\.)?|Strona|Sid[ea])\s\d+\s?(?:of|von|sur|d[ei]|van|z|a[vf]|/)\s?\d+$"
+FRAMED = r"([-=*_])\1{2,}\s.{1,80}\s\1{3,}$"
+NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER}|{PAGE}|{FRAMED})")
 SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-CLOCK_REST = re.compile(r"(?:[ap]\.?\s?m\.?|\d{1,2}[.:]\d{2})(?:[\s\]),-]|$)", re.IGNORECASE)
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
 # "=== Call 4712 ===": a line between dialogues that names one.
 TITLED = re.compile(r"^\s*([-=*_#])\1{1,80}\s*(\S.{0,80}?)\s*\1{2,80}\s*$")
@@ -164,7 +159,10 @@ class Script:
         undated = sum(bool(bare) and not stamped and at not in headings for at, (bare, stamped) in pairs)
         with_date = sum(map(bool, dated))
         labelled = labelled_lines([without_time(line) for line in lines], is_name) or named_blocks(lines, is_name)
-        if labelled and sum(map(bool, labelled)) > max(len(headings), undated, with_date):
+        timed = timed_lines(lines, is_name)
+        if timed and _is_better(timed, dated, max(len(headings), undated)):
+            self._add(lines, timed, clocks=True)
+        elif labelled and sum(map(bool, labelled)) > max(len(headings), undated, with_date):
             self._add(lines, labelled, clocks=False)
         elif len(headings) >= max(2, undated + with_date):
             self._add(lines, [headings.get(at) for at in range(len(lines))], clocks=False)
@@ -175,19 +173,27 @@ class Script:
         self.problem = self.problem or doubt_of_script(self.turns, self.others)
 
     def _add(self, lines: list[str], named: list[tuple[str, str] | None], *, clocks: bool) -> None:
-        """Join the lines to turns; a clock time on its own line is speech only if turns have dates."""
+        """Join the lines to turns; a clock time on its own line is speech only if turns have dates.
+
+        A line with a time like those of the turns, but without a speaker, is a program's notice.
+        """
         field = False
+        forms = Counter(stamp_form(line) for line, pair in zip(lines, named, strict=True) if pair and clocks)
+        usual = {form for form, times in forms.items() if form and times >= 0.8 * forms.total()}
         for line, pair in zip(lines, named, strict=True):
             field = not pair[0] if pair else field
             if field:
                 self.unused += bool(line)
-            elif pair:
+                continue
+            if pair:
                 self.turns.append((pair[0], [pair[1]]))
-            elif self.turns and not NO_SPEECH.match(line) and (clocks or not ONLY_CLOCK.match(line)):
+                continue
+            notice = bool(NO_SPEECH.match(line)) or stamp_form(line) in usual
+            if self.turns and not notice and (clocks or not ONLY_CLOCK.match(line)):
                 self.turns[-1][1].append(line)
             elif line:
                 self.unused += 1
-                self.others += not (NO_SPEECH.match(line) or ONLY_CLOCK.match(line))
+                self.others += not (notice or ONLY_CLOCK.match(line))
 
     def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
@@ -196,6 +202,16 @@ class Script:
             if sum(bool(clock.search(text)) for _, text in pairs) > 0.8 * len(pairs):
                 pairs = [(name, clock.sub("", text)) for name, text in pairs]
         return tuple(Turn(name, text) for name, text in pairs if text)
+
+
+def _is_better(timed: list[Pair | None], dated: list[Pair | None], others: int) -> bool:
+    """Return whether lines without colons are read better than by colons: more turns, or as many of fewer people.
+
+    :param others: Number of turns of other readings.
+    """
+    names, known = ([pair[0] for pair in pairs if pair] for pairs in (timed, dated))
+    fewer = len(set(names)) < len(set(known))
+    return len(names) > others and (len(names) > len(known) or (len(names) == len(known) and fewer))
 
 
 def _without_numbers(lines: list[str]) -> list[str]:

@@ -54,6 +54,43 @@ SPEECH = {
 }
 FIELDS = {"from", "to", "sent", "date", "subject", "cc", "bcc", "re", "type", "received", "time", "http", "https"}
 
+# Words that begin a remark inside a message.
+REMARKS = {
+    *("note", "notes", "nb", "n.b.", "ps", "p.s.", "fyi", "warning", "error", "caution", "important", "tip", "hint"),
+    *(
+        "update",
+        "edit",
+        "reminder",
+        "attention",
+        "disclaimer",
+        "example",
+        "total",
+        "address",
+        "phone",
+        "email",
+        "e-mail",
+    ),
+    *("price", "reason", "hinweis", "notiz", "achtung", "wichtig", "fehler", "warnung", "anmerkung", "beispiel"),
+    *("nota", "aviso", "importante", "ejemplo", "remarque", "erreur", "exemple", "attenzione", "errore", "esempio"),
+    *("atenção", "erro", "exemplo", "opmerking", "belangrijk", "fout", "uwaga", "примечание", "внимание", "ошибка"),
+    *("注意", "备注", "提示", "備考", "참고", "주의", "ملاحظة", "תשומת לב", "הערה"),
+}
+REMARK = re.compile(r"(?:step|option|point|item|schritt|punkt|paso|opción|étape|opção|passo)\s\d+", re.IGNORECASE)
+# Marks that programs put between the turns of a transcript on one line: "<br>", "<EOT>", "[SEP]", "||", ";", "\\n".
+BETWEEN = re.compile(r"(?:<[/\w]{1,10}\s?/?>|\[[A-Z_]{2,8}\]|\|{1,3}|/{1,3}|;|#{1,3}|~|•|\\n|\s[-–—]{1,3})$")
+# Length of the longest mark.
+MARK = 16
+
+
+def without_separators(texts: Sequence[str]) -> list[str]:
+    """Return the turns of a transcript on one line without the mark between them, if all but the last end with it."""
+    ends = [match[0] if (match := BETWEEN.search(text[-MARK:])) else "" for text in texts]
+    kinds = [end.strip(" </>") or end for end in ends]
+    if len(texts) < 2 or not kinds[0] or any(kind != kinds[0] for kind in kinds[:-1]):
+        return list(texts)
+    pairs = zip(texts, ends, kinds, strict=True)
+    return [text.removesuffix(end).rstrip() if kind == kinds[0] else text for text, end, kind in pairs]
+
 
 def split_line(line: str, known: Callable[[str], bool]) -> list[str]:
     """Return a transcript on one line as lines, one per turn.
@@ -71,7 +108,7 @@ def split_line(line: str, known: Callable[[str], bool]) -> list[str]:
         return [line]
     choices = "|".join(sorted(map(re.escape, names), key=len, reverse=True))
     at = [match.start(1) for match in re.finditer(rf"(?:^|(?<=[\s.?!…\"”)]))({choices})\s?[:：]\s", line)]
-    return [line[start:end].strip() for start, end in pairwise([*at, len(line)])]
+    return without_separators([line[start:end].strip() for start, end in pairwise([*at, len(line)])])
 
 
 def _shortest(name: str, counts: Counter[str], known: Callable[[str], bool]) -> str:
@@ -85,9 +122,13 @@ def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair 
     """Return speaker and text of each line, once names are weighed by their repetition; fields have the speaker "".
 
     Full names in small letters count if they come twice with another speaker between. In scripts without letter case
-    any word before a colon looks like a name: there a name counts if it comes twice or is a role.
+    any word before a colon looks like a name: there a name counts if it comes twice or is a role. "Note" and "Option 2"
+    begin remarks if two others speak.
     """
     pairs = [pair or small for pair, small in zip(pairs, _small_names(lines, pairs), strict=True)]
+    remarks = {pair[0] for pair in pairs if pair and (pair[0].lower() in REMARKS or REMARK.fullmatch(pair[0]))}
+    if len({pair[0] for pair in pairs if pair} - remarks) > 1:
+        pairs = [pair if pair and pair[0] not in remarks else None for pair in pairs]
     counts = Counter(pair[0] for pair in pairs if pair)
     fields = {name for name, times in counts.items() if times == 1 and _is_field(name)}
     listed = {at for at, pair in enumerate(pairs) if pair and lines[at].lstrip()[:2] in ("- ", "• ", "* ")}
