@@ -35,6 +35,17 @@ def test_what_is_no_time_is_none_and_never_an_error(time):
     assert found is None or time == "12"
 
 
+def test_long_numbers_of_spreadsheets_and_spans_of_time_are_read():
+    assert seconds("1.709287262E+12", day_first=False) == seconds("1709287262", day_first=False)
+    assert order(["1.70928726E9", "1,70928725E9"]) == [1, 0]
+    assert [seconds(time, day_first=False) for time in ("1h 2m 5s", "2 min 5 sec", "59s", "1.5s")] == [
+        3725,
+        125,
+        59,
+        1.5,
+    ]
+
+
 def test_turns_are_sorted_by_time_and_equal_ones_stay():
     assert order(["10:02", "10:01", "10:02", "10:01"]) == [1, 3, 0, 2]
     assert order(["", ""]) == [0, 1]

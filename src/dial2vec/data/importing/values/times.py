@@ -12,7 +12,10 @@ from itertools import chain, pairwise
 
 from dial2vec.data.importing.values.moments import clock_of_day, find_day, moment, plain_time
 
-NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?$")
+# Spreadsheets write long numbers as "1.709287262E+12".
+NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?(?:[eE]\+?\d{1,2})?$")
+# "1h 2m 5s", "2 min 5 sec", "59s"
+SPAN = re.compile(r"(?:(\d+)\s?h(?:rs?)?\s?)?(?:(\d+)\s?m(?:ins?)?\s?)?(?:(\d+(?:[.,]\d+)?)\s?s(?:ecs?)?)?$")
 CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)$")
 SLASHED = re.compile(r"(?<![\d/-])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/-])")
 HALF_A_DAY = 12 * 3600
@@ -111,6 +114,8 @@ def seconds(time: str, *, day_first: bool) -> float | None:
         return number if math.isfinite(number) else None
     if clock := CLOCK.match(time):
         return int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + float(clock[3].replace(",", "."))
+    if time and (span := SPAN.match(time)):
+        return int(span[1] or 0) * 3600 + int(span[2] or 0) * 60 + float((span[3] or "0").replace(",", "."))
     if (since_midnight := clock_of_day(time)) is not None:
         return since_midnight
     known = moment(time, day_first=day_first)
