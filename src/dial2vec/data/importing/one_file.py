@@ -34,7 +34,14 @@ from dial2vec.data.importing.guessing.columns import ONE_DIALOGUE, Columns, find
 from dial2vec.data.importing.guessing.evidence import headings
 from dial2vec.data.importing.guessing.further import further_columns
 from dial2vec.data.importing.guessing.refusals import require_one_meaning
-from dial2vec.data.importing.guessing.unfolding import identifying, opening, turns_of_columns, unfolding, unquoting
+from dial2vec.data.importing.guessing.unfolding import (
+    identifying,
+    opening,
+    turns_by_side,
+    turns_of_columns,
+    unfolding,
+    unquoting,
+)
 from dial2vec.data.importing.kept import KeptReading, fitting
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
@@ -276,6 +283,7 @@ class FileReader:
         """Return first and all records in the form in which they are read, their columns, and notes."""
         names = list(dict.fromkeys(name for values in usable for name in values))
         changes = {"a turn per column": turns_of_columns(names), "ids in objects": identifying(usable)}
+        changes |= {"turns by their sides": turns_by_side(usable)}
         changes |= {"a first message beside the others": opening(usable), "turns in objects": unfolding(usable)}
         for how, change in (changes | {"texts in JSON": unquoting(usable)}).items():
             if change is None:

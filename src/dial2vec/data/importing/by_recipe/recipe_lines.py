@@ -113,7 +113,13 @@ def _matched(text: str, lines: Lines) -> Iterator[Block]:
             # The line itself follows.
             yield kind, match, ""
             kind, match = _at(text, at, lines, LINES[1:])
-        stop = _line_end(text, max(match.end(), at) if match else at)
+        stop = max(match.end(), at) if match else at
+        # Further turns on the last line of one may go on below it.
+        while kind == "turn" and match and stop < _line_end(text, stop) and (more := match.re.match(text, stop)):
+            if more.end() == stop:
+                break
+            stop = more.end()
+        stop = _line_end(text, stop)
         yield kind, match, text[at:stop]
         at = stop + 1
 

@@ -33,7 +33,7 @@ def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
 
     :param cells: Cells that are not blank, by name of the column.
     """
-    sides = {name: side for name, values in cells.items() if (side := _side(name)) and _are_texts(name, values)}
+    sides = {name: side for name, values in cells.items() if (side := side_of(name)) and _are_texts(name, values)}
     asked = [name for name, side in sides.items() if side == "asked"]
     answered = [name for name, side in sides.items() if side == "answered"]
     if len(asked) != 1 or len(answered) != 1:
@@ -45,7 +45,7 @@ def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
     return (asked[0], answered[0]) if any(" " in cell for cell in texts) else None
 
 
-def _side(name: str) -> str:
+def side_of(name: str) -> str:
     """Return the side of an exchange by a column's name; the speaker in it counts first, as in `user_response`."""
     words = set(plain(name).split("_"))
     if not words <= ASKER | ANSWERER | WORDS | {"system"}:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dial2vec.data.importing.guessing.exchanges import side_of
 from dial2vec.data.importing.guessing.names import DIALOGUE_WORDS, by_name, plain
 from dial2vec.data.importing.guessing.turns import holds_turns
 from dial2vec.data.importing.guessing.voices import is_side
@@ -55,6 +56,45 @@ def turns_of_columns(names: Sequence[str]) -> Callable[[dict[str, Any]], dict[st
         return {name: value for name, value in values.items() if name not in matches} | {"turns": turns}
 
     return listed
+
+
+def turns_by_side(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
+    """Return a function that lists the turns of `[{"agent": "Hi"}, {"user": "Yes?", "bot": "No"}]`; None without such.
+
+    An object holds a text by the side that says it, or a question and its answer.
+    """
+    names = dict.fromkeys(name for values in sample[:SHOWN] for name in values)
+    column = next((name for name in names if by_name("turns", [name]) and _mostly(sample, name, _is_by_side)), None)
+    lists = [as_turn_list(values.get(column or "")) or [] for values in sample[:SHOWN]]
+    speakers = {speaker for turns in lists for turn in turns for speaker, _ in _texts_by_side(turn)}
+    if not column or len(speakers) < 2 or any(_mostly(sample, name, holds_turns) for name in names):
+        return None
+
+    def listed(values: dict[str, Any]) -> dict[str, Any]:
+        turns = as_turn_list(values.get(column))
+        if turns is None:
+            return values
+        pairs = [
+            [turn | {"speaker": name, "text": text} for name, text in _texts_by_side(turn)] or [turn] for turn in turns
+        ]
+        return values | {column: [turn for pair in pairs for turn in pair]}
+
+    return listed
+
+
+def _is_by_side(value: Any) -> bool:
+    turns = as_turn_list(value) or []
+    return bool(turns) and all(map(_texts_by_side, turns))
+
+
+def _texts_by_side(turn: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return speakers and texts of an object whose keys are one or two sides, or a question and its answer."""
+    sides = {name: side_of(name) for name in turn}
+    texts = [name for name, value in turn.items() if isinstance(value, str) and (sides[name] or is_side(name))]
+    texts.sort(key=lambda name: sides[name] == "answered")
+    names = {"asked": "user", "answered": "bot"}
+    pairs = [(name if is_side(name) else names[sides[name]], turn[name]) for name in texts]
+    return pairs if len(pairs) < 3 else []
 
 
 def identifying(sample: Sequence[dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]] | None:
