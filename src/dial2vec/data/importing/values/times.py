@@ -12,8 +12,8 @@ from itertools import chain, pairwise
 
 from dial2vec.data.importing.values.moments import clock_of_day, find_day, moment, plain_time
 
-# Spreadsheets write long numbers as "1.709287262E+12".
-NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?(?:[eE]\+?\d{1,2})?$")
+# Programs write long numbers as "1.709287262E+12"; with fewer digits the number is rounded, and no time.
+NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?$|\d[.,]\d{8,}[eE]\+?\d{1,2}$")
 # "1h 2m 5s", "2 min 5 sec", "59s"
 SPAN = re.compile(r"(?:(\d+)\s?h(?:rs?)?\s?)?(?:(\d+)\s?m(?:ins?)?\s?)?(?:(\d+(?:[.,]\d+)?)\s?s(?:ecs?)?)?$")
 CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)$")
