@@ -195,3 +195,19 @@ def test_a_number_that_is_said_parts_nothing(tmp_path):
 def test_items_of_a_list_are_no_speakers():
     text = "**User**: What is tea?\n\n**Assistant**: A drink.\n- **Colour:** brown\n\n**User**: Thanks"
     assert [turn.speaker for turn in script_of(text).spoken()] == ["User", "Assistant", "User"]
+
+
+@pytest.mark.parametrize(
+    "form", ["Chat ID: 8f3a-{}", "[Call {} - 2024-03-01]", '<conversation id="{}">', "Ticket no. {}"]
+)
+def test_ids_that_are_no_numbers_and_dates_beside_numbers_part_dialogues(tmp_path, form):
+    said = "Agent: Hello\nCustomer: My id: 7\n"
+    scripts = read(tmp_path, "".join(f"{form.format(number)}\n{said}" for number in (1, 2)))
+    assert [script.spoken() for script in scripts] == [(Turn("Agent", "Hello"), Turn("Customer", "My id: 7"))] * 2
+
+
+def test_items_of_a_numbered_list_are_no_speakers():
+    script = script_of("Agent: Do this\n1. Open: the door\n2. Close: it\nCustomer: Yes\nAgent: Bye")
+    assert [turn.speaker for turn in script.spoken()] == ["Agent", "Customer", "Agent"]
+    script = script_of("1. Kim: Hello\n2. Ann: Hi\n3. Kim: Yes")
+    assert [turn.speaker for turn in script.spoken()] == ["Kim", "Ann", "Kim"]

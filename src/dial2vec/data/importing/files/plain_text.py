@@ -46,6 +46,11 @@ FRAMED = r"([-=*_])\1{2,}\s.{1,80}\s\1{3,}$"
 NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER}|{PAGE}|{FRAMED})")
 SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# "Chat ID: 8f3a-22"
+BEHIND_COLON = re.compile(r"^\W{0,3}([^\W\d][\w ]{0,30}?)\s?[:：#]\s?(?=\S*\d)[\w.@/+-]{1,50}\W{0,3}$")
+# '<conversation id="2">', '</conversation>'
+TAG = re.compile(r"^\s*</?([a-z]{2,14})(?:\s[^<>]{0,80})?>\s*$", re.IGNORECASE)
+IN_QUOTES = re.compile(r"""["']([^"']{1,60})["']""")
 HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
 # "=== Call 4712 ===": a line between dialogues that names one.
 TITLED = re.compile(r"^\s*([-=*_#])\1{1,80}\s*(\S.{0,80}?)\s*\1{2,80}\s*$")
@@ -287,13 +292,21 @@ def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
 
 
 def _is_title(line: str) -> bool:
-    """Return whether a line only numbers a dialogue, "Call ID: 4711" or "[Conversation 2]"; one alone may be speech."""
+    """Return whether a line only numbers a dialogue: "Call ID: 4711", "[Conversation 2]", "[Call 2 - 2024-03-01]".
+
+    One alone may be speech. An id that is no number, "Chat ID: 8f3a-22", stands after a colon.
+    """
     words = plain(line).split("_") if len(line) <= 60 and line[-2:-1] not in ("?", ".", "!") else []
-    numbers = {"id", "no", "nr", "number"}
+    numbers = {"id", "no", "nr", "number", "key", "ref"}
     first = {*DIALOGUE_WORDS, "transcript", "interview"}
-    if not 1 < len(words) <= 4 or not words[-1].isdecimal():
+    if len(words) < 2 or words[0] not in first:
         return False
-    return words[0] in first and numbers | first >= set(words[1:-1])
+    if IN_BRACKETS.match(line.strip()) and words[1].isdecimal():
+        return True
+    named = BEHIND_COLON.match(line)
+    if named and set(plain(named[1]).split("_")[1:]) & numbers:
+        words = [*plain(named[1]).split("_"), "1"]
+    return len(words) <= 4 and words[-1].isdecimal() and numbers | first >= set(words[1:-1])
 
 
 def _heading(line: str) -> str | None:
@@ -302,6 +315,9 @@ def _heading(line: str) -> str | None:
         return ""
     if heading := HEADING.match(line):
         return heading[1].strip()
+    if (tag := TAG.match(line)) and tag[1].lower() in DIALOGUE_WORDS:
+        name = IN_QUOTES.search(line)
+        return name[1] if name else ""
     titled = TITLED.match(line)
     # "--- 5 March 2024 ---" and "--- Log opened ---" stand inside dialogues.
     named = titled and set(plain(titled[2]).split("_")) & set(DIALOGUE_WORDS) and re.search(r"\d", titled[2])

@@ -26,6 +26,8 @@ LABELLED = tuple(
         r"^([^\s「」]{1,20})「(.*)」$",
     )
 )
+# Items of a list: "- **Colour:** brown", "2. Open: the door".
+LISTED = re.compile(r"\s*(?:[-•*]|\d{1,2}[.)])\s")
 COVERED = 0.8
 # Words of fields around a transcript: "Call ID: 4711", "Duration: 03:12", "Agent name: Kim", "Summary: a lost card".
 FIELD_WORDS = {
@@ -131,7 +133,7 @@ def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair 
         pairs = [pair if pair and pair[0] not in remarks else None for pair in pairs]
     counts = Counter(pair[0] for pair in pairs if pair)
     fields = {name for name, times in counts.items() if times == 1 and _is_field(name)}
-    listed = {at for at, pair in enumerate(pairs) if pair and lines[at].lstrip()[:2] in ("- ", "• ", "* ")}
+    listed = {at for at, pair in enumerate(pairs) if pair and LISTED.match(lines[at])}
     plainly = {pair[0] for at, pair in enumerate(pairs) if pair and at not in listed}
     # A list in a message is no speech of its own: "- **Colour:** brown".
     kept = [pair if pair and not (at in listed and len(plainly) > 1) else None for at, pair in enumerate(pairs)]
