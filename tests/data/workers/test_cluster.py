@@ -57,13 +57,14 @@ def test_parts_are_read_only_as_far_as_workers_need_them(cluster):
 
 def test_parts_with_a_gpu_share_a_process(cluster):
     def work(number):
-        return os.getpid(), os.environ["OMP_NUM_THREADS"]
+        given = ray.get_runtime_context().get_assigned_resources()
+        return os.getpid(), given["CPU"], given["GPU"]
 
     done = list(on_cluster(work, range(4), address=cluster, cpus=2, gpus=1))
     assert len(done) == 4
     # A new process for each would load its encoder again.
     assert len(set(done)) == 1
-    assert done[0][1] == "2"
+    assert done[0][1:] == (2, 1)
 
 
 def test_a_part_that_ends_every_worker_stops_the_run_with_a_sentence(cluster, tmp_path):
