@@ -121,9 +121,8 @@ class Network(nn.Module):
         """Return whether this is a training step that would keep too much memory for its gradients."""
         if not (self.training and torch.is_grad_enabled()):
             return False
-        lower = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
         lengths, whole = batch.attention.sum(1).tolist(), any(table is not None for table in self.tables.values())
-        return self._step_memory.is_too_small(self.backbone, lengths, lower=lower, whole=whole)
+        return self._step_memory.is_too_small(self.backbone, lengths, lower=_cpu_computes_in_bf16(), whole=whole)
 
     def _states(self, batch: Batch, packed: PackedLayers | None = None) -> Tensor:
         inputs = extra_inputs(self.backbone, self.tokens.style, batch) | self._tokens_in(batch)
@@ -153,8 +152,7 @@ class Network(nn.Module):
             # What is computed for gradients changes the weights soon, whatever way an optimiser writes them.
             self._packed = None
             return None
-        lower = torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
-        if not (lower and can_pack(self.backbone)):
+        if not (_cpu_computes_in_bf16() and can_pack(self.backbone)):
             return None
         if self._packed is None or not self._packed.is_current(self.backbone):
             self._packed = PackedLayers(self.backbone)
@@ -224,6 +222,11 @@ class Network(nn.Module):
                     # Not its submodules: they may have dropout of another kind.
                     module.training = False
         return self
+
+
+def _cpu_computes_in_bf16() -> bool:
+    """Return whether an autocast around the caller makes a CPU compute in bf16."""
+    return torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
 
 
 def resolved(precision: Precision, device: str) -> Literal["fp32", "bf16"]:

@@ -275,11 +275,11 @@ def _encoded_parts(
     copy = folder.resolve() / "model"
     name = str(copy) if copy.is_dir() else reader.name
     work = partial(_encode_part, name, reader.fingerprint(), batch_size)
-    for new in (
-        spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS)
-        if workers is None
-        else workers.spread(work, parts, encodes=True)
-    ):
+    if workers is None:
+        encoded = spread(work, parts, n_parts=n_parts, fewest=FEWEST_PARTS)
+    else:
+        encoded = workers.spread(work, parts, encodes=True)
+    for new in encoded:
         yield new
         bar.update(new.dialogues)
 
