@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from dial2vec.data.importing.files.around_turns import bare_lines, days_between, fields_above, is_remark
 from dial2vec.data.importing.files.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.files.markup import is_html, without_html
+from dial2vec.data.importing.files.partings import IN_BRACKETS, parted
 from dial2vec.data.importing.files.stamps import CLOCK, CLOCK_REST, DATE, EXACT, PREFIX, Pair, stamp_form, timed_lines
-from dial2vec.data.importing.guessing.names import DIALOGUE_WORDS, plain
 from dial2vec.data.importing.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.guessing.plausibility import doubt_of_script
 from dial2vec.data.importing.guessing.roles import is_role
@@ -26,7 +27,6 @@ BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
 # Numbers of lines, in transcripts of linguists.
 NUMBERED = re.compile(r"^(\d{1,5})[.:)]?(?:\s+|$)")
 ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
-IN_BRACKETS = re.compile(r"^\[([^\[\]:]{1,60})\]$")
 # A clock in brackets before a text, "Anna: [00:03] Hello", or after it, as f4 writes "#00:00:05-1#".
 CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
 CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
@@ -44,16 +44,7 @@ FOOTER = r"Transcribed by https?://|Meeting ended after \d|This editable transcr
 PAGE = r"(?:Page|Seite|P[áa]g(?:ina|\.)?|Strona|Sid[ea])\s\d+\s?(?:of|von|sur|d[ei]|van|z|a[vf]|/)\s?\d+$"
 FRAMED = r"([-=*_])\1{2,}\s.{1,80}\s\1{3,}$"
 NO_SPEECH = re.compile(rf"{NOTICE.pattern}|^(?:{FOOTER}|{PAGE}|{FRAMED})")
-SEPARATOR = re.compile(r"^\s*(?:-{3,}|={3,}|\*{3,}|_{3,})\s*$")
 DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-# "Chat ID: 8f3a-22"
-BEHIND_COLON = re.compile(r"^\W{0,3}([^\W\d][\w ]{0,30}?)\s?[:：#]\s?(?=\S*\d)[\w.@/+-]{1,50}\W{0,3}$")
-# '<conversation id="2">', '</conversation>'
-TAG = re.compile(r"^\s*</?([a-z]{2,14})(?:\s[^<>]{0,80})?>\s*$", re.IGNORECASE)
-IN_QUOTES = re.compile(r"""["']([^"']{1,60})["']""")
-HEADING = re.compile(r"^#{1,6}\s+(\S.*)")
-# "=== Call 4712 ===": a line between dialogues that names one.
-TITLED = re.compile(r"^\s*([-=*_#])\1{1,80}\s*(\S.{0,80}?)\s*\1{2,80}\s*$")
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -118,6 +109,10 @@ def split_dated(line: str) -> tuple[str, str] | None:
     return name, named[2].strip()
 
 
+def _split(line: str) -> Pair | None:
+    return split_dated(line) or split_speaker(line)
+
+
 def without_time(line: str) -> str:
     """Return a line without the date or clock time at its start."""
     return line[prefix.end() :] if (prefix := PREFIX.match(line)) else line
@@ -155,6 +150,9 @@ class Script:
         lines = [line.strip() for line in lines]
         filled = [line for line in lines if line]
         lines = split_line(filled[0], is_role) if len(filled) == 1 else _without_numbers(lines)
+        lines = bare_lines(lines, _split)
+        self.unused += sum(map(bool, lines[: (fields := fields_above(lines, _split))]))
+        lines = lines[fields:]
         if any(map(is_damaged, lines)):
             self.problem = "it holds bytes that are not valid characters"
         headings = _headings(lines)
@@ -183,9 +181,10 @@ class Script:
         A line with a time like those of the turns, but without a speaker, is a program's notice.
         """
         field = False
+        days = days_between(lines, named)
         forms = Counter(stamp_form(line) for line, pair in zip(lines, named, strict=True) if pair and clocks)
         usual = {form for form, times in forms.items() if form and times >= 0.8 * forms.total()}
-        for line, pair in zip(lines, named, strict=True):
+        for at, (line, pair) in enumerate(zip(lines, named, strict=True)):
             field = not pair[0] if pair else field
             if field:
                 self.unused += bool(line)
@@ -194,6 +193,7 @@ class Script:
                 self.turns.append((pair[0], [pair[1]]))
                 continue
             notice = bool(NO_SPEECH.match(line)) or stamp_form(line) in usual
+            notice = notice or at in days or is_remark(line, clocks=clocks)
             if self.turns and not notice and (clocks or not ONLY_CLOCK.match(line)):
                 self.turns[-1][1].append(line)
             elif line:
@@ -268,63 +268,12 @@ def script_of(text: str) -> Script:
 
 
 def read_plain_text(path: Path, encoding: Encoding) -> Iterator[Script]:
-    """Yield the dialogues of a text file: one, or several separated by lines of `---` or `===` or by headings `# id`.
-
-    Blank lines separate no dialogues: exports put them between turns.
-    """
+    """Yield the dialogues of a text file, as `parted` does them."""
     with open_text(path, encoding) as text:
         every = [line.removeprefix("\ufeff") for line in text]
-    # The first one stands above all turns: "Call 17" may be said.
-    first = next(
-        (at for at, line in enumerate(every) if _is_title(line) or split_dated(line) or split_speaker(line)), 0
-    )
-    titles = {line for line in every[first:] if _is_title(line)} if every and _is_title(every[first]) else set()
-    script, lines = Script(), list[str]()
-    for number, line in enumerate(every, start=1):
-        name = line.strip().strip("[]#*=:- ") if len(titles) > 1 and line in titles else _heading(line)
-        if name is not None:
-            yield from _whole(script, lines)
-            script = Script(name, number + (0 if name else 1))
-            lines = []
-        else:
-            lines.append(line)
-    yield from _whole(script, lines)
-
-
-def _is_title(line: str) -> bool:
-    """Return whether a line only numbers a dialogue: "Call ID: 4711", "[Conversation 2]", "[Call 2 - 2024-03-01]".
-
-    One alone may be speech. An id that is no number, "Chat ID: 8f3a-22", stands after a colon.
-    """
-    words = plain(line).split("_") if len(line) <= 60 and line[-2:-1] not in ("?", ".", "!") else []
-    numbers = {"id", "no", "nr", "number", "key", "ref"}
-    first = {*DIALOGUE_WORDS, "transcript", "interview"}
-    if len(words) < 2 or words[0] not in first:
-        return False
-    if IN_BRACKETS.match(line.strip()) and words[1].isdecimal():
-        return True
-    named = BEHIND_COLON.match(line)
-    if named and set(plain(named[1]).split("_")[1:]) & numbers:
-        words = [*plain(named[1]).split("_"), "1"]
-    return len(words) <= 4 and words[-1].isdecimal() and numbers | first >= set(words[1:-1])
-
-
-def _heading(line: str) -> str | None:
-    """Return the name of the dialogue that a line begins, "" for a line of dashes; None for other lines."""
-    if SEPARATOR.match(line):
-        return ""
-    if heading := HEADING.match(line):
-        return heading[1].strip()
-    if (tag := TAG.match(line)) and tag[1].lower() in DIALOGUE_WORDS:
-        name = IN_QUOTES.search(line)
-        return name[1] if name else ""
-    titled = TITLED.match(line)
-    # "--- 5 March 2024 ---" and "--- Log opened ---" stand inside dialogues.
-    named = titled and set(plain(titled[2]).split("_")) & set(DIALOGUE_WORDS) and re.search(r"\d", titled[2])
-    return titled[2] if titled and named else None
-
-
-def _whole(script: Script, lines: list[str]) -> list[Script]:
-    """Return the script in a list; an empty list if it is empty, as between two separators."""
-    script.read(lines)
-    return [script] if script.turns or script.unused or script.name or script.problem else []
+    for part in parted(every, _split, is_name):
+        script = Script(part.name, part.line, unused=part.unused)
+        script.read(part.lines)
+        # Between two lines that part dialogues nothing may stand.
+        if script.turns or script.unused or script.name or script.problem:
+            yield script

@@ -132,7 +132,7 @@ def repeated_names(lines: Sequence[str], pairs: list[Pair | None]) -> list[Pair 
     if len({pair[0] for pair in pairs if pair} - remarks) > 1:
         pairs = [pair if pair and pair[0] not in remarks else None for pair in pairs]
     counts = Counter(pair[0] for pair in pairs if pair)
-    fields = {name for name, times in counts.items() if times == 1 and _is_field(name)}
+    fields = {name for name, times in counts.items() if times == 1 and is_field(name)}
     listed = {at for at, pair in enumerate(pairs) if pair and LISTED.match(lines[at])}
     plainly = {pair[0] for at, pair in enumerate(pairs) if pair and at not in listed}
     # A list in a message is no speech of its own: "- **Colour:** brown".
@@ -155,7 +155,8 @@ def _without_fields(pairs: list[Pair | None], fields: set[str]) -> list[Pair | N
     return [around[at] if pair and pair[0] in fields else pair for at, pair in enumerate(pairs)]
 
 
-def _is_field(name: str) -> bool:
+def is_field(name: str) -> bool:
+    """Return whether a name is that of a field around a transcript, such as "Call ID"."""
     words = set(plain(name).split("_"))
     return name[:1].isalpha() and bool(words & FIELD_WORDS) and words <= FIELD_WORDS | FIELD_COMPANY
 
