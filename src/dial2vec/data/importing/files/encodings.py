@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from dial2vec.data.importing.files.western import PAGES, fit_of, western_page
 from dial2vec.errors import CorpusError
 
 BLOCK = 1 << 20
@@ -28,6 +29,8 @@ MARKS = (
 ESCAPED = re.compile("[\udc80-\udcff]")
 # Guesses are limited to code pages of real exports: short texts fit many rare ones equally well.
 PLAUSIBLE = ["cp1252", "cp1250", "cp1251", "cp1253", "cp1254", "cp932", "gb18030", "big5", "euc_kr", "koi8_r"]
+# Japanese kana, which have the same bytes in EUC-JP and in the Chinese code page; Chinese texts have none.
+KANA = re.compile("[\u3041-\u30fa]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +174,19 @@ def _not_utf8(start: bytes, handle: BinaryIO) -> tuple[int, int, bytes]:
 def _guess(sample: bytes) -> str:
     import charset_normalizer
 
+    # Few accents between plain letters, all of one language.
+    beyond = sum(byte > 127 for byte in sample)
+    if 2 * beyond < len(sample) and fit_of(sample, page := western_page(sample)) == 1:
+        return page
     matches = charset_normalizer.from_bytes(sample, cp_isolation=PLAUSIBLE)
     best = matches.best()
-    if best is None:
-        return "latin-1" if "\ufffd" in sample.decode("cp1252", "replace") else "cp1252"
     # Windows' Western code page is by far the most common one: another must fit better.
     western = [match for match in matches if match.encoding == "cp1252"]
-    fits = western and (western[0].chaos, -western[0].coherence) <= (best.chaos, -best.coherence)
-    if fits or sample.decode(best.encoding, "replace") == sample.decode("cp1252", "replace"):
-        return "cp1252"
+    fits = best is None or (western and (western[0].chaos, -western[0].coherence) <= (best.chaos, -best.coherence))
+    if best is None or fits or best.encoding in PAGES:
+        page = western_page(sample)
+        return "latin-1" if "\ufffd" in sample.decode(page, "replace") else page
+    text = str(best)
+    if best.encoding == "gb18030" and 4 * len(KANA.findall(text)) > len(text) - len(text.encode("ascii", "ignore")):
+        return "euc_jp"
     return best.encoding
