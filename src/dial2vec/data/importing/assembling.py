@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -11,6 +12,7 @@ from dial2vec.data.importing.files.encodings import is_damaged
 from dial2vec.data.importing.files.plain_text import Script, script_of
 from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.guessing.columns import Columns
+from dial2vec.data.importing.guessing.names import plain
 from dial2vec.data.importing.guessing.plausibility import REMEDY
 from dial2vec.data.importing.guessing.speech import ALL_SAID
 from dial2vec.data.importing.guessing.turns import closing_turns
@@ -20,6 +22,8 @@ from dial2vec.data.importing.values.cells import as_name, as_turn_list, cell_tex
 from dial2vec.data.importing.values.times import ClockReading, first_date, order, reading_of, unread
 from dial2vec.dialogue import Turn
 
+# Names of programs that speak beside people in a transcript.
+SYSTEM = {"system", "system_message", "system_prompt", "system_notification"}
 # Number of first dialogues by which the order of day and month is found.
 SAMPLE = 2000
 
@@ -76,7 +80,8 @@ def _turns(
         if not isinstance(value, str):
             return [], f"column {columns.turns!r} holds no list of turns", 0
         script = script_of(value)
-        turns = list(script.spoken())
+        script.sort(reading_of([script.times]))
+        turns = _said(script.spoken(), left_out, columns.not_speech.keep)
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
     rows, fault = _rows(turn_list, columns, left_out)
@@ -126,25 +131,37 @@ def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str])
     return rows, fault
 
 
-def _said(turns: Iterable[Turn], result: ImportResult) -> list[Turn]:
-    """Return the turns without the notices of messengers, which are counted."""
-    kinds = [(turn, ALL_SAID.kind({}, turn.speaker, turn.text)) for turn in turns]
-    result.left_out.update(kind for _, kind in kinds if kind)
+def _said(turns: Iterable[Turn], left_out: Counter[str], keep: Sequence[str] = ()) -> list[Turn]:
+    """Return the turns without notices, which are counted: those of messengers, and of a system beside two people."""
+    turns = list(turns)
+    programs = {turn.speaker for turn in turns if plain(turn.speaker) in SYSTEM}
+    several = len({turn.speaker for turn in turns} - programs) > 1
+    speakers = tuple((name, "system") for name in sorted(programs)) if several else ()
+    rules = replace(ALL_SAID, keep=tuple(keep), speakers=speakers)
+    kinds = [(turn, rules.kind({}, turn.speaker, turn.text)) for turn in turns]
+    left_out.update(kind for _, kind in kinds if kind)
     return [turn for turn, kind in kinds if not kind]
 
 
-def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: ImportResult) -> int:
+def from_scripts(
+    scripts: Iterator[Script], *, source: str, name: str, result: ImportResult, keep: Sequence[str] = ()
+) -> int:
     """Turn transcripts in plain text into dialogues.
 
     :param name: Id of the only dialogue; prefix of the ids of several dialogues without headings.
+    :param keep: Kinds of what nobody said that count as speech.
     :param result: Result that gets the dialogues.
     :returns: Number of lines that belong to no turn.
     """
     transcripts = list(scripts)
+    reading = reading_of([script.times for script in transcripts])
+    if reading.day_first is None:
+        result.notes[AMBIGUOUS] = None
     seen: set[str] = set()
     for number, script in enumerate(transcripts, start=1):
         result.rows += 1
-        turns = _said(script.spoken(), result)
+        script.sort(reading)
+        turns = _said(script.spoken(), result.left_out, keep)
         dialogue_id = script.name or (name if len(transcripts) == 1 else f"{name}-{number}")
         reason = script.problem or ("" if turns else f"no line names a speaker, as in `Speaker: text`; {REMEDY}")
         if not reason and dialogue_id in seen:
@@ -155,5 +172,6 @@ def from_scripts(scripts: Iterator[Script], *, source: str, name: str, result: I
             result.refuse(source, script.line, dialogue_id, reason)
             continue
         result.blank += len(script.turns) - len(script.spoken())
-        result.accept(source, script.line, dialogue_id, turns, ())
+        date = first_date(script.times, reading)
+        result.accept(source, script.line, dialogue_id, turns, (), date=date)
     return sum(script.unused for script in transcripts)

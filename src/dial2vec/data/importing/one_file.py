@@ -205,7 +205,8 @@ class FileReader:
             )
         self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
-        unused = from_scripts(scripts, source=str(self.path), name=self.name, result=self.result)
+        source, keep = str(self.path), self.options.keep
+        unused = from_scripts(scripts, source=source, name=self.name, result=self.result, keep=keep)
         notes: tuple[str, ...] = ()
         if unused:
             notes += (

@@ -115,3 +115,25 @@ def test_sounds_are_no_speech_and_names_may_stand_in_brackets_or_above(tmp_path)
     for form in ("[{}] {}", "({}) {}", "{}\n{}"):
         cues = [cue.format(at, form.format(turn.speaker, turn.text)) for at, turn in enumerate(said)]
         assert read(tmp_path, "WEBVTT\n\n" + "".join(cues)).spoken() == said
+
+
+SAID = [("Kim", "Hello"), ("Ann", "Hi"), ("Kim", "Bye")]
+
+
+def said_in(tmp_path, name, cues):
+    (tmp_path / name).write_text("\n".join(cues))
+    path = tmp_path / name
+    return [(turn.speaker, turn.text) for turn in read_captions(path, find_encoding(path)).spoken()]
+
+
+def test_cues_are_sorted_by_time_unless_a_second_part_begins(tmp_path):
+    cues = [f"00:00:0{at},000 --> 00:00:0{at},900\n{name}: {text}\n" for at, (name, text) in enumerate(SAID, start=1)]
+    mixed = [f"{at}\n{cues[at - 1]}" for at in (2, 1, 3)]
+    assert said_in(tmp_path, "a.srt", mixed) == SAID
+    parts = [f"{at}\n{cues[at - 1]}" for at in (1, 2, 1, 3)]
+    assert said_in(tmp_path, "b.srt", parts) == [SAID[0], SAID[1], SAID[0], SAID[2]]
+
+
+def test_captions_of_youtube_are_read(tmp_path):
+    cues = [f"0:00:0{at}.000,0:00:0{at}.900\n{name}: {text}\n" for at, (name, text) in enumerate(SAID, start=1)]
+    assert said_in(tmp_path, "a.sbv", cues) == SAID

@@ -163,6 +163,8 @@ class LineReader:
             reading = replace(reading, day_first=self.recipe.lines.day_first)
         self.ambiguous = reading.day_first is None
         for number, dialogue in enumerate(dialogues, start=1):
+            if reading.newest_first:
+                dialogue.turns.reverse()
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
             yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns, reading)})
 

@@ -13,11 +13,15 @@ from pathlib import Path
 
 from dial2vec.data.importing.files.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.files.plain_text import Script, is_name, split_speaker
+from dial2vec.data.importing.values.times import seconds
 
 # All parts are bounded, so that a line of a megabyte is not searched again from each of its characters.
 # Programs that write a segment per line put its times in brackets.
-ARROW = re.compile(r"^\s{0,9}[^\s>\[]{0,30}\d[^\s>]{0,30}\s{0,9}--+>\s*\S")
-AFTER_ARROW = re.compile(r"^.{0,80}?--+>\s*\S+\s*")
+# YouTube parts the two times of a cue by a comma (SBV).
+SBV = r"\d{1,2}:\d\d:\d\d\.\d{3},\d{1,2}:\d\d:\d\d\.\d{3}\s*$"
+ARROW = re.compile(rf"^\s{{0,9}}(?:{SBV}|[^\s>\[]{{0,30}}\d[^\s>]{{0,30}}\s{{0,9}}--+>\s*\S)")
+AFTER_ARROW = re.compile(rf"^(?:{SBV}|.{{0,80}}?--+>\s*\S+\s*)")
+START = re.compile(r"[\d:.,]*\d(?=\s{0,9}--+>)|[\d:.]*\d(?=,\d{1,2}:\d\d:)")
 SETTING = re.compile(r"\w+:\S+")
 VOICE = re.compile(r"<v(?:\.[^\s<>]{0,90})?\s+([^<>]{0,300})>")
 TAG = re.compile(r"</?(?:v|c|i|b|u|s|ruby|rt|lang|font|\d)[^<>]*>", re.IGNORECASE)
@@ -79,9 +83,11 @@ def _with_names(cues: list[tuple[int, str]]) -> list[tuple[int, str]]:
 def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
     """Return line number and text of each cue.
 
-    A cue begins with a time in any form and ends before the next one, so that none is lost.
+    A cue begins with a time in any form and ends before the next one, so that none is lost. Cues are sorted by time.
     """
     cues: list[tuple[int, list[str]]] = []
+    starts: list[float | None] = []
+    parts = 0
     block = above = ""
     blank = True
     with open_text(path, encoding) as text:
@@ -89,6 +95,9 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
             line = raw.strip().removeprefix("\ufeff")
             if ARROW.match(line):
                 block = ""
+                start = START.search(line)
+                starts.append(seconds(start[0], day_first=False) if start else None)
+                parts += above == "1"
                 # The line above a time is the cue's number or name, if it follows a blank line.
                 first = [f"<v {named[1] or named[2]}>"] if (named := NAMED_CUE.match(above)) else []
                 # Some write the text on the line of the times, where WebVTT has settings such as "align:start".
@@ -96,13 +105,22 @@ def _cues(path: Path, encoding: Encoding) -> list[tuple[int, str]]:
                 cues.append((number, first if all(map(SETTING.fullmatch, rest.split())) else [*first, rest]))
             elif blank and line.startswith(BLOCKS):
                 block = line
+                parts += line.startswith("WEBVTT") and bool(cues)
             elif cues and not block:
                 cues[-1][1].append(line)
             above, blank = line, not line
             block = "" if blank else block
-    return [
+    texts = [
         (number, "\n".join(_without_next_name(lines, at + 1 < len(cues)))) for at, (number, lines) in enumerate(cues)
     ]
+    # The times begin again in the second part of a recording.
+    return texts if parts > 1 else _sorted(texts, starts)
+
+
+def _sorted(cues: list[tuple[int, str]], starts: list[float | None]) -> list[tuple[int, str]]:
+    """Return the cues in the order of their times, if all can be read."""
+    known = [start for start in starts if start is not None]
+    return [cues[at] for at in sorted(range(len(cues)), key=known.__getitem__)] if len(known) == len(cues) else cues
 
 
 def _without_next_name(lines: list[str], more: bool) -> list[str]:

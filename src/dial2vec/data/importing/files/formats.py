@@ -22,7 +22,7 @@ from dial2vec.errors import CorpusError
 ENDINGS = {
     **{".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"},
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
-    **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt"},
+    **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt"},
 }
 CONTAINERS = (".zip", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
 # Words in the names of what an interface says about a page of its answer.

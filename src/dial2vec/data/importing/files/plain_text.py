@@ -13,20 +13,32 @@ from dial2vec.data.importing.files.around_turns import bare_lines, days_between,
 from dial2vec.data.importing.files.encodings import Encoding, is_damaged, open_text
 from dial2vec.data.importing.files.markup import is_html, without_html
 from dial2vec.data.importing.files.partings import IN_BRACKETS, parted
-from dial2vec.data.importing.files.stamps import CLOCK, CLOCK_REST, DATE, EXACT, PREFIX, Pair, stamp_form, timed_lines
+from dial2vec.data.importing.files.stamps import (
+    CLOCK,
+    CLOCK_REST,
+    DATE,
+    EXACT,
+    MOMENT,
+    PREFIX,
+    Pair,
+    stamp_form,
+    timed_lines,
+)
+from dial2vec.data.importing.files.turn_times import in_order, time_in
 from dial2vec.data.importing.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.guessing.plausibility import doubt_of_script
 from dial2vec.data.importing.guessing.roles import is_role
+from dial2vec.data.importing.values.times import ClockReading
 from dial2vec.dialogue import Turn
 
 # "Anna Smith  0:03", and her text on the lines below.
-HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+(?:{DATE},?\s+)?{CLOCK}[\])]?$")
+HEADED = re.compile(rf"^(\S.{{0,60}}?):?[\s,(\[|-]+{MOMENT}[\])]?$")
 # "[00:00:03] - Anna Smith", "[Yesterday 10:15 AM] Anna Smith", and her text on the lines below.
 CLOCK_FIRST = re.compile(rf"^[\[(](?:[^\W\d]{{2,12}},?\s)?(?:{DATE},?\s+)?{CLOCK}[\])]\s*[-–|]?\s*([^\W\d_].{{0,60}})$")
 BARE_CLOCK_FIRST = re.compile(rf"^{CLOCK}\s+([^\W\d_].{{0,40}})$")
 # Numbers of lines, in transcripts of linguists.
 NUMBERED = re.compile(r"^(\d{1,5})[.:)]?(?:\s+|$)")
-ONLY_CLOCK = re.compile(rf"^[\[(]?{CLOCK}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
+ONLY_CLOCK = re.compile(rf"^[\[(]?{MOMENT}(?:\s*[-–]\s*{CLOCK})?[\])]?$")
 # A clock in brackets before a text, "Anna: [00:03] Hello", or after it, as f4 writes "#00:00:05-1#".
 CLOCK_BEFORE = re.compile(rf"^[\[(]?{CLOCK}[\])]?\s+(?=\S)")
 CLOCK_BEHIND = re.compile(rf"\s{{0,9}}(?:[\[(]{CLOCK}[\])]|#{CLOCK}(?:-\d+)?#)$")
@@ -133,6 +145,7 @@ class Script:
     :param problem: Reason why the dialogue cannot be used; "" if it can.
     :param unused: Number of lines that belong to no turn: before the first speaker, clock times, notices of programs.
     :param others: Number of these lines that are neither clock times nor notices.
+    :param times: Time of each turn; "" without one.
     """
 
     name: str = ""
@@ -141,6 +154,7 @@ class Script:
     problem: str = ""
     unused: int = 0
     others: int = 0
+    times: list[str] = field(default_factory=list)
 
     def read(self, lines: list[str]) -> None:
         """Read the lines of the dialogue; all are read in the form in which most of them name speakers.
@@ -181,7 +195,7 @@ class Script:
         A line with a time like those of the turns, but without a speaker, is a program's notice.
         """
         field = False
-        days = days_between(lines, named)
+        days, day = days_between(lines, named), ""
         forms = Counter(stamp_form(line) for line, pair in zip(lines, named, strict=True) if pair and clocks)
         usual = {form for form, times in forms.items() if form and times >= 0.8 * forms.total()}
         for at, (line, pair) in enumerate(zip(lines, named, strict=True)):
@@ -191,7 +205,11 @@ class Script:
                 continue
             if pair:
                 self.turns.append((pair[0], [pair[1]]))
+                around = (lines[beside] for beside in (at + 1, at - 1) if 0 <= beside < len(lines))
+                clock = next((line for line in around if not pair[1] and ONLY_CLOCK.match(line)), "")
+                self.times.append(f"{day} {time_in(line, pair[1]) or time_in(clock, '')}".strip())
                 continue
+            day = line if at in days else day
             notice = bool(NO_SPEECH.match(line)) or stamp_form(line) in usual
             notice = notice or at in days or is_remark(line, clocks=clocks)
             if self.turns and not notice and (clocks or not ONLY_CLOCK.match(line)):
@@ -199,6 +217,13 @@ class Script:
             elif line:
                 self.unused += 1
                 self.others += not (notice or ONLY_CLOCK.match(line))
+
+    def sort(self, reading: ClockReading) -> None:
+        """Put the turns into the order of their times, if all are known."""
+        if len(self.times) < len(self.turns):
+            return
+        sequence = in_order(self.times, [name for name, _ in self.turns], reading)
+        self.turns, self.times = [self.turns[at] for at in sequence], [self.times[at] for at in sequence]
 
     def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
@@ -246,7 +271,7 @@ def _headings(lines: list[str]) -> dict[int, tuple[str, str]]:
         len(set(names)) < len(names) > 2 and all(map(is_name, names)) for names in (over_clocks, after_clocks)
     )
     for at, (above, line, below) in enumerate(zip(["", *lines], lines, [*lines[1:], ""], strict=False)):
-        headed = HEADED.match(line) if len(line) <= 100 else None
+        headed = HEADED.match(line) if len(line) <= 100 and not ONLY_CLOCK.match(line) else None
         stacked = (not above or sure) and len(line) <= 60 and ONLY_CLOCK.match(below)
         first = CLOCK_FIRST.match(line) if below and not CLOCK_FIRST.match(below) else None
         first = first or (

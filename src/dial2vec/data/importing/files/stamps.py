@@ -17,7 +17,10 @@ WORDED = rf"(?:[^\W\d]{{2,10}}\.?,?\s)?{MONTH_AND_DAY},?\s\d{{4}},?\s(?:at\s)?{C
 # "[12.03.24, 14:05:11] ", "12/03/2024, 14:05 - ", "00:01:23 ", "(14:05) ", "( 1m 5s ) "
 SINCE = r"\(\s?(?:\d{1,4}\s?[hms]\s?){1,3}\)\s*"
 TIME = rf"(?:{ISO}|{WORDED}|{DATE}(?:,|T)?\s*(?:{CLOCK})?|{CLOCK})"
-STAMP = rf"{TIME}[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))"
+STAMP = rf"{TIME}(?:[\])]?(?:\s+[-–]\s+|\s+|\s*(?=$))|\])"
+# A clock, also with a date: "10:15", "Mar 1, 2024, 10:15 AM", "3/1/2024 10:15"
+WEEKDAY = r"(?:(?:[Mm]on|[Tt]ue|[Ww]ed|[Tt]hu|[Ff]ri|[Ss]at|[Ss]un)[a-z]{0,6}|[^\W\d]{4,8}tag|[^\W\d]{3,5}di)\.?,?\s"
+MOMENT = rf"(?:(?:{DATE}|(?:{WEEKDAY})?{MONTH_AND_DAY},?\s\d{{4}}),?\s+(?:at\s)?)?{CLOCK}"
 PREFIX = re.compile(rf"^(?:{SINCE}|\W{{0,3}}{STAMP})")
 # A date, a bracket or seconds, which do not occur in speech.
 EXACT = re.compile(r"\d[./-]\d|[\])]|:\d\d:")
