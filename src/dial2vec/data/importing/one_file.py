@@ -33,6 +33,7 @@ from dial2vec.data.importing.guessing.branches import branching
 from dial2vec.data.importing.guessing.columns import ONE_DIALOGUE, Columns, find_columns
 from dial2vec.data.importing.guessing.evidence import headings
 from dial2vec.data.importing.guessing.further import further_columns
+from dial2vec.data.importing.guessing.latest import latest
 from dial2vec.data.importing.guessing.refusals import require_one_meaning
 from dial2vec.data.importing.guessing.unfolding import (
     identifying,
@@ -233,6 +234,9 @@ class FileReader:
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = counted(chain(sample, rest), "rows")
+        if self._looks_for_recipe() and (change := latest(usable)):
+            self.changes.append("the newest question and answer beside the messages before them")
+            usable, every = list(map(change, usable)), _changed(every, change)
         reader = self._record_reader(usable)
         notes = description.notes
         before, read = self.result.rows, count()
