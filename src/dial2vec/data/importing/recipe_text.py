@@ -57,7 +57,8 @@ def _keys(columns: Columns) -> dict[str, Any]:
         keys["turns"] = name(columns.turns) if len(parts) == 1 else f"[{', '.join(parts)}][]"
     elif columns.answer:
         asked, answered = f"text: {name(columns.text or '')}", f"text: {name(columns.answer)}"
-        keys |= {"turns": f"[{{speaker: 'user', {asked}}}, {{speaker: 'bot', {answered}}}]", "parts": bool(ids)}
+        sides = [f"{{speaker: 'user', {asked}}}", f"{{speaker: 'bot', {answered}}}"]
+        keys |= {"turns": f"[{', '.join(sides[::-1] if columns.answer_first else sides)}]", "parts": bool(ids)}
     keys["speaker"] = "speaker" if columns.answer else _speaker(columns)
     keys["text"] = "text" if columns.answer else name(columns.text or "")
     if columns.time:

@@ -15,7 +15,7 @@ from dial2vec.data.importing.guessing.columns import Columns
 from dial2vec.data.importing.guessing.names import by_name, is_index, plain
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.values.cells import as_name, cell_text
-from dial2vec.data.importing.values.times import ClockReading, first_date, has_date, order, reading_of, seconds, unread
+from dial2vec.data.importing.values.times import ClockReading, first_date, has_date, order, reading_of, unread
 from dial2vec.dialogue import Origin, Turn
 
 # Speakers of a row that holds a question and its answer.
@@ -78,7 +78,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
     known: dict[str, str] = {}
     for number, record in enumerate(records, start=1):
         result.rows += 1
-        alone = f"{name}-{number}" if columns.answer else name
+        alone = f"{name}-{number}" if columns.answer and not columns.alternating else name
         dialogue_id = columns.id_of(record.values) if columns.has_ids else alone
         if not dialogue_id:
             reason = record.problem or "the dialogue's id is blank"
@@ -133,6 +133,7 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], 
     turns = [(columns.speaker_of(values), text_of(values, columns.text, columns))]
     if columns.answer:
         turns = [(ASKER, turns[0][1]), (ANSWERER, text_of(values, columns.answer, columns))]
+        turns = turns[::-1] if columns.answer_first else turns
     labels = columns.labels_of(values)
     time = columns.time_of(values)
     for speaker, text in turns:
@@ -227,7 +228,7 @@ def turns_of(rows: Sequence[Row], join: float | None, reading: ClockReading) -> 
     turns: list[Turn] = []
     last: float | None = None
     for row in rows:
-        moment = seconds(row.time, day_first=bool(reading.day_first)) if join is not None and row.time else None
+        moment = reading.seconds(row.time) if join is not None and row.time else None
         near = join is not None and moment is not None and last is not None and abs(moment - last) <= join
         if near and turns[-1].speaker == row.speaker:
             turns[-1] = Turn(row.speaker, f"{turns[-1].text} {row.text}")

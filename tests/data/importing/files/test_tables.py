@@ -176,3 +176,11 @@ def test_a_text_inside_json_is_taken_out_and_an_id_is_found_by_name(tmp_path):
     assert [turn.text for turn in dialogue.turns] == ["Hello", "Hi"]
     path.write_text("call_id,messages\n17,\"[{'role': 'user', 'content': 'Hi'}, {'role': 'bot', 'content': 'Yo'}]\"\n")
     assert read_export(path, Options()).result.dialogues[0].dialogue_id == "17"
+
+
+@pytest.mark.parametrize("rule", ["|---|:---:|", "|:--|--:|", "+---+---+", "+===+===+"])
+def test_a_rule_in_a_table_of_pipes_is_no_row(tmp_path, rule):
+    path = tmp_path / "t.txt"
+    path.write_text(f"| speaker | text |\n{rule}\n| Kim | Hi |\n| Ann | So - long |\n{rule}\n")
+    [dialogue] = read_export(path, Options()).result.dialogues
+    assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [("Kim", "Hi"), ("Ann", "So - long")]

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from dial2vec.data.importing.files.turn_times import in_order
+from dial2vec.data.importing.files.turn_times import turn_order
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.reading import read_export
 from dial2vec.data.importing.values.times import ClockReading
@@ -64,9 +64,9 @@ def test_any_order_of_dated_turns_gives_the_same_dialogue(seed):
     times = [f"2024-03-{day:02} 10:00" for day in range(1, 9)]
     shuffled = random.Random(seed).sample(times, len(times))
     speakers = ["a", "b"] * 4
-    assert [shuffled[at] for at in in_order(shuffled, speakers, ClockReading())] == times
+    assert [shuffled[at] for at in turn_order(shuffled, speakers, ClockReading())] == times
     missing = ["", *shuffled[1:]]
-    assert in_order(missing, speakers, ClockReading()) == list(range(8))
+    assert turn_order(missing, speakers, ClockReading()) == list(range(8))
 
 
 def test_a_system_beside_two_people_says_nothing(tmp_path):

@@ -168,3 +168,18 @@ def test_the_whole_export_tells_whether_the_newest_turn_is_first():
 def test_a_clock_with_am_or_pm_that_passes_midnight_is_left_as_it_is():
     assert order(["11:58 PM", "11:59 PM", "12:02 AM", "12:05 AM"]) == [0, 1, 2, 3]
     assert order(["1:05 PM", "11:59 AM"]) == [1, 0]
+
+
+def test_a_sign_between_thousands_is_no_decimal_point():
+    assert order(["900", "5,200", "1,200", "1,012,100"], reading_of([["900", "5,200", "1,200", "1,012,100"]])) == [
+        *(0, 2, 1, 3),
+    ]
+    for decimals in (["0,900", "5,200", "1,200"], ["900.5", "5.200", "1.200"], ["1.200", "2.350"], ["900", "5,20"]):
+        assert reading_of([decimals]).thousands == ""
+
+
+@pytest.mark.parametrize("sign", [",", "."])
+def test_grouped_numbers_are_sorted_like_plain_ones(sign):
+    numbers = [7, 1500, 999, 12_345, 1_000_000, 1000]
+    grouped = [f"{number:,}".replace(",", sign) for number in numbers]
+    assert order(grouped, reading_of([grouped])) == order([str(number) for number in numbers])

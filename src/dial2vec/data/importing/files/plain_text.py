@@ -24,7 +24,7 @@ from dial2vec.data.importing.files.stamps import (
     stamp_form,
     timed_lines,
 )
-from dial2vec.data.importing.files.turn_times import in_order, time_in
+from dial2vec.data.importing.files.turn_times import turn_order, time_in
 from dial2vec.data.importing.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.guessing.plausibility import doubt_of_script
 from dial2vec.data.importing.guessing.roles import is_role
@@ -205,7 +205,7 @@ class Script:
                 continue
             if pair:
                 self.turns.append((pair[0], [pair[1]]))
-                around = (lines[beside] for beside in (at + 1, at - 1) if 0 <= beside < len(lines))
+                around = (lines[index] for index in (at + 1, at - 1) if 0 <= index < len(lines))
                 clock = next((line for line in around if not pair[1] and ONLY_CLOCK.match(line)), "")
                 self.times.append(f"{day} {time_in(line, pair[1]) or time_in(clock, '')}".strip())
                 continue
@@ -222,7 +222,7 @@ class Script:
         """Put the turns into the order of their times, if all are known."""
         if len(self.times) < len(self.turns):
             return
-        sequence = in_order(self.times, [name for name, _ in self.turns], reading)
+        sequence = turn_order(self.times, [name for name, _ in self.turns], reading)
         self.turns, self.times = [self.turns[at] for at in sequence], [self.times[at] for at in sequence]
 
     def spoken(self) -> tuple[Turn, ...]:

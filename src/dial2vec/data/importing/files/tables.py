@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -26,6 +27,8 @@ ROWS = 256
 SAMPLED_LINES = 200
 # Number of first rows among which the header is sought.
 MOST_TITLES = 15
+# A line below the names of the columns, or around a table: "|---|:--:|", "----+----", "+====+".
+RULE = re.compile(r"[\s:+=-]*[-=]{2}[\s:+=-]*")
 DAMAGED_ROW = "the row is damaged: it holds bytes that are not valid characters"
 
 
@@ -113,7 +116,7 @@ def read_rows(
             lines.next_row()
             if line == 1:
                 cells = [] if _is_separator_line(cells) else [cell.removeprefix("\ufeff") for cell in cells]
-            if any(cell.strip() for cell in cells):
+            if any(cell.strip() for cell in cells) and not (delimiter == "|" and RULE.fullmatch("".join(cells))):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
 
 

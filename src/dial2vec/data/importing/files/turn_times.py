@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dial2vec.data.importing.files.stamps import TIME
-from dial2vec.data.importing.values.times import ClockReading, has_date, order, seconds
+from dial2vec.data.importing.values.times import ClockReading, has_date, order
 
 STAMPED = re.compile(TIME)
 # Largest number by which clocks fall where two people speak at once.
@@ -20,7 +20,7 @@ def time_in(line: str, text: str) -> str:
     return match[0].strip().rstrip(",") if (match := STAMPED.search(head)) else ""
 
 
-def in_order(times: Sequence[str], speakers: Sequence[str], reading: ClockReading) -> list[int]:
+def turn_order(times: Sequence[str], speakers: Sequence[str], reading: ClockReading) -> list[int]:
     """Return the indices of turns in the order of their times.
 
     Turns keep their order if a time is missing. Clocks without a date sort turns only if all of a speaker stand
@@ -28,7 +28,7 @@ def in_order(times: Sequence[str], speakers: Sequence[str], reading: ClockReadin
     """
     unchanged = list(range(len(times)))
     sequence = unchanged[::-1] if reading.newest_first else unchanged
-    known = [seconds(times[at], day_first=bool(reading.day_first)) if times[at] else None for at in sequence]
+    known = [reading.seconds(times[at]) if times[at] else None for at in sequence]
     values = [value for value in known if value is not None]
     if len(values) < len(known):
         return unchanged

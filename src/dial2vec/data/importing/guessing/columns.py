@@ -14,7 +14,7 @@ from dial2vec.data.importing.files.plain_text import is_script
 from dial2vec.data.importing.guessing import evidence
 from dial2vec.data.importing.guessing.branches import nested, threads
 from dial2vec.data.importing.guessing.evidence import Values
-from dial2vec.data.importing.guessing.exchanges import CLOSING, find_exchange
+from dial2vec.data.importing.guessing.exchanges import CLOSING, alternate, answers_first, find_exchange
 from dial2vec.data.importing.guessing.names import all_by_name, by_name, plain
 from dial2vec.data.importing.guessing.plausibility import closest, require_named, require_plausible
 from dial2vec.data.importing.guessing.refusals import (
@@ -50,6 +50,8 @@ class Columns(NamedColumns):
     :param other_id: Column used if the id is blank: a Slack message outside any thread has only a `ts`.
     :param other_speakers: Columns used if the speaker is blank; the first filled one counts.
     :param answer: Column of a bot's answer to the user's `text` in the same row.
+    :param answer_first: True if the bot speaks before the user in each row.
+    :param alternating: True if each row of an exchange has one side, so that rows without an id are one dialogue.
     :param day: Column of dates if `time` holds only clock times.
     :param opening: Column of an object that is the first turn, outside `turns`; `ITSELF` means the record.
     :param closing: Column of an answer that follows the `turns`: a text, a turn or a list of turns.
@@ -70,6 +72,8 @@ class Columns(NamedColumns):
     other_id: str | None = None
     other_speakers: tuple[str, ...] = ()
     answer: str | None = None
+    answer_first: bool = False
+    alternating: bool = False
     day: str | None = None
     opening: str | None = None
     html: bool = False
@@ -320,15 +324,22 @@ def _of_rows(sample: Values, names: list[str], options: Options, path: Path) -> 
         wanted = "text" if not text else "speaker"
         raise unknown(wanted, names, path, "the rows", closest(groups, left, text))
     day = None if options.time else evidence.day_column(sample, left, time)
-    columns = Columns(
-        dialogue_id=dialogue_id, speaker=speaker, text=text, answer=answer, time=time, day=day, labels=labels
-    )
+    columns = Columns(dialogue_id=dialogue_id, speaker=speaker, text=text, time=time, day=day, labels=labels)
+    columns = _of_exchange(columns, sample, answer)
     return _finished(columns, sample, names, left, options)
+
+
+def _of_exchange(columns: Columns, sample: Values, answer: str | None) -> Columns:
+    """Return the columns of rows with that of the answers, and how rows are read that have one."""
+    if not answer or not columns.text:
+        return columns
+    first = answers_first(list(sample[0]), columns.text, answer)
+    return replace(columns, answer=answer, answer_first=first, alternating=alternate(sample, columns.text, answer))
 
 
 def _finished(columns: Columns, sample: Values, names: list[str], left: list[str], options: Options) -> Columns:
     """Return the columns of rows with what depends on other columns: checked labels, substitutes for blanks, notes."""
-    alone = columns.answer and not columns.dialogue_id
+    alone = columns.answer and not columns.dialogue_id and not columns.alternating
     groups = [[values] for values in sample] if alone else evidence.groups_of(sample, columns.dialogue_id)
     labels = columns.labels
     notes: tuple[str, ...] = ()

@@ -9,9 +9,14 @@ from dial2vec.data.importing.guessing.names import by_name, plain
 
 ASKER = {"user", "human", "customer", "client", "visitor", "caller", "patient"}
 ANSWERER = {"bot", "assistant", "agent", "ai", "chatbot", "gpt"}
+# They wait to be asked.
+ASSISTANTS = {"assistant", "ai", "chatbot", "gpt"}
 ASKED = {"question", "query", "prompt", "input", "request", "instruction"}
 ANSWERED = {"answer", "response", "output", "completion", "reply"}
 WORDS = {"message", "msg", "text", "content", "utterance", "says", "said"} | ASKED | ANSWERED
+SIDES = ASKER | ANSWERER
+# Signs at the end of a sentence, with which names do not end.
+ENDS = (".", "?", "!", "。", "？", "！", "…")
 # Columns of an answer that follows a list of messages.
 CLOSING = {*ANSWERED, "outputs", "responses", "completions", "generation", "final_answer", "assistant_response"}
 # Names of people have fewer words per cell, answers have more.
@@ -45,6 +50,23 @@ def find_exchange(cells: dict[str, list[Any]]) -> tuple[str, str] | None:
     return (asked[0], answered[0]) if any(" " in cell for cell in texts) else None
 
 
+def answers_first(names: Sequence[str], asked: str, answered: str) -> bool:
+    """Return whether the column of the other side comes first in a row and in what is said: agent, then customer.
+
+    A question goes before its answer in any order of columns, and so does a user before an assistant.
+    """
+    words = {word for name in (asked, answered) for word in plain(name).split("_")}
+    pairs = words & (ASKED | ANSWERED | ASSISTANTS)
+    return not pairs and list(names).index(answered) < list(names).index(asked)
+
+
+def alternate(sample: Sequence[dict[str, Any]], asked: str, answered: str) -> bool:
+    """Return whether nearly each row has the text of one side only, as in a table with a column per speaker."""
+    filled = [(bool(values.get(asked)), bool(values.get(answered))) for values in sample]
+    single = sum(pair[0] != pair[1] for pair in filled)
+    return single >= 0.8 * sum(map(any, filled)) and all(any(side) for side in zip(*filled, strict=True))
+
+
 def side_of(name: str) -> str:
     """Return the side of an exchange by a column's name; the speaker in it counts first, as in `user_response`."""
     words = set(plain(name).split("_"))
@@ -61,4 +83,5 @@ def _are_texts(name: str, values: list[Any]) -> bool:
     if not values or not all(isinstance(value, str) for value in values):
         return False
     texts = any(character.isalpha() for value in values for character in value)
-    return texts and (plain(name) not in ASKER | ANSWERER or words_per_cell(values) > WORDY)
+    sentences = sum(value.rstrip().endswith(ENDS) for value in values)
+    return texts and (plain(name) not in SIDES or words_per_cell(values) > WORDY or 2 * sentences > len(values))

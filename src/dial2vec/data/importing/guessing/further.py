@@ -35,7 +35,7 @@ def _is_plain(values: list[Any]) -> bool:
 
 def _groups(sample: Values, columns: Columns) -> list[Values]:
     if not columns.has_ids:
-        return [[values] for values in sample] if columns.answer else [sample]
+        return [[values] for values in sample] if columns.answer and not columns.alternating else [sample]
     groups: dict[str, list[dict[str, Any]]] = {}
     for values in sample:
         groups.setdefault(columns.id_of(values), []).append(values)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dial2vec.data.importing.guessing.exchanges import side_of
+from dial2vec.data.importing.guessing.exchanges import answers_first, side_of
 from dial2vec.data.importing.guessing.names import DIALOGUE_WORDS, by_name, plain
 from dial2vec.data.importing.guessing.turns import holds_turns
 from dial2vec.data.importing.guessing.voices import is_side
@@ -91,7 +91,9 @@ def _texts_by_side(turn: dict[str, Any]) -> list[tuple[str, str]]:
     """Return speakers and texts of an object whose keys are one or two sides, or a question and its answer."""
     sides = {name: side_of(name) for name in turn}
     texts = [name for name, value in turn.items() if isinstance(value, str) and (sides[name] or is_side(name))]
-    texts.sort(key=lambda name: sides[name] == "answered")
+    ends = [next((name for name in texts if sides[name] == side), None) for side in ("asked", "answered")]
+    if not (ends[0] and ends[1] and answers_first(list(turn), ends[0], ends[1])):
+        texts.sort(key=lambda name: sides[name] == "answered")
     names = {"asked": "user", "answered": "bot"}
     pairs = [(name if is_side(name) else names[sides[name]], turn[name]) for name in texts]
     return pairs if len(pairs) < 3 else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import chain, pairwise
@@ -16,6 +16,8 @@ from dial2vec.data.importing.values.moments import clock_of_day, find_day, momen
 NUMBER = re.compile(r"[+-]?\d+(?:[.,]\d+)?$|\d[.,]\d{8,}[eE]\+?\d{1,2}$")
 # "1h 2m 5s", "2 min 5 sec", "59s"
 SPAN = re.compile(r"(?:(\d+)\s?h(?:rs?)?\s?)?(?:(\d+)\s?m(?:ins?)?\s?)?(?:(\d+(?:[.,]\d+)?)\s?s(?:ecs?)?)?$")
+# "1,200", "12.100.000"
+GROUPED = re.compile(r"[1-9]\d{0,2}(?:[.,]\d{3})+")
 CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,2}):(\d{2}(?:[.,]\d+)?)$")
 SLASHED = re.compile(r"(?<![\d/-])(\d{1,2})([/-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/-])")
 HALF_A_DAY = 12 * 3600
@@ -38,10 +40,17 @@ class ClockReading:
 
     :param day_first: True if dates such as 03/04/2024 begin with the day; None if nothing tells.
     :param newest_first: True if most turns come before older ones.
+    :param thousands: Sign between the thousands of numbers, as in 1,200; "" without one.
     """
 
     day_first: bool | None = False
     newest_first: bool = False
+    thousands: str = ""
+
+    def seconds(self, time: str) -> float | None:
+        """Return a time as `seconds` does."""
+        grouped = self.thousands and GROUPED.fullmatch(time.strip())
+        return seconds(time.replace(self.thousands, "") if grouped else time, day_first=bool(self.day_first))
 
 
 def reading_of(dialogues: Iterable[Sequence[str]], dates: Sequence[str] = ()) -> ClockReading:
@@ -51,15 +60,27 @@ def reading_of(dialogues: Iterable[Sequence[str]], dates: Sequence[str] = ()) ->
     :param dates: Further dates of the export.
     """
     dialogues = list(dialogues)
-    day_first = is_day_first([*chain.from_iterable(dialogues), *dates])
+    every = list(chain.from_iterable(dialogues))
+    reading = ClockReading(is_day_first([*every, *dates]), thousands=_thousands(every))
     rises = falls = 0
     for times in dialogues:
-        values = [value for time in times if (value := seconds(time, day_first=bool(day_first))) is not None]
+        values = [value for time in times if (value := reading.seconds(time)) is not None]
         midnight = _half_a_day(times) if any(times) and all(map(_is_clock, times)) else math.inf
         for before, after in pairwise(values):
             falls += 0 < before - after <= midnight
             rises += before < after or before - after > midnight
-    return ClockReading(day_first, falls > 4 * rises)
+    return replace(reading, newest_first=falls > 4 * rises)
+
+
+def _thousands(times: Sequence[str]) -> str:
+    """Return the sign between thousands, if numbers below 1000 have none and the others have it before 3 digits."""
+    grouped = {text for time in times if GROUPED.fullmatch(text := time.strip())}
+    numbers = {text for time in times if (text := time.strip())} if grouped else grouped
+    small = all(number.isdecimal() and len(number) < 4 for number in numbers - grouped)
+    signs = {sign for number in grouped for sign in number if not sign.isdecimal()}
+    # 1.200 beside 2.350 may be seconds; their order is the same.
+    mixed = len(grouped) < len(numbers) or any(len(number) > len("999,999") for number in grouped)
+    return signs.pop() if small and mixed and len(signs) == 1 else ""
 
 
 def is_day_first(times: Sequence[str]) -> bool | None:
@@ -185,7 +206,7 @@ def order(times: Sequence[str], reading: ClockReading = ClockReading()) -> list[
     :returns: None if some times cannot be read and the others are not in order already.
     """
     unchanged = list(range(len(times)))
-    values = (seconds(time, day_first=bool(reading.day_first)) for time in times if time)
+    values = (reading.seconds(time) for time in times if time)
     known = [value for value in values if value is not None]
     if not known:
         return unchanged
@@ -200,5 +221,6 @@ def order(times: Sequence[str], reading: ClockReading = ClockReading()) -> list[
 
 def unread(times: Iterable[str]) -> list[str]:
     """Return the times that cannot be read."""
-    either = (time for time in times if time and seconds(time, day_first=False) is None)
+    some = (time for time in times if time and not GROUPED.fullmatch(time))
+    either = (time for time in some if seconds(time, day_first=False) is None)
     return [time for time in either if seconds(time, day_first=True) is None]
