@@ -234,9 +234,7 @@ class FileReader:
             )
         self.first = usable[:EXPLAINED]
         every: Iterable[Record] = counted(chain(sample, rest), "rows")
-        if self._looks_for_recipe() and (change := latest(usable)):
-            self.changes.append("the newest question and answer beside the messages before them")
-            usable, every = list(map(change, usable)), _changed(every, change)
+        usable, every = self._with_latest(usable, every)
         reader = self._record_reader(usable)
         notes = description.notes
         before, read = self.result.rows, count()
@@ -268,6 +266,15 @@ class FileReader:
         names = dict.fromkeys(name for values in usable for name in values)
         unused = tuple(name for name in names if name not in columns.meanings)
         return replace(description, columns=columns, unused=unused, notes=notes + columns.notes + mending.notes())
+
+    def _with_latest(
+        self, usable: list[dict[str, Any]], records: Iterable[Record]
+    ) -> tuple[list[dict[str, Any]], Iterable[Record]]:
+        change = latest(usable) if self._looks_for_recipe() else None
+        if not change:
+            return usable, records
+        self.changes.append("the newest question and answer beside the messages before them")
+        return list(map(change, usable)), _changed(records, change)
 
     def _record_reader(self, usable: list[dict[str, Any]]) -> RecordReader | None:
         """Return the reader of a recipe; None if the columns have to be guessed."""

@@ -24,7 +24,7 @@ from dial2vec.data.importing.files.stamps import (
     stamp_form,
     timed_lines,
 )
-from dial2vec.data.importing.files.turn_times import turn_order, time_in
+from dial2vec.data.importing.files.turn_times import time_in, turn_order
 from dial2vec.data.importing.guessing.naming import labelled_lines, named_blocks, repeated_names, split_line
 from dial2vec.data.importing.guessing.plausibility import doubt_of_script
 from dial2vec.data.importing.guessing.roles import is_role

@@ -87,8 +87,8 @@ def _added(values: Values, place: Place) -> list[Values]:
         return []
     if last == "asked" and turns and asked in ("", _text(turns[-1])):
         return [_formed(place.forms["answered"], answered)] if answered else []
-    said = [("asked", asked), ("answered", answered)]
-    return [_formed(place.forms[side], text) for side, text in said if text] if last == "answered" else []
+    pairs = [("asked", asked), ("answered", answered)]
+    return [_formed(place.forms[side], text) for side, text in pairs if text] if last == "answered" else []
 
 
 def _said(value: Any) -> str:
