@@ -12,7 +12,13 @@ from dial2vec.data.importing.assembling import from_records, from_scripts
 from dial2vec.data.importing.by_recipe.recipe import Recipe, load_recipe
 from dial2vec.data.importing.by_recipe.recipe_lines import LineReader
 from dial2vec.data.importing.by_recipe.recipe_records import RecordReader, columns_of
-from dial2vec.data.importing.by_recipe.recognising import recipe_of_json, recipe_of_lines, recipe_of_records, with_id
+from dial2vec.data.importing.by_recipe.recognising import (
+    recipe_of_json,
+    recipe_of_lines,
+    recipe_of_records,
+    with_id,
+    with_order,
+)
 from dial2vec.data.importing.files.captions import read_captions
 from dial2vec.data.importing.files.encodings import Encoding, find_encoding, open_text
 from dial2vec.data.importing.files.formats import HEAD_LINES, find_format, find_list, is_parquet
@@ -283,7 +289,7 @@ class FileReader:
             self.recipe = load_recipe(options.recipe or "")
         elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
             require_one_meaning(options, tuple(options.named), self.path)
-            self.recipe = with_id(recipe, usable).replaced(options)
+            self.recipe = with_order(with_id(recipe, usable), usable).replaced(options)
         if not self.recipe:
             return None
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))

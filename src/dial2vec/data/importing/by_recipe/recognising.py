@@ -10,10 +10,12 @@ from typing import Any
 from dial2vec.data.importing.by_recipe.recipe import Finder, Recipe, known_recipes
 from dial2vec.data.importing.by_recipe.recipe_lines import find_text_recipe
 from dial2vec.data.importing.files.records import BY_ID, DEPTH, EACH, below_ids, lists_in, siblings
-from dial2vec.data.importing.guessing.evidence import id_column
+from dial2vec.data.importing.guessing.evidence import changes, id_column, time_column
 from dial2vec.data.importing.guessing.exchanges import CLOSING
 from dial2vec.data.importing.guessing.names import plain
 from dial2vec.data.importing.guessing.unfolding import dialogue_object
+from dial2vec.data.importing.values.cells import as_name
+from dial2vec.data.importing.values.times import unread
 
 SHOWN = 30
 
@@ -46,6 +48,28 @@ def with_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if not name and (around := dialogue_object(sample)):
         return replace(recipe, id=Finder(f"{json.dumps(around)}.id"))
     return replace(recipe, id=Finder(json.dumps(name))) if name else recipe
+
+
+def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe with the order of turns by its column's name, if its own time finds nothing."""
+    if recipe.branch or recipe.lines or recipe.join is not None or recipe.alternate:
+        return recipe
+    if recipe.turns:
+        lists = [items for values in sample[:SHOWN] if isinstance(items := recipe.turns(values), list)]
+    else:
+        by_id: dict[str, list[Any]] = {}
+        for values in sample:
+            by_id.setdefault(str(recipe.id(values)) if recipe.id else "", []).append(values)
+        lists = list(by_id.values())
+    groups = [[turn for turn in items if isinstance(turn, dict)] for items in lists]
+    turns = [turn for group in groups for turn in group]
+    if recipe.time and any(map(recipe.time, turns)):
+        return recipe
+    names = list(dict.fromkeys(name for turn in turns for name in turn))
+    name = time_column(groups, names)
+    if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
+        return recipe
+    return replace(recipe, time=Finder(json.dumps(name)), order="time")
 
 
 def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:

@@ -26,6 +26,8 @@ MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid
 WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
 # Names of columns of times, if all their values are dates; "Data" is a date in Italian, Polish and Portuguese.
 DATED = {"data", "sent", "received", "posted", "submitted", "logged", "when", "at", "opened"}
+# Numbers of rows, which order turns if nothing else does.
+COUNTERS = {"id", "message_id", "msg_id", "row_id", "line_id", "number", "no", "nr", "", "line", "row", "order"}
 # Columns of a speaker that is no person.
 BOTS = ("bot_name", "bot_id")
 
@@ -97,10 +99,14 @@ def time_column(groups: Sequence[Values], names: list[str]) -> str | None:
     def orders(name: str) -> bool:
         return mostly_filled(sample, name) and changes(groups, name)
 
+    def counted(name: str) -> bool:
+        return all(len(set(values)) == len(values) for values in (cells(group, name) for group in groups))
+
     best = by_name("order", names, lambda name: numbers(name) and orders(name)) or by_name("time", names, orders)
     best = best or by_name("order", names, numbers) or by_name("time", names, lambda name: filled(sample, name))
     dates = (name for name in names if plain(name) in DATED and all(map(DATE.match, cells(sample, name))))
-    return best or next(dates, None)
+    counts = (name for name in names if plain(name) in COUNTERS and numbers(name) and orders(name) and counted(name))
+    return best or next(dates, None) or next(counts, None)
 
 
 def day_column(sample: Values, names: list[str], time: str | None) -> str | None:

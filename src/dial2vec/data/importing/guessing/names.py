@@ -37,7 +37,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "own id": ("id", "uuid", "guid", "key", "record_id", "ref", "reference"),
     "order": (
         *(f"{word}{end}" for word in TURN_WORDS for end in ("_index", "_idx", "_number", "_no", "_order")),
-        *("turn_id", "turn", "utterance_id", "sequence_number", "sequence", "seq"),
+        *("turn_id", "turn", "utterance_id", "sequence_number", "sequence", "seq", "index", "idx", "position", "step"),
     ),
     "time": (
         *("timestamp", "created_at", "sent_at", "datetime", "date_time", "ts", "time", "start_time", "start"),
