@@ -213,3 +213,21 @@ def test_only_the_newest_version_of_an_edited_message_counts(tmp_path, order):
     assert turns_of(result) == {"t": ["ada: At ten", "bo: Fine"]}
     assert result.left_out == {"edited": 1}
     assert len(imported(tmp_path, "m.json", json.dumps(rows), keep=("edited",)).dialogues[0].turns) == 3
+
+
+def test_a_contact_in_each_row_is_whose_dialogue_it_is_and_the_flag_tells_the_side(tmp_path):
+    rows = ["Ann,1,Hi", "Ann,0,Hello", "Bo,0,Open?", "Bo,1,Yes"]
+    for flag in ("IsSend", "is_sender", "fromMe"):
+        content = f"nickname,{flag},content\n" + "\n".join(rows) + "\n"
+        assert turns_of(imported(tmp_path, "m.csv", content)) == {
+            "Ann": ["1: Hi", "0: Hello"],
+            "Bo": ["0: Open?", "1: Yes"],
+        }
+
+
+def test_a_recipe_takes_the_first_column_of_speakers_who_take_turns(tmp_path):
+    names = "localId,TalkerId,Type,SubType,IsSender,CreateTime,Status,StrContent,StrTime,Remark,NickName,Sender"
+    for sender, said in (("wxid_a", "wxid_b"), ("", "")):
+        rows = [f"1,5,1,0,0,1709632800,,Hi,,Ann,Ann,{sender}", f"2,5,1,0,1,1709632860,,Yes,,Ann,Ann,{said}"]
+        found = turns_of(imported(tmp_path, "m.csv", "\n".join([names, *rows]) + "\n"))
+        assert found == {"5": [f"{sender or 0}: Hi", f"{said or 1}: Yes"]}

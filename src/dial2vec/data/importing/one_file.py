@@ -18,6 +18,7 @@ from dial2vec.data.importing.by_recipe.recognising import (
     recipe_of_records,
     with_id,
     with_order,
+    with_voices,
 )
 from dial2vec.data.importing.files.captions import read_captions
 from dial2vec.data.importing.files.encodings import Encoding, find_encoding, open_text
@@ -52,7 +53,7 @@ from dial2vec.data.importing.guessing.unfolding import (
 from dial2vec.data.importing.kept import KeptReading, fitting
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
-from dial2vec.data.importing.rows import Groups, MergedCells, Row, group_rows, merged_column, turns_of
+from dial2vec.data.importing.rows import Groups, MergedCells, Row, group_rows, merged_columns, turns_of
 from dial2vec.data.importing.selection import Selection
 from dial2vec.data.importing.values.times import ClockReading
 from dial2vec.data.progress import counted
@@ -289,7 +290,8 @@ class FileReader:
             self.recipe = load_recipe(options.recipe or "")
         elif self._looks_for_recipe() and (recipe := recipe_of_records(usable)):
             require_one_meaning(options, tuple(options.named), self.path)
-            self.recipe = with_order(with_id(recipe, usable), usable).replaced(options)
+            recipe = with_voices(with_order(with_id(recipe, usable), usable), usable)
+            self.recipe = recipe.replaced(options)
         if not self.recipe:
             return None
         self._keep(KeptReading(recipe=self.recipe.name), fits=self._is_kept(self.recipe.name))
@@ -309,10 +311,10 @@ class FileReader:
             self.changes.append(how)
             usable, records = list(map(change, usable)), _changed(records, change)
         notes: tuple[str, ...] = ()
-        if merged := merged_column(usable):
+        if merged := merged_columns(usable):
             usable, records = list(map(MergedCells(merged), usable)), _changed(records, MergedCells(merged))
             self.changes.append("merged cells")
-            notes = (f"{merged!r} names a dialogue in its first row only: the rows below belong to it",)
+            notes = (f"{merged[0]!r} names a dialogue in its first row only: the rows below belong to it",)
         known = fitting(self.kept, usable)
         columns = known or find_columns(usable, self.options, self.path)
         if branch := branching(usable, columns.turns, self.result.left_out):

@@ -54,3 +54,12 @@ def test_a_phone_number_is_no_order(tmp_path):
     rows = ["7,555020,user,a", "7,555010,assistant,b", "7,555020,user,c", "7,555010,assistant,d"]
     path.write_text("conversation_id,number,role,content\n" + "\n".join(rows) + "\n")
     assert turns(path) == [SAID]
+
+
+def test_numbers_as_keys_are_the_places_of_turns(tmp_path):
+    numbered = {str(at): {"speaker": SAID[at][0], "text": SAID[at][1]} for at in (0, 2, 1, 3)}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps([{"id": "7", "turns": numbered}]))
+    assert turns(path) == [SAID]
+    path.write_text(json.dumps({"a": numbered, "b": numbered}))
+    assert turns(path) == [SAID, SAID]

@@ -184,3 +184,25 @@ def test_a_rule_in_a_table_of_pipes_is_no_row(tmp_path, rule):
     path.write_text(f"| speaker | text |\n{rule}\n| Kim | Hi |\n| Ann | So - long |\n{rule}\n")
     [dialogue] = read_export(path, Options()).result.dialogues
     assert [(turn.speaker, turn.text) for turn in dialogue.turns] == [("Kim", "Hi"), ("Ann", "So - long")]
+
+
+def test_a_speaker_in_merged_cells_speaks_in_the_rows_below(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "Call,Speaker,Text\n1,Kim,Hello\n,,how are you?\n,Ann,Fine\n,,and you?\n2,Kim,Hi\n,Bo,Open?\n,,Today?\n"
+    )
+    found = [
+        [f"{turn.speaker}: {turn.text}" for turn in item.turns]
+        for item in read_export(path, Options()).result.dialogues
+    ]
+    assert found == [
+        ["Kim: Hello", "Kim: how are you?", "Ann: Fine", "Ann: and you?"],
+        ["Kim: Hi", "Bo: Open?", "Bo: Today?"],
+    ]
+
+
+def test_a_mark_of_the_byte_order_inside_a_table_is_no_part_of_a_cell(tmp_path):
+    table = "\ufeffid,speaker,text\n{0},Kim,Hi\n{0},Ann,Bye\n"
+    path = tmp_path / "t.csv"
+    path.write_text(table.format(1) + table.format(2))
+    assert [item.dialogue_id for item in read_export(path, Options()).result.dialogues] == ["1", "2"]

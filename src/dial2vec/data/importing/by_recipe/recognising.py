@@ -14,6 +14,7 @@ from dial2vec.data.importing.guessing.evidence import changes, id_column, time_c
 from dial2vec.data.importing.guessing.exchanges import CLOSING
 from dial2vec.data.importing.guessing.names import plain
 from dial2vec.data.importing.guessing.unfolding import dialogue_object
+from dial2vec.data.importing.guessing.voices import voices
 from dial2vec.data.importing.values.cells import as_name
 from dial2vec.data.importing.values.times import unread
 
@@ -55,13 +56,10 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if recipe.branch or recipe.lines or recipe.join is not None or recipe.alternate:
         return recipe
     if recipe.turns:
-        lists = [items for values in sample[:SHOWN] if isinstance(items := recipe.turns(values), list)]
+        lists = [turns for values in sample[:SHOWN] if isinstance(turns := recipe.turns(values), list)]
     else:
-        by_id: dict[str, list[Any]] = {}
-        for values in sample:
-            by_id.setdefault(str(recipe.id(values)) if recipe.id else "", []).append(values)
-        lists = list(by_id.values())
-    groups = [[turn for turn in items if isinstance(turn, dict)] for items in lists]
+        lists = _rows_by_id(recipe, sample)
+    groups = [[turn for turn in group if isinstance(turn, dict)] for group in lists]
     turns = [turn for group in groups for turn in group]
     if recipe.time and any(map(recipe.time, turns)):
         return recipe
@@ -70,6 +68,30 @@ def with_order(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
     if not name or not changes(groups, name) or any(unread(map(as_name, (turn.get(name) for turn in turns)))):
         return recipe
     return replace(recipe, time=Finder(json.dumps(name)), order="time")
+
+
+def with_voices(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> Recipe:
+    """Return a recipe of rows with another column of the speakers, if its first ones name the same in all dialogues.
+
+    Some programs write the name of the contact in each row, and a flag for the side.
+    """
+    columns = recipe.speaker.text.split(" || ") if recipe.speaker else []
+    if recipe.turns or recipe.lines or len(columns) < 2 or not all(column.isidentifier() for column in columns):
+        return recipe
+    groups = _rows_by_id(recipe, sample)
+    speakers = [[{"speaker": recipe.speaker(values)} for values in group] for group in groups if recipe.speaker]
+    if changes(speakers, "speaker") or all(len(group) < 2 for group in groups):
+        return recipe
+    turning = (at for at, column in enumerate(columns) if voices(groups, column).good)
+    first = next(turning, 0)
+    return replace(recipe, speaker=Finder(" || ".join(columns[first:]))) if first else recipe
+
+
+def _rows_by_id(recipe: Recipe, sample: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for values in sample:
+        groups.setdefault(str(recipe.id(values)) if recipe.id else "", []).append(values)
+    return list(groups.values())
 
 
 def _best(first: Sequence[dict[str, Any]], recipes: Iterable[Recipe]) -> Recipe | None:

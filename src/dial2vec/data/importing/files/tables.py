@@ -114,8 +114,10 @@ def read_rows(
                 yield line, _before_the_fault(lines.back(), delimiter), _reason(error)
                 continue
             lines.next_row()
-            if line == 1:
-                cells = [] if _is_separator_line(cells) else [cell.removeprefix("\ufeff") for cell in cells]
+            # A mark of the byte order also stands where files were put together.
+            cells = [cell.removeprefix("\ufeff") for cell in cells[:1]] + cells[1:]
+            if line == 1 and _is_separator_line(cells):
+                cells = []
             if any(cell.strip() for cell in cells) and not (delimiter == "|" and RULE.fullmatch("".join(cells))):
                 yield line, cells, DAMAGED_ROW if is_damaged("".join(cells)) else ""
 

@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import Any
 
 from dial2vec.data.importing.files.records import SHOWN, Record
+from dial2vec.data.importing.guessing.turns import is_turn
 
 # Objects with one key that tells the type of their value: MongoDB's, and DynamoDB's with the type of its content.
 EXTENDED = {"$oid", "$date", "$numberLong", "$numberInt", "$numberDouble", "$numberDecimal", "$uuid"}
@@ -52,8 +53,12 @@ def without_wrappers(value: Any) -> Any:
         isinstance(edge, dict) and "node" in edge for edge in edges
     ):
         return without_wrappers(edges)
-    if value and all(map(PUSHED.fullmatch, value)):
-        return [without_wrappers(inner) for inner in value.values()]
+    if value and (all(map(PUSHED.fullmatch, value)) or _is_numbered(value)):
+        keys = sorted(value, key=int) if _is_numbered(value) else value
+        return [without_wrappers(value[key]) for key in keys]
+    turns = {key: turn for key, turn in value.items() if key != "dialogue_id"}
+    if len(turns) < len(value) and _is_numbered(turns):
+        return {"dialogue_id": value["dialogue_id"], "turns": without_wrappers(turns)}
     for key, around in INNER.items():
         if isinstance(inner := value.get(key), dict) and value.keys() <= around:
             related = (value.get("relationships") or {}).items()
@@ -61,3 +66,10 @@ def without_wrappers(value: Any) -> Any:
             own = {name: value[name] for name in ("_id", "id") if name in value}
             return own | ids | without_wrappers(inner)
     return {key: without_wrappers(inner) for key, inner in value.items()}
+
+
+def _is_numbered(value: dict[str, Any]) -> bool:
+    """Return whether an object is a list of turns that have their numbers for keys: {"0": {...}, "1": {...}}."""
+    numbers = sorted(int(key) for key in value if key.isdecimal() and len(key) < 7)
+    counted = len(numbers) == len(value) > 1 and numbers in (list(range(len(value))), list(range(1, len(value) + 1)))
+    return counted and all(isinstance(turn, dict) and is_turn(turn) for turn in value.values())

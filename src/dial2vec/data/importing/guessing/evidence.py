@@ -8,7 +8,7 @@ from typing import Any
 
 from dial2vec.data.importing.guessing.exchanges import words_per_cell
 from dial2vec.data.importing.guessing.names import NAMES, by_name, is_index, plain
-from dial2vec.data.importing.guessing.voices import side_columns
+from dial2vec.data.importing.guessing.voices import is_flag, side_columns
 from dial2vec.data.importing.values.cells import as_name, cell_text
 
 Values = Sequence[dict[str, Any]]
@@ -139,7 +139,7 @@ def partner_column(sample: Values, names: list[str], speaker: str | None) -> str
             sides.setdefault(as_name(values.get(speaker or "")), set()).add(as_name(values.get(name)))
         ways = {plain(side).split("_")[0] for pair in sides.values() for side in pair}
         both = sum(len(pair) > 1 for pair in sides.values())
-        if ways <= WAYS and mostly_filled(sample, name) and len(sides) > 1 and 2 * both > len(sides):
+        if (ways <= WAYS or is_flag(name)) and mostly_filled(sample, name) and len(sides) > 1 and 2 * both > len(sides):
             return name
     return None
 

@@ -31,7 +31,7 @@ QUALITIES = {
 # Flags that tell the side of a turn.
 FLAG = re.compile(
     r"(?:is_|from_|by_|sent_by_|was_|)(?:from_)?(?:agent|me|bot|customer|user|client|inbound|outbound|incoming|outgoing"
-    r"|human|staff|admin|visitor|operator|assistant|ai|support|self|mine|sent|received)"
+    r"|human|staff|admin|visitor|operator|assistant|ai|support|self|mine|sent|received|sender|send|owner)"
 )
 FLAGGED = re.compile(r"(?:is|from|by|sent|was)_|inbound$|outbound$|incoming$|outgoing$")
 BOOLEANS = {"true", "false", "0", "1", "yes", "no", "t", "f", "y", "n"}
