@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import sqlite3
+import tarfile
 import zipfile
 
 import pytest
@@ -194,3 +196,39 @@ def test_a_table_that_unpacks_to_gigabytes_is_refused_before_it_is_read(tmp_path
     assert path.stat().st_size < 200_000
     with pytest.raises(CorpusError, match=r"unpacks to over 0\.1 GB"):
         sum(1 for _ in read_parquet(path))
+
+
+def write_tar(path, members, mode="w:gz"):
+    with tarfile.open(path, mode) as archive:
+        for name, text in members.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(text.encode())
+            archive.addfile(member, io.BytesIO(text.encode()))
+        link = tarfile.TarInfo("link.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [("a.tar", "w"), ("a.tar.gz", "w:gz"), ("a.tgz", "w:gz"), ("a.tar.bz2", "w:bz2"), ("a.bin", "w")]
+)
+def test_a_tar_archive_is_read_as_a_folder(tmp_path, name, mode):
+    members = {"x/one.txt": CHAT, "../../two.txt": CHAT, "voice.opus": "?", "._one.txt": "?"}
+    path = write_tar(tmp_path / name, members, mode)
+    assert len(read_export(path, Options()).result.dialogues) == 2
+    assert not (tmp_path.parent / "two.txt").exists()
+
+
+def test_a_damaged_or_useless_tar_archive_is_refused(tmp_path, monkeypatch):
+    path = write_tar(tmp_path / "a.tgz", {"one.txt": CHAT})
+    monkeypatch.setattr(bounds, "SMALL", 10)
+    monkeypatch.setattr(bounds, "MOST_RATIO", 0.01)
+    with pytest.raises(CorpusError, match=r"a\.tgz unpacks to over"):
+        read_export(path, Options())
+    monkeypatch.undo()
+    path.write_bytes(path.read_bytes()[:60])
+    with pytest.raises(CorpusError, match="is a damaged tar archive"):
+        read_export(path, Options())
+    with pytest.raises(CorpusError, match="holds no file to import"):
+        read_export(write_tar(tmp_path / "b.tar", {"voice.opus": "?"}, "w"), Options())

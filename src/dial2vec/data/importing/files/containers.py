@@ -1,4 +1,4 @@
-"""Files that hold other files or tables: zip archives, workbooks, Word documents and SQLite databases.
+"""Files that hold other files or tables: zip and tar archives, workbooks, Word documents and SQLite databases.
 
 What is inside is written as plain files into a temporary folder, within bounds, and read from there.
 """
@@ -6,9 +6,13 @@ What is inside is written as plain files into a temporary folder, within bounds,
 from __future__ import annotations
 
 import csv
+import lzma
 import re
+import shutil
 import sqlite3
+import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path, PurePosixPath
@@ -24,6 +28,7 @@ from dial2vec.data.importing.files.formats import CONTAINERS, ENDINGS, ending
 from dial2vec.errors import CorpusError
 
 ZIP, OLE, SQLITE = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"SQLite format 3\0"
+TAR, TARS = b"ustar", (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz")
 ODF_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 
@@ -72,11 +77,13 @@ class Unpacking:
 
 def _unpacker(path: Path) -> Callable[[Path, Path, str | None], None] | None:
     with open_bytes(path) as handle:
-        start = handle.read(16)
+        start = handle.read(512)
     if start.startswith(SQLITE):
         return _unpack_database
     if start.startswith(OLE):
         return _unpack_workbook
+    if start[257:262] == TAR or path.name.lower().endswith(TARS):
+        return _unpack_tar
     if not start.startswith(ZIP):
         return None
     try:
@@ -98,16 +105,45 @@ def _unpack_archive(path: Path, folder: Path, _: str | None) -> None:
     with zipfile.ZipFile(path) as archive:
         members = [member for member in archive.infolist() if _is_wanted(PurePosixPath(member.filename))]
         for member in members:
-            # Names come from strangers: parts such as ".." and drive letters are left out.
-            parts = [re.sub(r'[\\:*?"<>|\0]', "_", part) for part in PurePosixPath(member.filename).parts]
-            target = folder.joinpath(*(part for part in parts if part not in ("/", "..", ".")))
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _copy(path, archive, member, target)
+            _copy(path, archive, member, _target(folder, member.filename))
     if not members:
+        raise _nothing_in(path)
+
+
+def _unpack_tar(path: Path, folder: Path, _: str | None) -> None:
+    """Write the members with a known ending, as those of a zip archive; links and devices stay inside."""
+    unpacked, wanted = 0, False
+    try:
+        with tarfile.open(path) as archive:
+            for member in archive:
+                unpacked += member.size
+                require_bounds(path, unpacked)
+                source = archive.extractfile(member) if member.isreg() else None
+                if source and _is_wanted(PurePosixPath(member.name)):
+                    wanted = True
+                    with _target(folder, member.name).open("wb") as handle:
+                        shutil.copyfileobj(source, handle)
+    except (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise CorpusError(
-            f"{path} holds no file to import; expected files that end in {', '.join(ENDINGS)}. Unpack it and look "
-            "inside, or name another file."
-        )
+            f"{path} is a damaged tar archive ({error}); expected a whole one. Fetch or export it again."
+        ) from error
+    if not wanted:
+        raise _nothing_in(path)
+
+
+def _target(folder: Path, name: str) -> Path:
+    """Return the file for a member; names come from strangers: parts such as ".." and drive letters are left out."""
+    parts = [re.sub(r'[\\:*?"<>|\0]', "_", part) for part in PurePosixPath(name).parts]
+    target = folder.joinpath(*(part for part in parts if part not in ("/", "..", ".")))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target
+
+
+def _nothing_in(path: Path) -> CorpusError:
+    return CorpusError(
+        f"{path} holds no file to import; expected files that end in {', '.join(ENDINGS)}. Unpack it and look "
+        "inside, or name another file."
+    )
 
 
 def _is_wanted(name: PurePosixPath) -> bool:

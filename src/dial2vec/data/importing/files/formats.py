@@ -24,7 +24,21 @@ ENDINGS = {
     **{".parquet": "parquet", ".pq": "parquet", ".txt": "text", ".text": "text", ".log": "text", ".cha": "text"},
     **{".textgrid": "text", ".vtt": "vtt", ".srt": "srt", ".sbv": "srt"},
 }
-CONTAINERS = (".zip", ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".docx", ".odt", ".db", ".sqlite", ".sqlite3")
+CONTAINERS = (
+    ".zip",
+    ".tar",
+    ".tgz",
+    ".xlsx",
+    ".xlsm",
+    ".xlsb",
+    ".xls",
+    ".ods",
+    ".docx",
+    ".odt",
+    ".db",
+    ".sqlite",
+    ".sqlite3",
+)
 # Words in the names of what an interface says about a page of its answer.
 PAGE = {"page", "pages", "next", "previous", "prev", "paging", "pagination", "cursor", "offset", "limit", "count"}
 PAGE |= {"total", "has", "links", "meta", "ok", "success", "first", "last", "took", "timed"}
