@@ -54,8 +54,10 @@ def bare_lines(lines: list[str], split: Split) -> list[str]:
     for pattern, rest in ((NUMBER, ""), (SAYING, r"\1\2\3")):
         bare = [pattern.sub(rest, line, count=1) for line in lines]
         marked = {at for at, line in enumerate(lines) if bare[at] != line and split(bare[at])}
+        if len(marked) < 2:
+            continue
         named = sum(at in marked or bool(split(line)) for at, line in enumerate(lines))
-        if len(marked) >= max(2, NEARLY_ALL * named):
+        if len(marked) >= NEARLY_ALL * named:
             lines = [bare[at] if at in marked else line for at, line in enumerate(lines)]
     return lines
 
@@ -98,6 +100,8 @@ def fields_above(lines: Sequence[str], split: Split) -> int:
     Some are named like fields. Others hold the name of somebody who speaks below, or stand beside two of them above a
     blank line. 0 if all are named like fields: these are told by their names alone.
     """
+    if not any(is_field(pair[0]) for line in lines[:TOP] if (pair := split(line))):
+        return 0
     pairs = [split(line) for line in lines]
     counts = Counter(pair[0] for pair in pairs if pair)
     speakers = {name for name in counts if not is_field(name)}
