@@ -75,6 +75,11 @@ def test_fields_above_turns_are_no_speech(tmp_path, below):
     assert read(tmp_path, queued) == {"chat": SAID}
 
 
+def test_a_first_turn_below_fields_is_speech(tmp_path):
+    content = "Date: 2024-03-01\nDuration: 03:12\nKim: Hello\n\nAnn: [the blue one]\n\nKim:\n[pardon]\n"
+    assert read(tmp_path, content) == {"chat": ["Kim: Hello", "Ann: [the blue one]", "Kim: [pardon]"]}
+
+
 def test_each_dialogue_has_its_own_fields(tmp_path):
     content = "".join(f"Call ID: {at}\n{FIELDS}-----\n" + "\n".join(SAID) + "\n=====\n" for at in (7, 8))
     assert read(tmp_path, content) == {"Call ID: 7": SAID, "Call ID: 8": SAID}

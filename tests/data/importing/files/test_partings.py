@@ -13,7 +13,7 @@ def read(tmp_path, content, name="chat.md"):
 
 
 @pytest.mark.parametrize(
-    "line", ["---", "+++++", "####", "~~~~", "* * *", "═════", "== Transcript 2 (2024-03-02) ==", "--- Interview 2 ---"]
+    "line", ["---", "+++++", "####", "* * *", "═════", "== Transcript 2 (2024-03-02) ==", "--- Interview 2 ---"]
 )
 def test_rules_and_titles_part_dialogues(tmp_path, line):
     found = read(tmp_path, f"Kim: Hello\nAnn: Lost\n{line}\nKim: Hi\nBo: Open?\n", "chat.txt")

@@ -98,7 +98,7 @@ def fields_above(lines: Sequence[str], split: Split) -> int:
     """Return the number of lines above the turns that are fields: "Call ID: 4711", "Agent: Kim Lee".
 
     Some are named like fields. Others hold the name of somebody who speaks below, or stand beside two of them above a
-    blank line. 0 if all are named like fields: these are told by their names alone.
+    blank line and do not come again. 0 if all are named like fields: these are told by their names alone.
     """
     if not any(is_field(pair[0]) for line in lines[:TOP] if (pair := split(line))):
         return 0
@@ -112,8 +112,8 @@ def fields_above(lines: Sequence[str], split: Split) -> int:
         return 0
     end = run[-1][0] + 1
     blank = next((at for at, line in enumerate(lines[:TOP]) if at >= end and not line), end)
-    more = [text for at, _, text in top if end <= at < blank]
-    short = all(len(text.split()) <= 4 and not re.search(r"[.?!,]$", text) for text in more)
+    more = [(name, text) for at, name, text in top if end <= at < blank]
+    short = all(counts[name] == 1 and len(text.split()) <= 4 and text[-1:] not in ".?!," for name, text in more)
     if more and short and fields > 1 and all(lines[run[0][0] : end]):
         return blank
     return end if fields < len(run) else 0

@@ -14,7 +14,7 @@ from dial2vec.data.importing.guessing.naming import is_field
 # Words for a whole dialogue in titles.
 WHOLES = {*DIALOGUE_WORDS, "transcript", "interview"}
 # "-----", "* * *", "═══"
-SEPARATOR = re.compile(r"^\s*([-=*_+#~•—–─━═])(?:\s?\1){2,}\s*$")
+SEPARATOR = re.compile(r"^\s*([-=*_+#•—–─━═])(?:\s?\1){2,}\s*$")
 # "Chat ID: 8f3a-22"
 BEHIND_COLON = re.compile(r"^\W{0,3}([^\W\d][\w ]{0,30}?)\s?[:：#]\s?(?=\S*\d)[\w.@/+-]{1,50}\W{0,3}$")
 # '<conversation id="2">', '</conversation>'

@@ -211,7 +211,9 @@ class Script:
                 continue
             day = line if at in days else day
             notice = bool(NO_SPEECH.match(line)) or stamp_form(line) in usual
-            notice = notice or at in days or is_remark(line, clocks=clocks)
+            # What stands alone below a name is said.
+            begun = not self.turns or any(self.turns[-1][1])
+            notice = notice or at in days or (begun and is_remark(line, clocks=clocks))
             if self.turns and not notice and (clocks or not ONLY_CLOCK.match(line)):
                 self.turns[-1][1].append(line)
             elif line:
