@@ -15,7 +15,7 @@ from transformers import BertConfig, BertModel, MPNetConfig, MPNetModel, Roberta
 from dial2vec.dialogue import Dialogue
 from dial2vec.encoder import DialogueEncoder, network
 from dial2vec.encoder.loading import load_encoder
-from dial2vec.encoder.packed import PackedLayers, attention_output, can_pack, position_bias
+from dial2vec.encoder.packed import PackedLayers, attention_output, can_pack, frozen_layers, position_bias
 from dial2vec.encoder.vector_cache import encoder_fingerprint
 
 SIZES = {
@@ -64,7 +64,7 @@ def test_the_layers_of_each_kind_give_its_last_states(kind: str) -> None:
     with torch.inference_mode():
         expected = backbone(input_ids=ids, attention_mask=attention).last_hidden_state
         embedded = backbone.embeddings(input_ids=ids)
-        found = PackedLayers(backbone)(embedded, attention, position_bias(backbone, embedded))
+        found = PackedLayers(backbone, 3)(embedded, attention, position_bias(backbone, embedded))
 
     kept = attention.bool()
     assert found.dtype == torch.bfloat16
@@ -166,13 +166,65 @@ def test_a_copy_packs_its_layers_itself(
     np.testing.assert_array_equal(reading_in_bf16.encode([conversation]), expected)
 
 
-def test_training_does_not_read_by_them(tiny_folder: str, conversation: Dialogue) -> None:
-    encoder = DialogueEncoder.from_pretrained(tiny_folder).train()
-    batch = encoder.tokens.pad(encoder.tokens.utterances_alone(["w1 w2"]))
+def gradients(encoder: DialogueEncoder, conversations: list[Dialogue]) -> dict[str, torch.Tensor]:
+    encoder.zero_grad()
+    batch = encoder.tokens.pad(encoder.tokens.dialogues(conversations))
+    torch.manual_seed(0)
     with torch.autocast("cpu", torch.bfloat16):
-        encoder.hidden_states(batch).sum().backward()
+        (encoder.hidden_states(batch) * batch.attention[..., None]).square()[..., :3].sum().backward()
+    return {name: weights.grad for name, weights in encoder.named_parameters() if weights.grad is not None}
+
+
+@pytest.mark.parametrize(("share", "packed"), [(0, None), pytest.param(0.5, 2, marks=packs)])
+def test_training_reads_its_frozen_layers_by_them(
+    tiny_folder: str,
+    conversation: Dialogue,
+    short: Dialogue,
+    share: float,
+    packed: int | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoder = DialogueEncoder.from_pretrained(tiny_folder)
+    encoder.network.freeze_bottom(share)
+    counted = []
+    encoder.backbone.register_forward_pre_hook(
+        lambda _, __, named: counted.append(int(named["attention_mask"].sum())), with_kwargs=True
+    )
+    found = gradients(encoder.train(), [conversation, short])
+    layers = encoder.network._packed
+    assert (layers and layers.count) == packed
+    assert len(encoder.backbone.encoder.layer) == 4
+    assert ("network.backbone.encoder.layer.1.output.dense.weight" in found) == (share == 0)
+    monkeypatch.setattr(network, "frozen_layers", lambda backbone: 0)
+    expected = gradients(encoder, [conversation, short])
     assert encoder.network._packed is None
-    assert encoder.backbone.encoder.layer[0].output.dense.weight.grad is not None
+    assert found.keys() == expected.keys()
+    assert counted[0] == counted[1]
+    for name, gradient in expected.items():
+        if name.endswith("key.bias"):
+            # It moves all scores of a query alike, so its gradient is rounding alone.
+            continue
+        assert cosines(found[name].flatten().numpy(), gradient.flatten().numpy()) > 0.99, name
+
+
+def test_a_layer_below_which_something_learns_is_not_read_by_them(tiny_folder: str, conversation: Dialogue) -> None:
+    encoder = DialogueEncoder.from_pretrained(tiny_folder, role_embeddings=True)
+    encoder.network.freeze_bottom(0.5)
+    assert frozen_layers(encoder.train().backbone) == 2
+    found = gradients(encoder, [conversation])
+    assert encoder.network._packed is None
+    assert found["network.role_table.weight"].abs().sum() > 0
+
+
+def test_a_layer_is_frozen_only_above_frozen_ones_and_without_dropout(tiny_folder: str) -> None:
+    backbone = DialogueEncoder.from_pretrained(tiny_folder).backbone
+    assert frozen_layers(backbone.eval().requires_grad_(False)) == 4
+    backbone.encoder.layer[2].train()
+    assert frozen_layers(backbone) == 2
+    backbone.embeddings.word_embeddings.requires_grad_(True)
+    assert frozen_layers(backbone) == 0
+    # A bias of positions is a weight of every layer.
+    assert frozen_layers(MPNetModel(MPNetConfig(**SIZES)).eval().requires_grad_(False)) == 0
 
 
 @packs

@@ -19,7 +19,7 @@ from dial2vec.encoder.backbone import attention_heads, embedding_blocks, extra_i
 from dial2vec.encoder.cpu_attention import use_cpu_attention
 from dial2vec.encoder.hierarchical import Hierarchy, new_hierarchy
 from dial2vec.encoder.inputs import input_style
-from dial2vec.encoder.packed import PackedLayers, can_pack, position_bias
+from dial2vec.encoder.packed import PackedLayers, can_pack, frozen_layers, packed_bottom, position_bias
 from dial2vec.encoder.reading import EncoderOptions
 from dial2vec.encoder.recomputing import StepMemory
 from dial2vec.encoder.threads import fitting_threads
@@ -128,6 +128,9 @@ class Network(nn.Module):
         inputs = extra_inputs(self.backbone, self.tokens.style, batch) | self._tokens_in(batch)
         if packed is None:
             return self.backbone(attention_mask=batch.attention, **inputs).last_hidden_state
+        if self.training:
+            with packed_bottom(self.backbone, packed, batch.attention):
+                return self.backbone(attention_mask=batch.attention, **inputs).last_hidden_state
         embedded = self.backbone.embeddings(**inputs)
         return packed(embedded, batch.attention, position_bias(self.backbone, embedded)).float()
 
@@ -147,16 +150,22 @@ class Network(nn.Module):
         return self.__dict__ | {"_packed": None, "_step_memory": StepMemory()}
 
     def _current_layers(self) -> PackedLayers | None:
-        """Return the layers, packed, if this is reading in bf16 and they can be; else None."""
-        if self.training or torch.is_grad_enabled():
-            # What is computed for gradients changes the weights soon, whatever way an optimiser writes them.
+        """Return the layers that this call reads packed, from the bottom; None if there are none."""
+        count = self._packable()
+        if not count:
             self._packed = None
-            return None
-        if not (_cpu_computes_in_bf16() and can_pack(self.backbone)):
-            return None
-        if self._packed is None or not self._packed.is_current(self.backbone):
-            self._packed = PackedLayers(self.backbone)
+        elif self._packed is None or not self._packed.is_current(self.backbone, count):
+            self._packed = PackedLayers(self.backbone, count)
         return self._packed
+
+    def _packable(self) -> int:
+        """Return how many layers from the bottom can be packed: all in reading, the frozen ones in training."""
+        if not (_cpu_computes_in_bf16() and can_pack(self.backbone)):
+            return 0
+        if not (self.training or torch.is_grad_enabled()):
+            return len(self.backbone.encoder.layer)
+        learns_below = any(table is not None for table in self.tables.values())
+        return 0 if learns_below or not self.training else frozen_layers(self.backbone)
 
     @contextmanager
     def evaluating(self) -> Iterator[None]:

@@ -1,12 +1,16 @@
 """Layers of a BERT-like encoder for reading in bf16 on a CPU: weights are cast and packed once, not at every call.
 
-Under autocast each call casts each weight again and brings it into the order of oneDNN's products; bias, GELU and sum
-are passes of their own. Here they are part of the product (docs/benchmarks.md).
+In training these are the frozen layers at the bottom. Under autocast each call casts each weight again and brings it
+into the order of oneDNN's products; bias, GELU and sum are passes of their own. Here they are part of the product
+(docs/benchmarks.md).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Self
 
 import torch
@@ -119,21 +123,24 @@ def _normed(values: Tensor, norm: nn.LayerNorm) -> Tensor:
 
 
 class PackedLayers:
-    """The layers of an encoder, packed. They do not follow later changes of its weights: see `is_current`.
+    """The layers of an encoder from the bottom, packed. They do not follow later changes of weights: see `is_current`.
 
     :param backbone: Encoder for which `can_pack` is true.
+    :param count: Number of layers.
     """
 
-    def __init__(self, backbone: Any) -> None:
-        self._marks = _marks(backbone)
-        self._layers = [_layer(module) for module in backbone.encoder.layer]
+    def __init__(self, backbone: Any, count: int) -> None:
+        modules = backbone.encoder.layer[:count]
+        self.count, self._marks = count, _marks(modules)
+        self._layers = [_layer(module) for module in modules]
 
-    def is_current(self, backbone: Any) -> bool:
-        """Return whether the encoder's weights are still those that were packed."""
-        return self._marks == _marks(backbone)
+    def is_current(self, backbone: Any, count: int) -> bool:
+        """Return whether these are so many layers of the encoder, with the weights that it has now."""
+        return count == self.count and self._marks == _marks(backbone.encoder.layer[:count])
 
+    @torch.no_grad()
     def __call__(self, embedded: Tensor, attention: Tensor, bias: Tensor | None) -> Tensor:
-        """Return the token vectors of the last layer, bf16 [b, n, d].
+        """Return the token vectors of the last packed layer, bf16 [b, n, d], without a way back for gradients.
 
         :param embedded: Output of the encoder's embeddings [b, n, d].
         :param attention: 1 at tokens, 0 at padding, [b, n].
@@ -162,18 +169,59 @@ def can_pack(backbone: Any) -> bool:
     )
 
 
+def frozen_layers(backbone: Any) -> int:
+    """Return how many layers from the bottom, with everything below them, neither learn nor drop anything.
+
+    :param backbone: Encoder for which `can_pack` is true.
+    """
+    if hasattr(backbone.encoder, "compute_position_bias"):
+        # A weight of the relative positions learns through every layer.
+        return 0
+    fixed = takewhile(_is_fixed, (backbone.embeddings, *backbone.encoder.layer))
+    return max(0, sum(1 for _ in fixed) - 1)
+
+
+@contextmanager
+def packed_bottom(backbone: Any, packed: PackedLayers, attention: Tensor) -> Iterator[None]:
+    """Let packed layers stand in for those of an encoder that they were made of, inside a `with`.
+
+    :param attention: 1 at tokens, 0 at padding, [b, n], of what the encoder reads there.
+    """
+    layers = backbone.encoder.layer
+    backbone.encoder.layer = nn.ModuleList([_Bottom(packed, attention), *layers[packed.count :]])
+    try:
+        yield
+    finally:
+        backbone.encoder.layer = layers
+
+
+def _is_fixed(module: nn.Module) -> bool:
+    return not module.training and not any(weight.requires_grad for weight in module.parameters())
+
+
+class _Bottom(nn.Module):
+    """Packed layers as a layer of an encoder of transformers."""
+
+    def __init__(self, packed: PackedLayers, attention: Tensor) -> None:
+        super().__init__()
+        self._packed, self._attention = packed, attention
+
+    def forward(self, hidden: Tensor, *unused: Any, **more: Any) -> Tensor:
+        return self._packed(hidden, self._attention, None).float()
+
+
 def position_bias(backbone: Any, embedded: Tensor) -> Tensor | None:
     """Return what relative positions add to the scores of attention, bf16 [1, heads, n, n]; None without them."""
     compute = getattr(backbone.encoder, "compute_position_bias", None)
     return None if compute is None else compute(embedded[:1]).to(torch.bfloat16)
 
 
-def _marks(backbone: Any) -> list[tuple[int, int, float]]:
+def _marks(modules: nn.ModuleList) -> list[tuple[int, int, float]]:
     """Return what changes with the weights: where each lies, how often it was written, and its first number.
 
     The count of writes is not enough: a fused step of an optimiser, and writes to `.data`, leave it as it is.
     """
-    weights = list(backbone.encoder.parameters())
+    weights = list(modules.parameters())
     first = torch.stack([each.detach().view(-1)[0].float() for each in weights]).tolist()
     return [(each.data_ptr(), each._version, number) for each, number in zip(weights, first, strict=True)]
 
