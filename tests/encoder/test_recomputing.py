@@ -22,7 +22,9 @@ def encoder(tiny_folder: str) -> DialogueEncoder:
     return encoder.train()
 
 
-def step(encoder: DialogueEncoder, *, seed: int = 3) -> tuple[torch.Tensor, list[torch.Tensor], int]:
+def step(
+    encoder: DialogueEncoder, *, seed: int = 3, lower: bool = False
+) -> tuple[torch.Tensor, list[torch.Tensor], int]:
     """Return the token vectors of a step, its gradients, and the number of bytes that it kept for them."""
     batch = encoder.tokens.pad(encoder.tokens.utterances_alone(["w1 w2 w3 w4", "w5", "w6 w7", "w8 w9 w10 w11 w12"] * 9))
     kept: dict[int, int] = {}
@@ -33,25 +35,30 @@ def step(encoder: DialogueEncoder, *, seed: int = 3) -> tuple[torch.Tensor, list
 
     encoder.zero_grad()
     torch.manual_seed(seed)
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+    hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+    with hooks, torch.autocast("cpu", torch.bfloat16, enabled=lower):
         states = encoder.hidden_states(batch)
     states = states * (batch.attention[..., None] > 0)
     (states**3).sum().backward()
     return states.detach(), [w.grad.clone() for w in encoder.parameters() if w.grad is not None], sum(kept.values())
 
 
+@pytest.mark.parametrize("lower", [False, True])
 def test_the_gradients_are_the_same_and_less_is_kept(
-    encoder: DialogueEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    encoder: DialogueEncoder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, lower: bool
 ) -> None:
+    # In bf16, frozen layers are read packed (`dial2vec.encoder.packed`).
+    encoder.network.freeze_bottom(0.5 if lower else 0)
+    encoder.train()
     monkeypatch.setattr("dial2vec.encoder.network.CPU_TOKENS", 64)
     monkeypatch.setattr(recomputing, "free_bytes", lambda: 10**12)
-    states, gradients, kept = step(encoder)
-    assert not torch.equal(states, step(encoder, seed=4)[0])
+    states, gradients, kept = step(encoder, lower=lower)
+    assert not torch.equal(states, step(encoder, seed=4, lower=lower)[0])
     monkeypatch.setattr(recomputing, "free_bytes", lambda: 1)
     encoder.network._step_memory = StepMemory()
     with caplog.at_level(logging.INFO):
-        again, same, kept_now = step(encoder)
-        step(encoder)
+        again, same, kept_now = step(encoder, lower=lower)
+        step(encoder, lower=lower)
     torch.testing.assert_close(again, states, rtol=0, atol=0)
     torch.testing.assert_close(same, gradients, rtol=0, atol=0)
     assert kept_now < kept / 4

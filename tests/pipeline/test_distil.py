@@ -12,7 +12,9 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
+from dial2vec.evaluation.selection import choice
 from dial2vec.files import read_json
+from dial2vec.pipeline import distil as stage
 from dial2vec.pipeline.distil import distil
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
@@ -56,6 +58,27 @@ def test_the_student_gives_nearly_the_teachers_vectors(selected):
     cosines = (student.encode(dev) * DialogueEncoder.from_pretrained(artifacts.model).encode(dev)).sum(1)
     assert cosines.mean() == pytest.approx(record["candidates"][2]["agreement"], abs=0.02)
     assert not artifacts.distilling.exists()
+
+
+@pytest.mark.parametrize("best", [1, 2])
+def test_of_the_students_ahead_of_the_start_the_one_that_agrees_most_is_kept(selected, monkeypatch, best):
+    monkeypatch.setattr(choice, "_all_objections", lambda ahead, *_: ["the start", *[None] * (len(ahead) - 1)])
+    agreements = [0.1, 0.7, 0.7]
+    agreements[best] = 0.8
+    monkeypatch.setattr(stage, "_agreements", lambda *_: agreements)
+    artifacts, [summary] = run(selected, distil)
+    assert summary.startswith(f"The student of epoch {best} was chosen")
+    assert [candidate["agreement"] for candidate in read_json(artifacts.distillation)["candidates"]] == agreements
+
+
+def test_vectors_of_training_dialogues_alone_leave_the_choice_to_the_criteria(selected):
+    artifacts, _ = run(selected)
+    write_vectors(selected / "api.parquet", list(read_dialogues(artifacts.split("train"))))
+    change(selected, "distil", teacher="api.parquet", targets="vectors")
+    run(selected, distil)
+    candidates = read_json(artifacts.distillation)["candidates"]
+    assert [candidate["agreement"] for candidate in candidates] == [None] * 3
+    assert all(candidate["score"] is not None for candidate in candidates)
 
 
 def test_without_a_clear_gain_no_student_is_kept(selected):

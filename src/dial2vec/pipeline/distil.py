@@ -90,13 +90,13 @@ def _choose(
         encoder, name = load(), f"student of epoch {epoch}" if epoch else "start"
         candidates.append(EncodedCandidate(name, epoch * n, views(encoder, dev)))
     figures = [figures_of(candidate.views, dev, settings) for candidate in candidates]
-    choice = choose(candidates, figures, settings, allowance=STUDENT_ALLOWANCE)
+    agreements = _agreements(candidates, teacher, dev, artifacts)
+    choice = choose(candidates, figures, settings, allowance=STUDENT_ALLOWANCE, agreements=agreements)
     sentence = choice.sentence
     if sentence.startswith(KEPT):
         sentence = f"No student is kept{sentence.removeprefix(KEPT)}".replace("ahead of it", "ahead of the start", 1)
     record = choice_record(choice, sentence, candidates, figures, settings)
-    agreements = _agreements(candidates, teacher, dev, artifacts)
-    for entry, agreement in zip(record["candidates"], agreements, strict=True):
+    for entry, agreement in zip(record["candidates"], agreements or [None] * len(candidates), strict=True):
         entry["agreement"] = agreement
     _empty(artifacts.student)
     if choice.chosen:
@@ -108,11 +108,14 @@ def _choose(
 
 def _agreements(
     candidates: list[EncodedCandidate], teacher: Teacher, dev: list[Dialogue], artifacts: Artifacts
-) -> list[float | None]:
-    """Return each candidate's mean cosine with the teacher's vectors of dev; None if the two cannot be compared."""
+) -> list[float | None] | None:
+    """Return each candidate's mean cosine with the teacher's vectors of dev, None for one of another length.
+
+    None in place of the list if the teacher knows no dialogue of dev.
+    """
     known = teacher.known(dev)
     if not known:
-        return [None] * len(candidates)
+        return None
     theirs = teacher.vectors(known, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
     ids = {dialogue.dialogue_id for dialogue in known}
     rows = [place for place, dialogue in enumerate(dev) if dialogue.dialogue_id in ids]

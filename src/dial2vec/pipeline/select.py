@@ -113,10 +113,11 @@ def choose(
     settings: Settings,
     *,
     allowance: float = 0.0,
+    agreements: Sequence[float | None] | None = None,
 ) -> Choice:
     """Choose among candidates, the start first, by `select.selection`.
 
-    :param allowance: see `choose_label_free`.
+    :param allowance: see `choose_label_free`; so for `agreements`.
     """
     names, steps = [item.name for item in candidates], [item.step for item in candidates]
     if settings.select.selection == "last":
@@ -124,7 +125,13 @@ def choose(
     if settings.select.selection == "dev_purity":
         purities = [None if scores is None else scores["purity"] for scores in figures]
         return choose_by_scores(names, steps, purities, title="purity on dev")
-    return choose_label_free(candidates, bootstraps=settings.select.bootstraps, seed=settings.seed, allowance=allowance)
+    return choose_label_free(
+        candidates,
+        bootstraps=settings.select.bootstraps,
+        seed=settings.seed,
+        allowance=allowance,
+        agreements=agreements,
+    )
 
 
 def choice_record(

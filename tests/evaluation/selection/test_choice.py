@@ -130,6 +130,17 @@ def test_of_the_admissible_the_highest_mean_rank_wins(monkeypatch):
     )
 
 
+def test_of_the_admissible_students_the_one_that_agrees_most_with_its_teacher_wins(monkeypatch):
+    tried = faked(monkeypatch, [[0, 0, 0]], [[3, 3, 3]], [[1, 1, 2]], [[2, 2, 1.6]], [[9, 9, -9]])
+    # The last one is not admissible, however much it agrees; the start has vectors of another length.
+    found = choose_label_free(tried, bootstraps=4, seed=0, agreements=[None, 0.91, 0.94, 0.94, 0.99])
+    assert found.chosen == 2
+    assert found.sentence.endswith("of the 3 candidates for which this holds it agrees most with the teacher.")
+    assert choose_label_free(tried, bootstraps=4, seed=0).chosen == 1
+    refused = choose_label_free(tried[:1] + tried[4:], bootstraps=4, seed=0, agreements=[0.5, 0.99])
+    assert refused.chosen == 0
+
+
 def test_a_shrinking_space_loses_to_one_that_keeps_the_agreement_of_the_sides(monkeypatch):
     found = choose_label_free(
         faked(monkeypatch, [[0, 0, 0]], [[1, 1, 1]], [[9, 9, 0.4]], [[2, 2, 0.5]]), bootstraps=2, seed=0

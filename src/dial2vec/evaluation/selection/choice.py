@@ -91,19 +91,27 @@ class Choice:
 
 
 def choose_label_free(
-    candidates: Sequence[EncodedCandidate], *, bootstraps: int, seed: int, allowance: float = 0.0
+    candidates: Sequence[EncodedCandidate],
+    *,
+    bootstraps: int,
+    seed: int,
+    allowance: float = 0.0,
+    agreements: Sequence[float | None] | None = None,
 ) -> Choice:
     """Choose by the criteria in `CHOOSING`, over resampled dev dialogues; in doubt, the start stays.
 
     A candidate is admissible if it is clearly ahead of the start on at least two criteria and clearly below it on none.
     Of the admissible ones, only those stay whose gain in `cross_side`, on all dialogues, is at least half of the best
-    gain and at least 0. The highest score wins; of equal ones the earlier. Each resampling draws 80 % of the dialogues
-    without replacement, the same for all candidates: a dialogue drawn twice would be its own neighbour.
+    gain and at least 0. The highest score wins, of students the highest agreement with the teacher; of equal ones the
+    earlier. Each resampling draws 80 % of the dialogues without replacement, the same for all candidates: a dialogue
+    drawn twice would be its own neighbour.
 
     :param candidates: one or more candidates, the start first.
     :param bootstraps: number of resamplings, at least 1.
     :param seed: seed; resampling b is drawn by `default_rng([seed, b])` and its k-means seeded by `seed + b`.
     :param allowance: loss on all dialogues, per criterion, that does not count.
+    :param agreements: mean cosine of each candidate with its teacher's vectors, None for one of another length. It
+        tells the epochs of a student apart, and the score does not (docs/student.md). None where nothing taught.
     :raises Dial2vecError: if the candidates hold different numbers of dialogues.
     """
     n = len(candidates[0].views)
@@ -125,8 +133,9 @@ def choose_label_free(
     criteria = [measure_criteria(candidate.views, seed=seed) for candidate in candidates]
     objections = _all_objections(ahead, criteria, allowance)
     admissible = [place for place, objection in enumerate(objections) if objection is None]
+    worth = scores if agreements is None else [-1.0 if agreement is None else agreement for agreement in agreements]
     # `max` returns the first of equals.
-    chosen = max(admissible, key=lambda place: scores[place], default=0)
+    chosen = max(admissible, key=lambda place: worth[place], default=0)
     results = [
         CandidateResult(
             name=candidate.name,
@@ -139,7 +148,9 @@ def choose_label_free(
         for place, candidate in enumerate(candidates)
     ]
     sentence = (
-        _chosen_sentence(results[chosen], bootstraps, results, allowance) if chosen else _kept_sentence(results[1:])
+        _chosen_sentence(results[chosen], bootstraps, results, allowance, agreed=agreements is not None)
+        if chosen
+        else _kept_sentence(results[1:])
     )
     return Choice(chosen, sentence, results)
 
@@ -248,7 +259,7 @@ def _verdict(place: int, chosen: int, objection: str | None) -> str:
 
 
 def _chosen_sentence(
-    result: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult], allowance: float
+    result: CandidateResult, bootstraps: int, everyone: Sequence[CandidateResult], allowance: float, *, agreed: bool
 ) -> str:
     clear = [criterion for criterion in CHOOSING if result.ahead[criterion] >= CLEARLY_AHEAD]
     below = [TITLES[criterion] for criterion in CHOOSING if result.ahead[criterion] <= CLEARLY_BELOW]
@@ -266,7 +277,8 @@ def _chosen_sentence(
     shrunk = any(other.verdict == MOSTLY_LOST for other in everyone)
     if admissible > 1 or shrunk:
         half = f" and that have half of the best gain in {TITLES['cross_side']}" if shrunk else ""
-        sentence += f"; of the {admissible} candidates for which this holds{half} it ranks highest"
+        best = "agrees most with the teacher" if agreed else "ranks highest"
+        sentence += f"; of the {admissible} candidates for which this holds{half} it {best}"
     return sentence + "."
 
 
