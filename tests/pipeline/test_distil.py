@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from dial2vec.dialogue import read_dialogues
 from dial2vec.encoder import DialogueEncoder
@@ -14,7 +17,9 @@ from dial2vec.encoder.student import StudentEncoder
 from dial2vec.errors import CorpusError
 from dial2vec.evaluation.selection import choice
 from dial2vec.files import read_json
+from dial2vec.operation.forget import VECTORS
 from dial2vec.pipeline import distil as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.distil import distil
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.prepare import prepare
@@ -58,6 +63,17 @@ def test_the_student_gives_nearly_the_teachers_vectors(selected):
     cosines = (student.encode(dev) * DialogueEncoder.from_pretrained(artifacts.model).encode(dev)).sum(1)
     assert cosines.mean() == pytest.approx(record["candidates"][2]["agreement"], abs=0.02)
     assert not artifacts.distilling.exists()
+
+
+def test_what_is_kept_beside_the_outputs_is_known_to_those_who_forget(selected):
+    artifacts, _ = run(selected, distil, evaluate)
+    known = {value.name for value in vars(Artifacts).values() if hasattr(value, "name")}
+    left = {path.name for path in artifacts.model.parent.iterdir()}
+    assert {"teacher_vectors", "teacher_vectors_dev"} < left <= known | {"seconds"}
+    stages = yaml.safe_load((Path(__file__).parents[2] / "dvc.yaml").read_text())["stages"].values()
+    outputs = [out for stage in stages for kind in ("outs", "metrics", "plots") for out in stage.get(kind, ())]
+    outputs = {Path(next(iter(out)) if isinstance(out, dict) else out).name for out in outputs}
+    assert known - outputs == set(VECTORS)
 
 
 @pytest.mark.parametrize("best", [1, 2])

@@ -35,7 +35,7 @@ from dial2vec.registry.old_versions import trainings
 # Folders of a project that hold no dialogues.
 OTHERS = (".venv", ".git", "src", "flows", "docs", "tests", "node_modules", "__pycache__")
 # Folders with vectors of dialogues, in artifacts/<corpus>; they are made again.
-VECTORS = ("vectors", "teacher_vectors", "on_dev", "checkpoints", "adaptation", "distilling")
+VECTORS = ("vectors", "teacher_vectors", "teacher_vectors_dev", "on_dev", "checkpoints", "adaptation", "distilling")
 # Outputs of stages with words of dialogues, in artifacts/<corpus>. A model and its tokenizer only have words.
 TEXTS = (
     *("dialogues.jsonl", "quarantine.jsonl", "validation.json", "validation.html", "splits", "splits.json"),

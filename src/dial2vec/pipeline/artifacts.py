@@ -57,8 +57,9 @@ class Artifacts:
     # Stage distil: the student's folder, empty if none is kept; all candidates with their criteria, and the choice.
     student = _Artifact("student")
     distillation = _Artifact("distillation.json")
-    # Not outputs: the teacher's vectors, kept between runs; tables of an unfinished distillation.
+    # Not outputs: the teacher's vectors of train and of dev, kept between runs; tables of an unfinished distillation.
     teacher_vectors = _Artifact("teacher_vectors")
+    teacher_vectors_of_dev = _Artifact("teacher_vectors_dev")
     distilling = _Artifact("distilling")
     # Stage evaluate: scores of start, trained and student on test, and on dev for the gate; their intervals; table for
     # plots.

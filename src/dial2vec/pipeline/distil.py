@@ -116,7 +116,7 @@ def _agreements(
     known = teacher.known(dev)
     if not known:
         return None
-    theirs = teacher.vectors(known, artifacts.teacher_vectors.with_name("teacher_vectors_dev"))
+    theirs = teacher.vectors(known, artifacts.teacher_vectors_of_dev)
     ids = {dialogue.dialogue_id for dialogue in known}
     rows = [place for place, dialogue in enumerate(dev) if dialogue.dialogue_id in ids]
     wholes = [candidate.views.whole[rows] for candidate in candidates]
