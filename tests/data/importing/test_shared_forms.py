@@ -189,25 +189,13 @@ def test_what_a_model_writes_to_itself_is_not_said(tmp_path, unsaid):
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_only_the_newest_version_of_an_edited_message_counts(tmp_path, order):
+@pytest.mark.parametrize("version", ["version", "edited_at"])
+def test_only_the_newest_version_of_an_edited_message_counts(tmp_path, order, version):
+    marks = {"version": (1, 2, 1), "edited_at": (None, "2024-03-05T10:02", None)}[version]
+    said = (("m1", "ada", "At nine", 0), ("m1", "ada", "At ten", 0), ("m2", "bo", "Fine", 1))
     rows = [
-        {
-            "id": "m1",
-            "thread_id": "t",
-            "author": "ada",
-            "text": "At nine",
-            "created_at": "2024-03-05T10:00",
-            "version": 1,
-        },
-        {
-            "id": "m1",
-            "thread_id": "t",
-            "author": "ada",
-            "text": "At ten",
-            "created_at": "2024-03-05T10:00",
-            "version": 2,
-        },
-        {"id": "m2", "thread_id": "t", "author": "bo", "text": "Fine", "created_at": "2024-03-05T10:01", "version": 1},
+        {"id": name, "thread_id": "t", "author": who, "text": text, "created_at": f"2024-03-05T10:0{at}", version: mark}
+        for (name, who, text, at), mark in zip(said, marks, strict=True)
     ]
     result = imported(tmp_path, "m.json", json.dumps(rows[::order]))
     assert turns_of(result) == {"t": ["ada: At ten", "bo: Fine"]}

@@ -12,6 +12,7 @@ from dial2vec.data.importing.files.encodings import is_damaged
 from dial2vec.data.importing.files.markup import without_html
 from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.guessing.columns import Columns
+from dial2vec.data.importing.guessing.evidence import age
 from dial2vec.data.importing.guessing.names import by_name, is_index, plain
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.values.cells import as_name, cell_text
@@ -56,7 +57,7 @@ class Group:
     left_out: str = ""
     join: float | None = None
     contents: set[int] = field(default_factory=set)
-    versions: dict[str, tuple[str, int]] = field(default_factory=dict)
+    versions: dict[str, tuple[float | None, int]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
@@ -115,16 +116,16 @@ def _came_before(group: Group, record: Record, columns: Columns, result: ImportR
 
 def _is_older(group: Group, record: Record, message: str, version: str, result: ImportResult) -> bool:
     """Return whether a newer version of a message came before; a row with an older version is removed."""
-    name, number = as_name(record.values.get(message)), as_name(record.values.get(version)).zfill(9)
-    before, line = group.versions.get(name, ("", 0))
-    if not name or number > before:
-        group.versions[name] = number, record.line
-    if not name or not before:
+    name, own = as_name(record.values.get(message)), age(as_name(record.values.get(version))) or 0.0
+    before, line = group.versions.get(name, (None, 0))
+    if not name or before is None or own > before:
+        group.versions[name] = own, record.line
+    if not name or before is None:
         return False
     result.left_out["edited"] += 1
-    if number > before:
+    if own > before:
         group.rows = [row for row in group.rows if row.line != line]
-    return number <= before
+    return own <= before
 
 
 def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:

@@ -10,6 +10,7 @@ from dial2vec.data.importing.guessing.exchanges import words_per_cell
 from dial2vec.data.importing.guessing.names import NAMES, by_name, is_index, plain
 from dial2vec.data.importing.guessing.voices import is_flag, side_columns
 from dial2vec.data.importing.values.cells import as_name, cell_text
+from dial2vec.data.importing.values.times import seconds
 
 Values = Sequence[dict[str, Any]]
 CLOCK = re.compile(r"\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:\s?[ap]\.?m\.?)?", re.IGNORECASE)
@@ -19,8 +20,9 @@ RECEIVERS = {"to", "recipient", "receiver", "to_number", "to_email", "to_name", 
 # Numbers, dates and clock times.
 NUMERIC = re.compile(r"[+-]?\d")
 DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
-# Columns of a message's version and of its id.
+# Columns of a message's version, as a number or as the time of its change, and of its id.
 VERSIONS = {"version", "revision", "rev", "edit_number", "message_version"}
+CHANGED = {"edited_at", "edited_on", "edit_time", "edited_time", "last_edited_at", "edit_timestamp", "edited_timestamp"}
 MESSAGES = {"id", "message_id", "msg_id", "comment_id", "post_id", "uuid", "guid"}
 # Ways of a message, seen from the owner of a phone.
 WAYS = {"sent", "received", "in", "out", "incoming", "outgoing", "inbound", "outbound"}
@@ -206,12 +208,19 @@ def other_speakers(sample: Values, names: list[str], speaker: str, text: str) ->
 
 def versions(sample: Values, names: Sequence[str]) -> tuple[str, str] | None:
     """Return the columns of a message's id and of its version, if some message is there in two versions."""
-    version = next((name for name in names if plain(name) in VERSIONS), None)
+    version = next((name for name in names if plain(name) in VERSIONS | CHANGED), None)
     message = next((name for name in names if plain(name) in MESSAGES and repeats(sample, name)), None)
-    if not version or not message or not all(text.isdecimal() for text in cells(sample, version)):
+    if not version or not message or any(age(text) is None for text in cells(sample, version)):
         return None
     pairs = [(as_name(values.get(message)), as_name(values.get(version))) for values in sample]
     return (message, version) if len(set(pairs)) == len(pairs) else None
+
+
+def age(version: str) -> float | None:
+    """Return a message's version as a number that grows, 0 for one that was never changed; None if it is none."""
+    if version.isdecimal():
+        return float(version)
+    return seconds(version, day_first=False) if version else 0.0
 
 
 def steady(groups: Sequence[Values], label: str) -> bool:
