@@ -6,13 +6,28 @@ from dial2vec import telemetry
 
 telemetry.switch_off()
 
-from collections.abc import Callable  # noqa: E402
+import gc  # noqa: E402
+from collections.abc import Callable, Iterator  # noqa: E402
 
 import pytest  # noqa: E402
 
 from dial2vec.dialogue import Dialogue, Turn  # noqa: E402
 
 WORDS = [f"w{i}" for i in range(40)]
+
+
+def pytest_collection_finish() -> None:
+    """Leave what is imported out of garbage collection: each training collects, and a million objects take a second."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _imported_later() -> Iterator[None]:
+    """The same for what the tests of a file have imported."""
+    yield
+    gc.collect()
+    gc.freeze()
 
 
 def make_dialogue(dialogue_id: str, *lines: str, labels: tuple[str, ...] = ()) -> Dialogue:
