@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -36,17 +38,28 @@ def in_threads(work: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
     :param work: function of an item; it gets one OpenMP thread, because several add partial sums in any order and
         figures would not repeat.
     """
-    threads = min(len(items), n_threads())
+    threads, loaded = min(len(items), n_threads()), _loaded(len(sys.modules))
     if threads < 2:
-        with threadpool_limits(limits=1, user_api="openmp"):
+        with loaded.limit(limits=1, user_api="openmp"):
             yield from map(work, items)
         return
     # One BLAS thread per thread here, or they would wait for each other. OpenMP's limit holds per thread.
     with (
-        threadpool_limits(limits=1, user_api="blas"),
-        ThreadPoolExecutor(threads, initializer=lambda: threadpool_limits(limits=1, user_api="openmp")) as pool,
+        loaded.limit(limits=1, user_api="blas"),
+        ThreadPoolExecutor(threads, initializer=lambda: loaded.limit(limits=1, user_api="openmp")) as pool,
     ):
         yield from pool.map(work, items)
+
+
+@lru_cache(maxsize=1)
+def _loaded(modules: int) -> ThreadpoolController:
+    """Return the loaded libraries that have threads.
+
+    To look for them takes as long as a small k-means, and only imported modules bring new ones.
+
+    :param modules: number of imported modules.
+    """
+    return ThreadpoolController()
 
 
 def n_threads() -> int:
