@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -29,19 +30,26 @@ from dial2vec.pipeline.train import train_encoder
 from dial2vec.pipeline.validate import validate
 from dial2vec.training.distillation import fitting
 from dial2vec.training.distillation.teachers import FileTeacher
-from pipeline.test_stages import change, larger, project, run
+from pipeline.test_stages import change, enlarge, make_project, run
 from students import save_student
 
-__all__ = ["larger", "project"]
 READY = (validate, prepare, sample, train_encoder, select)
 
 
-@pytest.fixture
-def selected(larger):
+@pytest.fixture(scope="module")
+def selected_once(tmp_path_factory, tiny_folder):
     """The larger project after stage select, with a distillation of two epochs."""
-    change(larger, "distil", epochs=2, batch_size=16, learning_rate=1e-2)
-    run(larger, *READY)
-    return larger
+    folder = make_project(tmp_path_factory.mktemp("selected"), tiny_folder)
+    enlarge(folder)
+    change(folder, "distil", epochs=2, batch_size=16, learning_rate=1e-2)
+    run(folder, *READY)
+    return folder
+
+
+@pytest.fixture
+def selected(selected_once, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(selected_once, tmp_path, dirs_exist_ok=True)
 
 
 def test_the_student_gives_nearly_the_teachers_vectors(selected):

@@ -47,10 +47,9 @@ def write_calls(folder, n):
     (folder / "calls.jsonl").write_text("\n".join([*lines, "{broken"]))
 
 
-@pytest.fixture
-def project(tmp_path, tiny_folder):
-    """A project whose corpus `calls` has 120 dialogues, of which 74 train and 19 are dev: by the paper's method."""
-    write_calls(tmp_path / "data" / "calls", 120)
+def make_project(folder, tiny_folder):
+    """Make a project with 120 dialogues in corpus `calls`, 74 to train and 19 of dev: by the paper's method."""
+    write_calls(folder / "data" / "calls", 120)
     params = {
         "corpora": ["calls"],
         "prepare": {"dev_share": 0.2, "test_share": 0.2},
@@ -68,17 +67,26 @@ def project(tmp_path, tiny_folder):
         "select": {"selection": "last"},
         "evaluate": {"kmeans_runs": 2},
     }
-    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
-    (tmp_path / "dvc.yaml").touch()
-    return tmp_path
+    (folder / "params.yaml").write_text(yaml.safe_dump(params))
+    (folder / "dvc.yaml").touch()
+    return folder
+
+
+def enlarge(project):
+    """Give it 300 dialogues, enough for the default method and the default choice."""
+    write_calls(project / "data" / "calls", 300)
+    change(project, "train", method="neighbours", max_dialogues=40, batch_size=4)
+    change(project, "select", selection="label_free", bootstraps=3)
+
+
+@pytest.fixture
+def project(tmp_path, tiny_folder):
+    return make_project(tmp_path, tiny_folder)
 
 
 @pytest.fixture
 def larger(project):
-    """The same project with 300 dialogues, enough for the default method and the default choice."""
-    write_calls(project / "data" / "calls", 300)
-    change(project, "train", method="neighbours", max_dialogues=40, batch_size=4)
-    change(project, "select", selection="label_free", bootstraps=3)
+    enlarge(project)
     return project
 
 
