@@ -8,6 +8,7 @@ telemetry.switch_off()
 
 import gc  # noqa: E402
 from collections.abc import Callable, Iterator  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 import pytest  # noqa: E402
 
@@ -80,3 +81,13 @@ def student_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     from students import save_student
 
     return save_student(tmp_path_factory.mktemp("tiny") / "student")
+
+
+@pytest.fixture(scope="session")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with an empty MLflow store, to be copied: making one takes a second."""
+    from dial2vec.registry.store import open_store
+
+    folder = tmp_path_factory.mktemp("empty")
+    open_store(folder)
+    return folder

@@ -57,8 +57,9 @@ def test_both_ways_start_from_the_weak_encoder_and_a_second_command_computes_not
         write_dialogues(artifacts.split(split), [call(number) for number in numbers])
     artifacts.split_report.write_text(json.dumps({"split_sizes": {"train": 110, "dev": 50, "test": 20}}))
     monkeypatch.setattr(weak_start, "RESULTS", tmp_path / "rows.jsonl")
+    choice, figures = {"bootstraps": 2}, {"kmeans_runs": 2}
     settings = settings_from_dict(
-        {"corpora": ["calls"], "encoder": {"name": tiny_folder}, "evaluate": {"kmeans_runs": 2}}
+        {"corpora": ["calls"], "encoder": {"name": tiny_folder}, "select": choice, "evaluate": figures}
     )
     small = {"mlm_epochs": 1, "mlm_windows": 64, "dialogues": "40", "epochs": 1, "recipe_dialogues": 16}
     arguments = argparse.Namespace(corpora=["calls"], seeds=[1], base=tiny_folder, judged=None, rate=None, **small)

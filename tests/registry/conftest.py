@@ -16,7 +16,7 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
 from dial2vec.registry.champions import promote
 from dial2vec.registry.records import TrainingRecord
-from dial2vec.registry.tracking import open_store, register_training
+from dial2vec.registry.tracking import register_training
 
 MakeRecord = Callable[..., TrainingRecord]
 
@@ -89,16 +89,9 @@ def new_root(tmp_path: Path) -> Path:
     return tmp_path / "my project #1 50%"
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("empty")
-    open_store(folder)
-    return folder
-
-
 @pytest.fixture
 def root(empty_store: Path, new_root: Path) -> Path:
-    """A project with an empty store: copied, because making one takes a second."""
+    """A project with an empty store."""
     return shutil.copytree(empty_store, new_root)
 
 

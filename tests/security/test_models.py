@@ -18,10 +18,10 @@ from dial2vec.encoder import DialogueEncoder
 from dial2vec.encoder.backbone import load_with_head
 from dial2vec.errors import ModelError
 from dial2vec.registry.tracking import local_model
-from registry.conftest import empty_store, encoders, record, registered_store
+from registry.conftest import encoders, record, registered_store
 from tiny_models import build
 
-__all__ = ["empty_store", "encoders", "record", "registered_store"]
+__all__ = ["encoders", "record", "registered_store"]
 
 ROOT = Path(__file__).parents[2]
 CODE = """from pathlib import Path

@@ -34,9 +34,9 @@ from dial2vec.collection.explorer.maps import maps_of
 from dial2vec.collection.explorer.server import application
 from dial2vec.operation.pages import page_command, prefect_password
 from operation.serving.conftest import served
-from registry.conftest import empty_store, encoders, record, registered_store
+from registry.conftest import encoders, record, registered_store
 
-__all__ = ["collection", "empty_store", "encoder", "encoders", "grow", "record", "registered_store", "served"]
+__all__ = ["collection", "encoder", "encoders", "grow", "record", "registered_store", "served"]
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 OTHER_NAME = "other.example"
 DIALOGUE = json.dumps({"inputs": [{"turns": [{"speaker": "a", "text": "w1"}, {"speaker": "b", "text": "w2"}]}]})

@@ -21,7 +21,6 @@ from dial2vec.operation.serving.tokens import AccessTokens
 from operation.serving.conftest import ask as ask
 from operation.serving.conftest import gate as gate
 from operation.serving.conftest import served as served
-from registry.conftest import empty_store as empty_store
 from registry.conftest import encoders as encoders
 from registry.conftest import record as record
 from registry.conftest import registered_store as registered_store

@@ -13,7 +13,6 @@ import pytest
 from dial2vec.addresses import Hosts
 from dial2vec.config import Serve
 from dial2vec.operation.serving.gate import Gate
-from registry.conftest import empty_store as empty_store
 from registry.conftest import encoders as encoders
 from registry.conftest import record as record
 from registry.conftest import registered_store as registered_store
