@@ -46,9 +46,10 @@ install: .venv/installed  ## install into .venv; the other targets do this autom
 run: .venv/installed  ## train, evaluate and register a model on the corpora of params.yaml
 	@$(BIN)/dial2vec run
 
-# All tests of a file run in one process and share fixtures; one thread per process, as more would compete for cores.
+# All tests of a file run in one process and share fixtures, the long files first (tests/conftest.py), which pytest-xdist
+# would reorder; one thread per process, as more would compete for cores.
 test: .venv/installed  ## run the tests, on every core
-	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 retrain: .venv/installed  ## run and promote, as a Prefect flow
 	@$(BIN)/python flows/retrain.py

@@ -15,6 +15,30 @@ import pytest  # noqa: E402
 from dial2vec.dialogue import Dialogue, Turn  # noqa: E402
 
 WORDS = [f"w{i}" for i in range(40)]
+# Files of 20 s and more, begun first: else one process has such a file left when the others have ended.
+LONG = (
+    "pipeline/test_dvc.py",
+    "collection/embedding/test_on_ray.py",
+    "pipeline/test_joint_dvc.py",
+    "pipeline/test_stages.py",
+    "research/tables/test_grid.py",
+    "pipeline/test_train.py",
+    "registry/test_by_hand.py",
+    "training/test_loop.py",
+    "test_notebooks.py",
+    "training/test_processes.py",
+    "test_docs.py",
+    "pipeline/test_dvc_commands.py",
+    "registry/test_writers.py",
+    "data/workers/test_cluster.py",
+    "collection/search/test_in_parts.py",
+    "operation/test_old_runs.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {Path(__file__).parent / name: at for at, name in enumerate(LONG)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 def pytest_collection_finish() -> None:
