@@ -14,21 +14,21 @@ from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.files import read_json, write_json
 from dial2vec.params import load_settings
 from dial2vec.pipeline import register as stage
+from dial2vec.pipeline.artifacts import Artifacts
 from dial2vec.pipeline.evaluate import evaluate
 from dial2vec.pipeline.promotion import promote_candidate
 from dial2vec.pipeline.register import data_hash, git_commit, register
 from dial2vec.pipeline.results import results_table
+from dial2vec.registry import tracking
 from dial2vec.registry.receipts import registered_models
 from dial2vec.registry.tracking import registered_versions
-from pipeline.test_stages import TO_THE_FIGURES, change, project, run
-
-__all__ = ["project"]
+from pipeline.test_stages import TO_THE_FIGURES, change, make_project, run
 
 
-@pytest.fixture
-def chosen(project, tiny_folder, monkeypatch):
+@pytest.fixture(scope="module")
+def chosen_once(tmp_path_factory, tiny_folder):
     """A project after stage distil, which kept a student."""
-    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    project = make_project(tmp_path_factory.mktemp("chosen"), tiny_folder)
     change(project, "promote", confidence=0.0)
     artifacts, _ = run(project, *TO_THE_FIGURES[:-1])
     draws = np.random.default_rng(0)
@@ -40,7 +40,17 @@ def chosen(project, tiny_folder, monkeypatch):
         artifacts.distillation,
         {"sentence": sentence, "kept": True, "chosen": "2 epochs", "teacher": "trained", "candidates": []},
     )
-    return artifacts
+    return project
+
+
+@pytest.fixture
+def chosen(chosen_once, empty_store, small_package, tmp_path, monkeypatch):
+    """The artifacts of a copy of it, with an empty store."""
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
+    monkeypatch.setattr(tracking, "PACKAGE", small_package)
+    for source in (chosen_once, empty_store):
+        shutil.copytree(source, tmp_path, dirs_exist_ok=True)
+    return Artifacts(tmp_path, "calls")
 
 
 def settings_of(artifacts):

@@ -14,6 +14,7 @@ from dial2vec.config import Promote
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder import DialogueEncoder
 from dial2vec.evaluation.intervals import Gain
+from dial2vec.registry import tracking
 from dial2vec.registry.champions import promote
 from dial2vec.registry.records import TrainingRecord
 from dial2vec.registry.tracking import register_training
@@ -23,6 +24,11 @@ MakeRecord = Callable[..., TrainingRecord]
 
 def points(purity: float, spearman: float, map_: float) -> dict[str, float]:
     return {"purity": purity, "spearman": spearman, "map": map_}
+
+
+@pytest.fixture(autouse=True)
+def _package(monkeypatch: pytest.MonkeyPatch, small_package: Path):
+    monkeypatch.setattr(tracking, "PACKAGE", small_package)
 
 
 @pytest.fixture(autouse=True)
@@ -96,9 +102,13 @@ def root(empty_store: Path, new_root: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def registered_store(record: TrainingRecord, empty_store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def registered_store(
+    record: TrainingRecord, empty_store: Path, small_package: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     folder = shutil.copytree(empty_store, tmp_path_factory.mktemp("registered") / "project")
-    register_training(folder, record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracking, "PACKAGE", small_package)
+        register_training(folder, record)
     return folder
 
 
@@ -109,12 +119,16 @@ def registered(registered_store: Path, new_root: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def three_versions(registered_store: Path, record: TrainingRecord, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def three_versions(
+    registered_store: Path, record: TrainingRecord, small_package: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """Version 1 is the start, 2 was champion, 3 is champion and candidate."""
     folder = shutil.copytree(registered_store, tmp_path_factory.mktemp("three") / "project")
     assert promote(folder, "demo", Promote(confidence=0.0)).promoted
     better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
-    register_training(folder, replace(record, fingerprint="f2", dev_scores=better))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tracking, "PACKAGE", small_package)
+        register_training(folder, replace(record, fingerprint="f2", dev_scores=better))
     assert promote(folder, "demo", Promote(confidence=0.0)).promoted
     return folder
 

@@ -10,7 +10,9 @@ import pytest
 
 from dial2vec.errors import ModelError
 from dial2vec.registry import store, tracking
-from dial2vec.registry.tracking import local_model
+from dial2vec.registry.tracking import local_model, register_training
+
+PACKAGE = tracking.PACKAGE
 
 
 def test_addresses_lead_to_the_encoder_inside_the_store(registered):
@@ -55,17 +57,17 @@ def test_the_run_of_a_candidate_has_an_address_on_mlflows_page(registered):
     assert tracking.run_address(registered, "demo") == expected
 
 
-def test_a_registered_model_runs_where_dial2vec_is_not_installed(registered):
+def test_a_registered_model_runs_where_dial2vec_is_not_installed(root, record, monkeypatch):
+    monkeypatch.setattr(tracking, "PACKAGE", PACKAGE)
+    register_training(root, record)
     script = (
         "import sys; sys.path = [p for p in sys.path if p.rstrip('/') != sys.argv[2]]; import mlflow; "
         "mlflow.set_tracking_uri(sys.argv[1]); model = mlflow.pyfunc.load_model('models:/dial2vec-demo@candidate'); "
         "vectors = model.predict([{'turns': [{'speaker': 'a', 'text': 'w1'}]}]); import dial2vec; "
         "assert 'mlruns' in dial2vec.__file__ and len(vectors[0]) == 16, dial2vec.__file__"
     )
-    source = str(tracking.PACKAGE.parent)
-    done = subprocess.run(
-        [sys.executable, "-c", script, store.store_uri(registered), source], capture_output=True, text=True
-    )
+    source = str(PACKAGE.parent)
+    done = subprocess.run([sys.executable, "-c", script, store.store_uri(root), source], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -19,7 +19,8 @@ from dial2vec.registry.receipts import reconcile, standing_champion
 from dial2vec.registry.records import Decision
 from dial2vec.registry.store import open_store, store_uri
 from dial2vec.registry.tracking import local_model, register_training, run_address
-from registry.test_champions import MARGINS, aliases, third
+from registry.conftest import points
+from registry.test_champions import MARGINS, aliases
 
 NAME = "dial2vec-demo"
 
@@ -92,13 +93,12 @@ def test_a_candidate_made_champion_by_hand_is_champion(registered, make_record):
     assert decided(registered)[1:] == [("moved by hand", "1", "2")]
 
 
-def test_a_previous_that_was_set_by_hand_with_the_champion_stays(registered, make_record):
-    third(registered, make_record)
-    client = open_store(registered)
+def test_a_previous_that_was_set_by_hand_with_the_champion_stays(project):
+    client = open_store(project)
     client.set_registered_model_alias(NAME, "champion", "2")
     client.set_registered_model_alias(NAME, "previous", "1")
-    history(registered, "demo")
-    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
+    history(project, "demo")
+    assert aliases(project) == {"candidate": "3", "champion": "2", "previous": "1"}
 
 
 def test_an_alias_that_does_not_move_is_no_promotion(registered, monkeypatch):
@@ -110,12 +110,11 @@ def test_an_alias_that_does_not_move_is_no_promotion(registered, monkeypatch):
 
 
 @pytest.mark.parametrize("call", ["create_run", "set_registered_model_alias", "set_tag", "set_terminated"])
-def test_a_kill_while_a_move_by_hand_is_written_down_leaves_no_trace(registered, make_record, monkeypatch, call):
-    third(registered, make_record)
-    open_store(registered).set_registered_model_alias(NAME, "champion", "1")
-    killed_history(registered, monkeypatch, after=call)
-    assert decided(registered)[3:] == [("moved by hand", "3", "1")]
-    assert aliases(registered) == {"candidate": "3", "champion": "1", "previous": "3"}
+def test_a_kill_while_a_move_by_hand_is_written_down_leaves_no_trace(project, monkeypatch, call):
+    open_store(project).set_registered_model_alias(NAME, "champion", "1")
+    killed_history(project, monkeypatch, after=call)
+    assert decided(project)[3:] == [("moved by hand", "3", "1")]
+    assert aliases(project) == {"candidate": "3", "champion": "1", "previous": "3"}
 
 
 def test_a_move_of_another_machine_is_not_taken_for_one_by_hand(registered, monkeypatch):
@@ -134,17 +133,16 @@ def test_a_move_of_another_machine_is_not_taken_for_one_by_hand(registered, monk
     assert decided(registered) == [("first", "", "1"), ("promoted", "1", "2")]
 
 
-def test_a_deleted_champion_alias_goes_to_the_champion_before(registered, make_record):
-    third(registered, make_record)
-    open_store(registered).delete_registered_model_alias(NAME, "champion")
-    assert decided(registered)[3:] == [("removed by hand", "3", "2")]
-    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
-    line = str(history(registered, "demo")[-1])
+def test_a_deleted_champion_alias_goes_to_the_champion_before(project):
+    open_store(project).delete_registered_model_alias(NAME, "champion")
+    assert decided(project)[3:] == [("removed by hand", "3", "2")]
+    assert aliases(project) == {"candidate": "3", "champion": "2", "previous": "1"}
+    line = str(history(project, "demo")[-1])
     assert (
         "  version 3 removed by hand; champion is version 2 (before: 3). Somebody deleted the alias `champion`" in line
     )
     # Nobody said that version 3 is bad.
-    assert promote(registered, "demo", MARGINS).promoted
+    assert promote(project, "demo", MARGINS).promoted
 
 
 def test_a_deleted_alias_of_the_first_champion_goes_to_the_start_again(registered):
@@ -153,22 +151,20 @@ def test_a_deleted_alias_of_the_first_champion_goes_to_the_start_again(registere
     assert aliases(registered) == {"candidate": "2", "champion": "1"}
 
 
-def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start(registered, make_record):
-    third(registered, make_record)
-    shutil.rmtree(local_model(f"models:/{NAME}/2", root=registered).parents[1])
-    open_store(registered).delete_model_version(NAME, "3")
-    assert decided(registered)[3:] == [("removed by hand", "3", "1"), ("changed by hand", "1", "1")]
-    assert "version 2 changed by hand; champion stays version 1. Somebody deleted its files" in told(registered)
-    assert aliases(registered) == {"champion": "1"}
+def test_a_champion_whose_predecessors_cannot_be_loaded_is_followed_by_the_start(project):
+    shutil.rmtree(local_model(f"models:/{NAME}/2", root=project).parents[1])
+    open_store(project).delete_model_version(NAME, "3")
+    assert decided(project)[3:] == [("removed by hand", "3", "1"), ("changed by hand", "1", "1")]
+    assert "version 2 changed by hand; champion stays version 1. Somebody deleted its files" in told(project)
+    assert aliases(project) == {"champion": "1"}
 
 
 @pytest.mark.parametrize("call", ["create_run", "set_registered_model_alias", "set_tag", "set_terminated"])
-def test_a_kill_while_a_removed_champion_is_replaced_leaves_no_trace(registered, make_record, monkeypatch, call):
-    third(registered, make_record)
-    open_store(registered).delete_model_version(NAME, "3")
-    killed_history(registered, monkeypatch, after=call)
-    assert decided(registered)[3:] == [("removed by hand", "3", "2")]
-    assert aliases(registered) == {"champion": "2", "previous": "1"}
+def test_a_kill_while_a_removed_champion_is_replaced_leaves_no_trace(project, monkeypatch, call):
+    open_store(project).delete_model_version(NAME, "3")
+    killed_history(project, monkeypatch, after=call)
+    assert decided(project)[3:] == [("removed by hand", "3", "2")]
+    assert aliases(project) == {"champion": "2", "previous": "1"}
 
 
 def test_a_deleted_candidate_is_written_down_and_registered_again(registered, receipt, record):
@@ -211,7 +207,10 @@ def test_a_deleted_start_is_registered_again_and_the_candidate_names_the_new_one
 
 
 def test_a_deleted_model_is_made_again_with_its_history(registered, receipt, record, make_record):
-    third(registered, make_record)
+    assert promote(registered, "demo", MARGINS).promoted
+    better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
+    register_training(registered, make_record(fingerprint="f2", dev_scores=better))
+    assert promote(registered, "demo", MARGINS).promoted
     open_store(registered).delete_registered_model(NAME)
     assert standing_champion(registered, "demo") == ""
     reconcile(registered, ["demo"])

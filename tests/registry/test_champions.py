@@ -26,41 +26,30 @@ def aliases(root: Path) -> dict[str, str]:
     return {alias: one.version for one in registered_versions(root, "demo") for alias in one.aliases}
 
 
-def third(root: Path, make_record) -> None:
-    """Version 2 is champion, version 3 too, after it."""
-    promote(root, "demo", MARGINS)
-    better = {"start": points(68, 38, 54), "trained": points(70, 40, 60)}
-    register_training(root, make_record(fingerprint="f2", dev_scores=better))
-    assert promote(root, "demo", MARGINS).promoted
-
-
-def test_a_champion_that_is_rolled_back_gives_way_to_the_one_before(registered, make_record):
-    third(registered, make_record)
-    done = rollback(registered, "demo", because="answers were odd")
+def test_a_champion_that_is_rolled_back_gives_way_to_the_one_before(project):
+    done = rollback(project, "demo", because="answers were odd")
     assert (done.kind, done.version, done.before, done.after) == ("rolled back", "3", "3", "2")
     # The one before version 2 is version 1, and version 3 is no place to go back to.
-    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
-    rollback(registered, "demo")
-    assert aliases(registered) == {"candidate": "3", "champion": "1"}
+    assert aliases(project) == {"candidate": "3", "champion": "2", "previous": "1"}
+    rollback(project, "demo")
+    assert aliases(project) == {"candidate": "3", "champion": "1"}
     with pytest.raises(ModelError, match=r"no earlier champion\. Name a version: dial2vec rollback demo --to N"):
-        rollback(registered, "demo")
+        rollback(project, "demo")
 
 
-def test_what_was_rolled_back_is_not_promoted_again_by_itself(registered, make_record):
-    third(registered, make_record)
-    rollback(registered, "demo", because="answers were odd")
-    [reason] = promote(registered, "demo", MARGINS).reasons
+def test_what_was_rolled_back_is_not_promoted_again_by_itself(project):
+    rollback(project, "demo", because="answers were odd")
+    [reason] = promote(project, "demo", MARGINS).reasons
     assert reason.startswith("version 3 was rolled back (")
     assert "answers were odd" in reason
-    assert aliases(registered)["champion"] == "2"
+    assert aliases(project)["champion"] == "2"
 
 
-def test_what_was_rolled_back_can_be_brought_back_by_hand(registered, make_record):
-    third(registered, make_record)
-    rollback(registered, "demo")
-    rollback(registered, "demo", to="3")
-    assert aliases(registered) == {"candidate": "3", "champion": "3", "previous": "2"}
-    assert "rolled_back" not in open_store(registered).get_model_version("dial2vec-demo", "3").tags
+def test_what_was_rolled_back_can_be_brought_back_by_hand(project):
+    rollback(project, "demo")
+    rollback(project, "demo", to="3")
+    assert aliases(project) == {"candidate": "3", "champion": "3", "previous": "2"}
+    assert "rolled_back" not in open_store(project).get_model_version("dial2vec-demo", "3").tags
 
 
 def test_rolling_back_to_nothing_is_one_sentence(registered):
@@ -70,13 +59,12 @@ def test_rolling_back_to_nothing_is_one_sentence(registered):
         rollback(registered, "demo", to="1")
 
 
-def test_history_tells_who_was_champion_and_why(registered, make_record):
-    third(registered, make_record)
+def test_history_tells_who_was_champion_and_why(project, make_record):
     worse = {"start": points(68, 38, 54), "trained": points(60, 30, 50)}
-    register_training(registered, make_record(fingerprint="f3", dev_scores=worse))
-    promote(registered, "demo", MARGINS)
-    rollback(registered, "demo", because="answers were odd")
-    told = history(registered, "demo")
+    register_training(project, make_record(fingerprint="f3", dev_scores=worse))
+    promote(project, "demo", MARGINS)
+    rollback(project, "demo", because="answers were odd")
+    told = history(project, "demo")
     assert [(one.kind, one.version, one.before, one.after) for one in told] == [
         ("first", "1", "", "1"),
         ("promoted", "2", "1", "2"),
@@ -138,8 +126,7 @@ def test_figures_of_a_handful_of_labelled_dialogues_decide_nothing(registered, d
         assert verdict.reasons == [said]
 
 
-def test_a_kill_in_the_middle_of_a_rollback_leaves_a_champion_to_go_back_to(registered, make_record, monkeypatch):
-    third(registered, make_record)
+def test_a_kill_in_the_middle_of_a_rollback_leaves_a_champion_to_go_back_to(project, monkeypatch):
     move = mlflow.MlflowClient.set_registered_model_alias
 
     def die(client: mlflow.MlflowClient, name: str, alias: str, version: str) -> None:
@@ -149,9 +136,9 @@ def test_a_kill_in_the_middle_of_a_rollback_leaves_a_champion_to_go_back_to(regi
     with monkeypatch.context() as patch:
         patch.setattr(mlflow.MlflowClient, "set_registered_model_alias", die)
         with pytest.raises(KeyboardInterrupt):
-            rollback(registered, "demo")
-    assert history(registered, "demo")[-1].kind == "rolled back"
-    assert aliases(registered) == {"candidate": "3", "champion": "2", "previous": "1"}
+            rollback(project, "demo")
+    assert history(project, "demo")[-1].kind == "rolled back"
+    assert aliases(project) == {"candidate": "3", "champion": "2", "previous": "1"}
 
 
 def test_a_champion_that_another_machine_has_moved_is_not_overruled(registered):
@@ -198,18 +185,17 @@ def test_decisions_keep_their_order_when_the_clock_is_set_back(registered):
     assert [one.when for one in history(registered, "demo")][1:] == [2000.0, 1000.0]
 
 
-def test_a_champion_that_moved_while_the_candidate_was_measured_is_not_overruled(registered, make_record):
-    third(registered, make_record)
+def test_a_champion_that_moved_while_the_candidate_was_measured_is_not_overruled(project, make_record):
     better = {"start": points(68, 38, 54), "trained": points(80, 45, 70)}
-    register_training(registered, make_record(fingerprint="f3", dev_scores=better))
+    register_training(project, make_record(fingerprint="f3", dev_scores=better))
 
     def rescore(folder: Path) -> Figures:
-        if aliases(registered)["champion"] == "3":
-            rollback(registered, "demo")
+        if aliases(project)["champion"] == "3":
+            rollback(project, "demo")
         return Figures(points(80, 45, 70))
 
     with pytest.raises(BusyError, match="has changed meanwhile; run `dial2vec promote demo` again"):
-        promote(registered, "demo", MARGINS, rescore=rescore)
+        promote(project, "demo", MARGINS, rescore=rescore)
 
 
 def test_cleaning_up_mlflow_leaves_registered_files_alone(registered):
