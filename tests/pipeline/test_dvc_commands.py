@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -43,15 +44,16 @@ def dvc(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@pytest.fixture
-def project(tmp_path):
+@pytest.fixture(scope="module")
+def project_once(tmp_path_factory):
     """A project in git with one stage, whose command begins as those of dvc.yaml do."""
+    folder = tmp_path_factory.mktemp("project")
     stages = yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"]
     commands = {stage["cmd"].partition(" -m ")[0] for stage in stages.values()}
     [python] = commands
-    (tmp_path / ".venv").symlink_to(sys.prefix)
-    (tmp_path / "stage.py").write_text(STAGE)
-    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    (folder / ".venv").symlink_to(sys.prefix)
+    (folder / "stage.py").write_text(STAGE)
+    (folder / "params.yaml").write_text("seed: 1\n")
     metrics, loss = {"artifacts/metrics.json": {"cache": False}}, {"artifacts/loss.csv": {"x": "step", "y": "loss"}}
     stage = {
         "cmd": f"{python} stage.py",
@@ -60,17 +62,23 @@ def project(tmp_path):
         "metrics": [metrics],
         "plots": [loss],
     }
-    (tmp_path / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"train": stage}}))
+    (folder / "dvc.yaml").write_text(yaml.safe_dump({"stages": {"train": stage}}))
     # As in a project of `dial2vec new`, the hash of the code is not in git.
-    (tmp_path / ".gitignore").write_text(".venv\n/.code/\n")
-    (tmp_path / ".code").mkdir()
-    (tmp_path / ".code" / "train").write_text("hash")
-    assert call(tmp_path, "git", "init", "--quiet").returncode == 0
-    dvc(tmp_path, "init", "--quiet")
-    dvc(tmp_path, "repro", "--quiet")
-    call(tmp_path, "git", "add", ".")
-    assert call(tmp_path, "git", "commit", "--quiet", "-m", "start").returncode == 0
-    return tmp_path
+    (folder / ".gitignore").write_text(".venv\n/.code/\n")
+    (folder / ".code").mkdir()
+    (folder / ".code" / "train").write_text("hash")
+    assert call(folder, "git", "init", "--quiet").returncode == 0
+    dvc(folder, "init", "--quiet")
+    dvc(folder, "repro", "--quiet")
+    call(folder, "git", "add", ".")
+    assert call(folder, "git", "commit", "--quiet", "-m", "start").returncode == 0
+    return folder
+
+
+@pytest.fixture
+def project(project_once, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(project_once, tmp_path, symlinks=True, dirs_exist_ok=True)
 
 
 def test_an_experiment_runs_in_a_folder_of_its_own(project):
@@ -129,10 +137,10 @@ def test_a_remote_that_does_not_answer_is_one_sentence_after_the_limit(tmp_path)
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a").write_text("a")
     dvc(tmp_path, "add", "--quiet", "data")
-    write_json(tmp_path / "operation.yaml", {"schedule": {"remote_minutes": 0.2}})
+    write_json(tmp_path / "operation.yaml", {"schedule": {"remote_minutes": 0.1}})
     with socket.create_server(("127.0.0.1", 0)) as silent:
         dvc(tmp_path, "remote", "add", "--default", "far", f"http://127.0.0.1:{silent.getsockname()[1]}")
         began = time.monotonic()
         said = push(tmp_path, [])
-    assert said.startswith("nothing was pushed: `dvc push` took longer than 0.2 minutes and was ended")
+    assert said.startswith("nothing was pushed: `dvc push` took longer than 0.1 minutes and was ended")
     assert time.monotonic() - began < 60
