@@ -10,8 +10,10 @@ from pathlib import Path
 import mlflow
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from tokenizers import Tokenizer
 
+from dial2vec.cli import main
 from dial2vec.config import Promote
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.encoder.student import StudentEncoder, TokenTable
@@ -211,3 +213,20 @@ def test_a_receipt_without_a_student_names_one_model(both, receipt, small):
     write_json(receipt, {"version": "2", "start_version": "1"} | small)
     assert registered_models(both, "demo") == ["demo"]
     assert standing_champion(both, "demo") == "1"
+
+
+def test_a_chosen_version_goes_with_the_student_that_imitates_it(both, record, student_record, monkeypatch):
+    for name, text in {"params.yaml": "corpora: [demo]\n", "dvc.yaml": "stages: {}\n"}.items():
+        (both / name).write_text(text)
+    monkeypatch.chdir(both)
+    register_training(both, replace(record, fingerprint="f9"))
+    kept = CliRunner().invoke(main, ["prune", "demo", "--version", "2", "--yes"])
+    assert kept.exit_code == 0, kept.output
+    assert "Version 2 stays: version 2 of its student imitates it.\n" in kept.output
+    assert kept.output.endswith("All but what stays is removed.\n")
+    register_training(both, replace(student_record, teacher_version="3", fingerprint="s9"))
+    done = CliRunner().invoke(main, ["prune", "demo", "--version", "2", "--yes"])
+    assert done.exit_code == 0, done.output
+    assert done.output.endswith("All of this is removed.\n")
+    for corpus in ("demo", SMALL):
+        assert [one.version for one in registered_versions(both, corpus)] == ["1", "3"]

@@ -139,6 +139,22 @@ def test_a_forgotten_dialogue_leaves_no_word_in_the_project(forgetful):
     assert "has no dialogue 'c2'; expected one of its 2 ids." in again.output
 
 
+def test_a_collection_that_is_left_is_named_with_the_option_that_makes_it_again(forgetful):
+    for name in ("first/collection.json", "first/turns/collection.json", "notes.txt"):
+        path = forgetful / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    for name in ("first/dialogues.jsonl", "first/turns/dialogues.jsonl", "notes.txt"):
+        (forgetful / name).write_text(f"my {SECRET} is broken\n")
+    shown = CliRunner().invoke(main, ["forget", "calls", "c2"])
+    assert shown.exit_code == 0, shown.output
+    left = [line for line in shown.output.splitlines() if "LEFT" in line]
+    assert left == [
+        "  notes.txt  (LEFT, edit or remove it yourself)",
+        "  first  (LEFT, a collection; with --collection first it is made again without it)",
+    ]
+
+
 def test_a_forgetting_that_was_killed_is_continued(forgetful, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("dial2vec.operation.forget.add_data", lambda _: 1 / 0)

@@ -101,7 +101,9 @@ def history(corpus: str, as_json: bool) -> None:
 @click.argument("corpora", nargs=-1, metavar="[CORPUS]...", shell_complete=complete_corpus)
 @click.option("--keep-last", type=click.IntRange(min=0), help="Newest versions to keep; default: operation.yaml.")
 @click.option("--keep-days", type=click.FloatRange(min=0), help="Keep younger versions; default: operation.yaml.")
-@click.option("--version", "chosen", multiple=True, metavar="N", help="Remove only this version; repeatable.")
+@click.option(
+    "--version", "chosen", multiple=True, metavar="N", help="Remove only this version, with its student; repeatable."
+)
 @click.option("--yes", is_flag=True, help="Remove; without it nothing is removed.")
 def prune(
     corpora: tuple[str, ...], keep_last: int | None, keep_days: float | None, chosen: tuple[str, ...], yes: bool
@@ -126,18 +128,21 @@ def prune(
     names = corpora or load_settings(root / "params.yaml").corpora
     if chosen and len(names) != 1:
         raise Dial2vecError(f"--version names versions of one corpus; found {len(names)} corpora. Name one.")
+    picked = {(name, number) for name in names for number in chosen}
     with checkout_lock(root, "dial2vec prune"):
         for corpus in names:
             _tell_changes(root, corpus)
         plan = plan_prune(root, names, rules, chosen=chosen)
         for line in plan.lines():
             click.echo(line)
-        if kept := [version for version in plan.versions if version.version in chosen and version.why]:
-            click.echo(f"Version {kept[0].version} stays: {'; '.join(kept[0].why)}.")
+        kept = [version for version in plan.versions if (version.corpus, version.version) in picked and version.why]
+        for version in kept:
+            click.echo(f"Version {version.version} stays: {'; '.join(version.why)}.")
         for sentence in remove_planned(root, plan) if yes else ():
             click.echo(sentence)
         click.echo(remove_old_runs(root, rules.keep_days, dry_run=not yes))
-    click.echo("All of this is removed." if yes else "Dry run: nothing is removed. With --yes all of this is removed.")
+    rest = "All but what stays is removed" if kept else "All of this is removed"
+    click.echo(f"{rest}." if yes else f"Dry run: nothing is removed. With --yes {rest[0].lower()}{rest[1:]}.")
 
 
 @click.command(epilog=examples("dial2vec forget calls c-1042", "dial2vec forget calls c-1042 --remote --yes"))

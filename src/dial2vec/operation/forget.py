@@ -14,6 +14,7 @@ from pathlib import Path
 
 import yaml
 
+from dial2vec.collection.collection_folder import MANIFEST
 from dial2vec.collection.forgetting import forget_in_collection
 from dial2vec.data.corpora.transcripts import LABELS, read_labels, transcript_files
 from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
@@ -73,17 +74,20 @@ class ForgetPlan:
 
     def lines(self, root: Path) -> Iterable[str]:
         """Yield the plan for people, with paths relative to the project."""
+        places = {path: collection_of(path, root) for path in self.left}
         for title, paths in (
             ("without it from now on", self.rewritten),
             ("removed; `dial2vec run` makes them again", self.removed),
             ("the example of a registered version, replaced", self.examples),
             ("removed from DVC", self.objects),
             ("made again without it", self.collections),
-            ("LEFT, edit or remove it yourself", self.left),
+            ("LEFT, edit or remove it yourself", [path for path, folder in places.items() if not folder]),
         ):
             for path in paths:
-                shown = path.relative_to(root) if path.is_relative_to(root) else path
-                yield f"  {shown}  ({title})"
+                yield f"  {_shown(path, root)}  ({title})"
+        for folder in dict.fromkeys(filter(None, places.values())):
+            shown = _shown(folder, root)
+            yield f"  {shown}  (LEFT, a collection; with --collection {shown} it is made again without it)"
         if self.versions:
             chosen = " ".join(f"--version {number}" for number in self.versions)
             yield f"Versions trained on data with it: {', '.join(self.versions)}. `dial2vec run` trains without it."
@@ -153,6 +157,16 @@ def forget(root: Path, plan: ForgetPlan) -> None:
     record = {"versions": plan.versions, "unknown": plan.unknown, "dialogues": len(ids)}
     write_json(root / "artifacts" / corpus / "forgotten.json", record)
     _note(root, corpus).unlink()
+
+
+def collection_of(path: Path, root: Path) -> Path | None:
+    """Return the folder of the collection in a project to which a file belongs; None outside collections."""
+    within = [folder for folder in path.parents if folder.is_relative_to(root)]
+    return next((folder for folder in reversed(within) if (folder / MANIFEST).is_file()), None)
+
+
+def _shown(path: Path, root: Path) -> Path:
+    return path.relative_to(root) if path.is_relative_to(root) else path
 
 
 def _find(root: Path, corpus: str, ids: Sequence[str]) -> tuple[dict[str, Dialogue], list[Dialogue]]:

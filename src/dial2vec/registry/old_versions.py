@@ -80,7 +80,8 @@ class OldVersion:
 def old_versions(root: Path, corpus: str, rules: Prune, *, chosen: Sequence[str] = ()) -> list[OldVersion]:
     """Return all versions of a corpus's model and of its student's, each with the reasons to keep it.
 
-    :param chosen: numbers of the only versions to remove, instead of those by `rules`; a version in use stays.
+    :param chosen: numbers of the only versions to remove, instead of those by `rules`, with the students that imitate
+        them; a version in use stays.
     :raises ModelError: if nothing is registered, a chosen version does not exist, or the store cannot be used.
     """
     client = open_store(root)
@@ -96,11 +97,14 @@ def old_versions(root: Path, corpus: str, rules: Prune, *, chosen: Sequence[str]
         if unknown := [number for number in chosen if number not in versions[corpus]]:
             numbers = ", ".join(sorted(versions[corpus], key=int))
             raise ModelError(f"{model_name(corpus)} has no version {unknown[0]}. It has: {numbers}.")
+        taught = [n for n, v in versions.get(small, {}).items() if v.tags.get("teacher_version") in chosen]
+        # No version is called "", which stands for a choice of none.
+        picked = {corpus: chosen, small: taught or [""] if chosen else []}
         teachers: dict[str, str] = {}
         done = []
         # The student's first: a version that one of them imitates stays with it.
         for name in reversed(versions):
-            why = _reasons(versions[name], aliases[name], rules, chosen if name == corpus or not chosen else ("",))
+            why = _reasons(versions[name], aliases[name], rules, picked[name])
             for number, version in versions[name].items():
                 if number in teachers and name == corpus:
                     why[number].append(f"version {teachers[number]} of its student imitates it")
