@@ -160,10 +160,11 @@ def test_small_is_that_of_the_named_corpus(project, monkeypatch):
     assert asked == ["models:/dial2vec-chats-small@champion"]
 
 
-def test_small_without_a_student_as_champion_says_so(project, monkeypatch, tiny_folder):
+@pytest.mark.parametrize("model", ["small", "models:/dial2vec-calls-small@champion"])
+def test_small_without_a_student_as_champion_says_so(project, monkeypatch, tiny_folder, model):
     project("calls")
     monkeypatch.setattr("dial2vec.cli.model.resolve", lambda name: tiny_folder)
-    done = CliRunner().invoke(main, ["embed", "a.jsonl", "--output", "a.parquet", "--model", "small"])
+    done = CliRunner().invoke(main, ["embed", "a.jsonl", "--output", "a.parquet", "--model", model])
     assert "No student of calls is champion yet, so small is the starting encoder." in done.output
 
 

@@ -253,6 +253,8 @@ def reading_errors(path: Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise CorpusError(f"{path} does not exist; expected a JSON Lines file of dialogues. Check the path.") from error
+    except IsADirectoryError as error:
+        raise CorpusError(f"{path} is a folder; expected a file of dialogues. Name one of its files.") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise CorpusError(f"{path} is not a whole gzip file ({error}). Fetch or export it again.") from error
     except UnicodeDecodeError as error:

@@ -31,6 +31,7 @@ def test_addresses_lead_to_the_encoder_inside_the_store(registered):
         ),
         ("models:/dial2vec-demo/9", "dial2vec-demo has no version 9. It has: 1, 2."),
         ("models:/dial2vec-dmo/1", "nothing is registered as dial2vec-dmo. Did you mean 'dial2vec-demo'?"),
+        ("models:/dial2vec-nix/1", "nothing is registered as dial2vec-nix. Registered: dial2vec-demo. Run"),
         ("models:/dial2vec-demo-small@champion", "as dial2vec-demo-small: no run has kept a student."),
         ("models:/dial2vec-demo", "is no registry address"),
         ("dial2vec-demo@champion", "is no registry address"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
 SMALL = "small"
+SMALL_CHAMPION = re.compile(r"models:/dial2vec-(.+)-small@champion")
 KINDS = "Folder, registry address, Hugging Face name, or small (the corpus's small model)."
 
 
@@ -23,19 +25,19 @@ def model_option(help: str = KINDS, **options: Any) -> Callable[[Any], Any]:
 
 
 def or_small(ctx: click.Context, option: click.Parameter, model: str | None) -> str | None:
-    """Return the address of the small champion for `small`, any other name as it is.
+    """Return the address of the small champion for `small`, any other name as it is; say if that is no student yet.
 
     With --corpus it is that corpus's champion, else that of the only corpus of params.yaml. A model in a folder `small`
     of the working directory is that model.
     """
-    if model != SMALL or (Path(SMALL) / "config.json").is_file():
-        return model
-    corpus = ctx.params.get("corpus") or _only_corpus(option.opts[0])
-    address = f"models:/dial2vec-{corpus}-small@champion"
-    if not is_student(resolve(address)):
+    address = model
+    if model == SMALL and not (Path(SMALL) / "config.json").is_file():
+        address = f"models:/dial2vec-{ctx.params.get('corpus') or _only_corpus(option.opts[0])}-small@champion"
+    champion = SMALL_CHAMPION.fullmatch(address or "")
+    if address and champion and not is_student(resolve(address)):
         click.echo(
-            f"No student of {corpus} is champion yet, so {SMALL} is the starting encoder. `dial2vec promote "
-            f"{corpus}-small` judges the student.",
+            f"No student of {champion[1]} is champion yet, so {SMALL} is the starting encoder. `dial2vec promote "
+            f"{champion[1]}-small` judges the student.",
             err=True,
         )
     return address

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Comes with the install.
 UNTRAINED = "all-MiniLM-L6-v2"
+# Endings of files that hold dialogues, and a query that may be meant as a path.
+DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
 
 
 @click.command(epilog=examples("dial2vec index data/calls --model models:/dial2vec-calls@champion --output calls"))
@@ -217,8 +220,15 @@ def _parse_query(query: str | None) -> str | Dialogue | None:
 
     name, _, dialogue_id = query.rpartition(":")
     for path, which in ((Path(query), None), (Path(name), dialogue_id)):
-        if path.suffix in (".json", ".jsonl", ".gz") and path.is_file():
+        if path.suffix in DIALOGUE_FILES and path.is_file():
             return find_dialogue(path, which, way=f"{path}:{{}}")
+    for path in (Path(query), Path(name)) if WORD.fullmatch(query) else ():
+        if path.suffix in DIALOGUE_FILES or path.is_file():
+            fault = "is no file of dialogues" if path.is_file() else "does not exist"
+            raise Dial2vecError(
+                f"{path} {fault}; expected words, or a dialogue in a .json or .jsonl file, as `dial2vec import` makes "
+                "them. Correct the path, or ask in words."
+            )
     return query
 
 

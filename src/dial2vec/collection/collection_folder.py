@@ -106,8 +106,9 @@ class Manifest:
                 )
             return cls(**record | {"additions": tuple(Addition(**addition) for addition in record["additions"])})
         except (FileNotFoundError, NotADirectoryError) as error:
+            made = f"index {folder} --output FOLDER" if folder.is_file() else f"index FILE --output {folder}"
             raise ArtifactError(
-                f"{folder} is no collection: it has no {MANIFEST}. `dial2vec index FILE --output {folder}` makes one."
+                f"{folder} is no collection: it has no {MANIFEST}. `dial2vec {made}` makes one."
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ArtifactError(

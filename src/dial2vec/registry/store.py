@@ -225,6 +225,8 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
     """
     if not client.search_registered_models(f"name = '{name}'"):
         names = [model.name for model in client.search_registered_models()]
+        # Of all names the beginning is the same.
+        alike = [other for other in names if did_you_mean(name.removeprefix(PREFIX), [other.removeprefix(PREFIX)])]
         if name.endswith(SMALL) and name.removesuffix(SMALL) in names:
             raise ModelError(
                 f"nothing is registered as {name}: no run has kept a student. `dial2vec results` says why."
@@ -235,7 +237,7 @@ def aliases_of(client: MlflowClient, name: str) -> dict[str, str]:
                 "back there, or let `dial2vec run` register the latest training under the old name again."
             )
         raise ModelError(
-            f"nothing is registered as {name}.{did_you_mean(name, names)} "
+            f"nothing is registered as {name}.{did_you_mean(name, alike)} "
             f"Registered: {', '.join(sorted(names)) or 'nothing at all'}. Run `make run` first."
         )
     return {alias: str(number) for alias, number in client.get_registered_model(name).aliases.items()}

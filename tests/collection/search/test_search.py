@@ -193,12 +193,26 @@ def test_a_dialogue_of_a_file_or_of_the_collection_is_a_query(folder, tmp_path):
         (["text", "--like", "d1"], "both a query and --like"),
         (["--like", "d400"], "no dialogue 'd400'"),
         (["x", "--label", "bards"], "Did you mean 'cards'"),
+        (["none.jsonl:3"], "none.jsonl does not exist; expected words, or a dialogue in a .json or .jsonl file"),
+        (["none.json"], "none.json does not exist; expected words"),
+        ([__file__], "test_search.py is no file of dialogues; expected words"),
     ],
 )
 def test_command_says_what_is_wrong_in_a_sentence(folder, arguments, said):
     done = call("search", folder, *arguments)
     assert done.exit_code == 1
     assert said in done.stderr
+
+
+def test_words_with_dots_and_colons_are_words(folder):
+    for words in ("w1: w2", "error 404: notes.jsonl is gone", "10:15", "w1."):
+        assert call("search", folder, words, "-k", 1).exit_code == 0
+
+
+def test_a_file_in_the_place_of_a_collection_is_what_to_index(folder, tmp_path):
+    write_dialogues(tmp_path / "a.jsonl", [next(Collection(folder).dialogues([3]))])
+    done = call("search", tmp_path / "a.jsonl", "w1")
+    assert f"`dial2vec index {tmp_path / 'a.jsonl'} --output FOLDER` makes one" in done.stderr
 
 
 def test_index_makes_a_collection_and_adds_to_it_by_its_own_encoder(tmp_path, tiny_folder, dialogue):

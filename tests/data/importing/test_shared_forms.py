@@ -219,3 +219,11 @@ def test_a_recipe_takes_the_first_column_of_speakers_who_take_turns(tmp_path):
         rows = [f"1,5,1,0,0,1709632800,,Hi,,Ann,Ann,{sender}", f"2,5,1,0,1,1709632860,,Yes,,Ann,Ann,{said}"]
         found = turns_of(imported(tmp_path, "m.csv", "\n".join([names, *rows]) + "\n"))
         assert found == {"5": [f"{sender or 0}: Hi", f"{said or 1}: Yes"]}
+
+
+def test_an_object_of_metadata_beside_the_messages_is_the_metadata(tmp_path):
+    messages = [{"role": "user", "content": "Rain?"}, {"role": "assistant", "content": "No."}]
+    facts = {"thumbs": "up", "model": "other", "plan": {"name": "pro"}, "createdAt": "2024-03-05"}
+    record = lines({"id": "s1", "model": "m", "metadata": facts, "messages": messages})
+    [dialogue] = imported(tmp_path, "m.jsonl", record).dialogues
+    assert dialogue.metadata == {"model": "m", "thumbs": "up"}

@@ -20,7 +20,7 @@ def test_files_of_a_folder_that_are_read_alike_are_described_once(tmp_path):
     assert "7 files (0.txt, 1.txt, 2.txt and 4 more): text, UTF-8" in lines
     assert "more.csv: csv, UTF-8, delimiter comma" in lines
     assert "  room     is the metadata of the dialogue" in lines
-    assert "skipped for their endings: notes.pdf" in lines
+    assert "skipped for their names: notes.pdf" in lines
     assert "turns        15 (blank ones left out: 1)" in lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,6 +19,11 @@ from dial2vec.files import reading_errors
 
 SIZE = 2048
 ENDINGS = (".jsonl", ".jsonl.gz")
+# Endings of exports, and bytes that tell whether such a file holds dialogues all the same.
+EXPORTS, BEGINNING = (
+    (".csv", ".tsv", ".txt", ".md", ".json", ".vtt", ".srt", ".xlsx", ".docx", ".parquet", ".zip"),
+    1024,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +62,19 @@ def files_of(source: Path) -> list[Path]:
 
 
 def look_at(source: Path) -> None:
-    """Read the first byte of every file, to fail early.
+    """Read the beginning of every file, to fail early.
 
-    :raises CorpusError: if a file cannot be read.
+    :raises CorpusError: if a file cannot be read, or is an export of another kind by its ending and its beginning.
     """
     for path in files_of(source):
+        is_export = path.suffix.lower() in EXPORTS
         with reading_errors(path), _opened(path) as handle:
-            handle.read(1)
+            beginning = handle.read(BEGINNING if is_export else 1).removeprefix(BOM_UTF8).lstrip()
+        if is_export and not beginning.startswith(b"{"):
+            raise CorpusError(
+                f"{path} is no JSON Lines file of dialogues. `dial2vec import {path} --output dialogues.jsonl` makes "
+                "one of an export."
+            )
 
 
 def passed_over(source: Path) -> list[Path]:

@@ -107,7 +107,7 @@ def _read(source: Path, options: Options, kept: Sequence[KeptReading], unpacking
     export.skipped = [path for path in visible if path not in set(files)]
     if not files:
         raise CorpusError(
-            f"{source} holds no file to import; expected files that end in {', '.join(ENDINGS)}. "
+            f"{source} holds no file to import; expected files that end in {', '.join((*ENDINGS, *CONTAINERS))}. "
             "Name a file, or another folder."
         )
     errors: list[CorpusError] = []

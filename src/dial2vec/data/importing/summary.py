@@ -55,7 +55,7 @@ def _formats(export: Export) -> Iterator[str]:
         yield f"and files read in {len(alike) - SHOWN_FORMATS} more ways"
     if export.skipped:
         skipped = [_below(path, export.source) for path in export.skipped]
-        yield f"skipped for their endings: {_some(skipped, SHOWN_NAMES)}"
+        yield f"skipped for their names: {_some(skipped, SHOWN_NAMES)}"
 
 
 def _title(name: str) -> str:

@@ -184,11 +184,13 @@ class RecordReader:
         return plain | {TURNS: turns, "date": as_name(next(times, None)) or as_name(date)}
 
     def _metadata(self, values: dict[str, Any]) -> dict[str, Any]:
-        """Return the further plain values of a record, by key."""
+        """Return the further plain values of a record, by key, and those of an object `metadata` in it."""
         if self.recipe.metadata is not None:
             further = {key: finder(values) for key, finder in self.recipe.metadata.items()}
         else:
-            further = {key: value for key, value in values.items() if key not in self._used}
+            packed = values.get(METADATA)
+            every = (packed if isinstance(packed, dict) else {}) | values
+            further = {key: value for key, value in every.items() if key not in self._used}
         return {key: value for key, value in further.items() if isinstance(value, PLAIN) and value != ""}
 
     def _id(self, values: dict[str, Any], name: str) -> str:
