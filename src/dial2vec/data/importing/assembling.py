@@ -121,7 +121,7 @@ def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str])
     """Return the turns of a list, and the fault of the first unusable one."""
     rows, fault = list[Row](), ""
     for number, turn in enumerate(turns, start=1):
-        speaker, text = columns.speaker_of(turn), text_of(turn, columns.text, columns)
+        speaker, text = columns.speaker_of(turn), text_of(turn, columns.text, columns, left_out)
         if text and (kind := columns.not_speech.kind(turn, speaker, text) or ("" if speaker else NAMELESS)):
             left_out[kind] += 1
             continue

@@ -6,8 +6,10 @@ from dataclasses import dataclass, fields
 
 from dial2vec.errors import CorpusError, did_you_mean
 
+# Part of a turn, while the others are kinds of whole turns.
+QUOTED = "quoted"
 # Kinds of what nobody said to anybody; `--keep` takes them in.
-KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media")
+KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "draft", "media", QUOTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

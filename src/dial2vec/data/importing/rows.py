@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
@@ -14,8 +15,10 @@ from dial2vec.data.importing.files.records import Record
 from dial2vec.data.importing.guessing.columns import Columns
 from dial2vec.data.importing.guessing.evidence import age
 from dial2vec.data.importing.guessing.names import by_name, is_index, plain
+from dial2vec.data.importing.options import QUOTED
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.values.cells import as_name, cell_text
+from dial2vec.data.importing.values.quoted import without_quoted
 from dial2vec.data.importing.values.times import ClockReading, first_date, has_date, order, reading_of, unread
 from dial2vec.dialogue import Origin, Turn
 
@@ -131,9 +134,9 @@ def _is_older(group: Group, record: Record, message: str, version: str, result: 
 def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], result: ImportResult) -> str:
     """Add a row to its dialogue, or return the reason why the row cannot be used."""
     values = record.values
-    turns = [(columns.speaker_of(values), text_of(values, columns.text, columns))]
+    turns = [(columns.speaker_of(values), text_of(values, columns.text, columns, result.left_out))]
     if columns.answer:
-        turns = [(ASKER, turns[0][1]), (ANSWERER, text_of(values, columns.answer, columns))]
+        turns = [(ASKER, turns[0][1]), (ANSWERER, text_of(values, columns.answer, columns, result.left_out))]
         turns = turns[::-1] if columns.answer_first else turns
     labels = columns.labels_of(values)
     time = columns.time_of(values)
@@ -152,13 +155,19 @@ def _add(group: Group, record: Record, columns: Columns, known: dict[str, str], 
     return ""
 
 
-def text_of(values: dict[str, Any], name: str | None, columns: Columns) -> str:
-    """Return the text of a cell, without HTML if the texts are HTML."""
+def text_of(values: dict[str, Any], name: str | None, columns: Columns, left_out: Counter[str]) -> str:
+    """Return the text of a cell, without HTML if the texts are HTML, and without a mail that it quotes.
+
+    :param left_out: Counter of what is left out, by kind.
+    """
     text = cell_text(values.get(name or ""))
     text = (without_html(text) if columns.html else text).strip()
     if text.startswith("<think>") and "thought" not in columns.not_speech.keep:
         # A model's thought before its answer; a text that is cut within it has no answer.
         text = text.partition("</think>")[2].strip()
+    if QUOTED not in columns.not_speech.keep:
+        whole, text = text, without_quoted(text, marked=not columns.html)
+        left_out.update([QUOTED] if text != whole else [])
     # pandas writes a gap as "nan".
     return "" if text in ("nan", "NaN") else text
 

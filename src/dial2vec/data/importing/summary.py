@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dial2vec.data.importing.by_recipe.recipe import known_recipes
 from dial2vec.data.importing.one_file import DROPPED, Description
-from dial2vec.data.importing.options import KINDS
+from dial2vec.data.importing.options import KINDS, QUOTED
 from dial2vec.data.importing.reading import Export
 from dial2vec.data.importing.redaction import Redactor
 from dial2vec.data.importing.result import NAMELESS
@@ -111,12 +111,14 @@ def _counts(export: Export) -> Iterator[str]:
 
 
 def _left_out(kinds: Counter[str]) -> Iterator[str]:
-    chosen = kinds[DROPPED]
-    if others := Counter({kind: times for kind, times in kinds.items() if kind != DROPPED}):
+    chosen, quoted = kinds[DROPPED], kinds[QUOTED]
+    if others := Counter({kind: times for kind, times in kinds.items() if kind not in (DROPPED, QUOTED)}):
         shown = ", ".join(f"{kind} ({times})" for kind, times in others.most_common())
         ways = ["--keep KIND takes a kind in"] if not others.keys().isdisjoint(KINDS) else []
         ways += ["--speaker-of-blank NAME takes in those without a speaker"] if NAMELESS in others else []
         yield f"left out     {'; '.join([f'{others.total()} turns, by kind: {shown}', *ways])}"
+    if quoted:
+        yield f"cut off      mails that {quoted} turns quote below their own words; --keep {QUOTED} leaves them"
     if chosen:
         yield f"not chosen   {chosen} rows or turns, by --where or --drop"
 
