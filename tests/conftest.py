@@ -7,6 +7,7 @@ from dial2vec import telemetry
 telemetry.switch_off()
 
 import gc  # noqa: E402
+import sys  # noqa: E402
 from collections.abc import Callable, Iterator  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -45,6 +46,14 @@ def pytest_collection_finish() -> None:
     """Leave what is imported out of garbage collection: each training collects, and a million objects take a second."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _own_path() -> Iterator[None]:
+    """Leave no folder where Python looks for modules: MLflow adds the code of each model that it loads."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
 
 
 @pytest.fixture(scope="module", autouse=True)
