@@ -74,18 +74,18 @@ class ForgetPlan:
 
     def lines(self, root: Path) -> Iterable[str]:
         """Yield the plan for people, with paths relative to the project."""
-        places = {path: collection_of(path, root) for path in self.left}
+        owners = {path: _collection_of(path, root) for path in self.left}
         for title, paths in (
             ("without it from now on", self.rewritten),
             ("removed; `dial2vec run` makes them again", self.removed),
             ("the example of a registered version, replaced", self.examples),
             ("removed from DVC", self.objects),
             ("made again without it", self.collections),
-            ("LEFT, edit or remove it yourself", [path for path, folder in places.items() if not folder]),
+            ("LEFT, edit or remove it yourself", [path for path, folder in owners.items() if not folder]),
         ):
             for path in paths:
                 yield f"  {_shown(path, root)}  ({title})"
-        for folder in dict.fromkeys(filter(None, places.values())):
+        for folder in dict.fromkeys(filter(None, owners.values())):
             shown = _shown(folder, root)
             yield f"  {shown}  (LEFT, a collection; with --collection {shown} it is made again without it)"
         if self.versions:
@@ -159,7 +159,7 @@ def forget(root: Path, plan: ForgetPlan) -> None:
     _note(root, corpus).unlink()
 
 
-def collection_of(path: Path, root: Path) -> Path | None:
+def _collection_of(path: Path, root: Path) -> Path | None:
     """Return the folder of the collection in a project to which a file belongs; None outside collections."""
     within = [folder for folder in path.parents if folder.is_relative_to(root)]
     return next((folder for folder in reversed(within) if (folder / MANIFEST).is_file()), None)

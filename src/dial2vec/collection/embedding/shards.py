@@ -19,11 +19,9 @@ from dial2vec.files import reading_errors
 
 SIZE = 2048
 ENDINGS = (".jsonl", ".jsonl.gz")
-# Endings of exports, and bytes that tell whether such a file holds dialogues all the same.
-EXPORTS, BEGINNING = (
-    (".csv", ".tsv", ".txt", ".md", ".json", ".vtt", ".srt", ".xlsx", ".docx", ".parquet", ".zip"),
-    1024,
-)
+# Endings of exports. Their first bytes tell whether such a file holds dialogues all the same.
+EXPORTS = (".csv", ".tsv", ".txt", ".md", ".json", ".vtt", ".srt", ".xlsx", ".docx", ".parquet", ".zip")
+BEGINNING = 1024
 
 
 @dataclass(frozen=True, slots=True)
