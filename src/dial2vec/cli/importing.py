@@ -61,6 +61,12 @@ def _list_known(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
 @click.option(
     "--join", metavar="SECONDS", type=click.FloatRange(min=0), help="Join turns of one speaker this close together."
 )
+@click.option(
+    "--pause",
+    metavar="HOURS",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Begin a new dialogue after this long without a turn.",
+)
 @click.option("--parts", is_flag=True, help="Conversations go on in other files: join those with the same id.")
 @click.option("--table", help="Sheet of a workbook, or table of a database; default: all sheets, or the only table.")
 @click.option("--delimiter", help="Character between the cells of a table, such as ';' or 'tab'.")

@@ -16,11 +16,12 @@ from dial2vec.data.importing.guessing.names import plain
 from dial2vec.data.importing.guessing.plausibility import REMEDY
 from dial2vec.data.importing.guessing.speech import ALL_SAID
 from dial2vec.data.importing.guessing.turns import closing_turns
+from dial2vec.data.importing.pauses import Row, accept_rows
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
-from dial2vec.data.importing.rows import Row, oldest_first, text_of, turns_of
+from dial2vec.data.importing.rows import oldest_first, text_of
 from dial2vec.data.importing.values.cells import as_name, as_turn_list, cell_text
 from dial2vec.data.importing.values.times import ClockReading, first_date, order, reading_of, unread
-from dial2vec.dialogue import Turn
+from dial2vec.dialogue import Origin
 
 # Names of programs that speak beside people in a transcript.
 SYSTEM = {"system", "system_message", "system_prompt", "system_notification"}
@@ -46,7 +47,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         dialogue_id = columns.id_of(record.values) if columns.dialogue_id else f"{name}-{number}"
         labels = columns.labels_of(record.values)
         left_out = Counter[str]()
-        turns, fault, blank = _turns(record.values, columns, reading, left_out)
+        rows, fault, blank = _ordered(record.values, columns, reading, left_out)
         result.left_out.update(left_out)
         reason = record.problem or ("" if dialogue_id else "the dialogue's id is blank") or fault
         if not reason and is_damaged("".join((dialogue_id, *labels))):
@@ -54,7 +55,7 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         if not reason and dialogue_id in seen:
             reason = f"the id came before on line {seen[dialogue_id]}"
         if reason:
-            result.speakers.update(dict.fromkeys(turn.speaker for turn in turns if turn.speaker))
+            result.speakers.update(dict.fromkeys(row.speaker for row in rows if row.speaker))
             result.refuse(source, record.line, dialogue_id if not record.problem or record.values else "", reason)
             continue
         seen[dialogue_id] = record.line
@@ -62,18 +63,20 @@ def from_records(records: Iterable[Record], columns: Columns, *, source: str, na
         times = [*_times(record.values, columns), as_name(record.values.get("date"))]
         result.unread.update(unread(times))
         date, metadata = first_date(times, reading), columns.metadata_of(record.values)
-        result.accept(source, record.line, dialogue_id, turns, labels, date=date, metadata=metadata)
+        origin = Origin(source, record.line)
+        given: Any = {"origin": origin, "result": result, "labels": labels, "date": date, "metadata": metadata}
+        accept_rows(dialogue_id, rows, columns, reading, **given)
 
 
 def _times(values: dict[str, Any], columns: Columns) -> list[str]:
-    turns = as_turn_list(values.get(columns.turns or "")) or ()
+    turns = (not columns.in_order and as_turn_list(values.get(columns.turns or ""))) or ()
     return [columns.time_of(turn) for turn in turns if not columns.not_speech.kind(turn, "", "")]
 
 
-def _turns(
+def _ordered(
     values: dict[str, Any], columns: Columns, reading: ClockReading, left_out: Counter[str]
-) -> tuple[list[Turn], str, int]:
-    """Return the turns of a record, the reason why they cannot be used, and the number of blank ones."""
+) -> tuple[list[Row], str, int]:
+    """Return the turns of a record in their order, the reason why they cannot be used, and the number of blank ones."""
     value = values.get(columns.turns or "")
     turn_list = as_turn_list(value) if columns.text else None
     if turn_list is None:
@@ -81,7 +84,7 @@ def _turns(
             return [], f"column {columns.turns!r} holds no list of turns", 0
         script = script_of(value)
         script.sort(reading_of([script.times]))
-        turns = _said(script.spoken(), left_out, columns.not_speech.keep)
+        turns = _said(script, left_out, columns.not_speech.keep)
         fault = script.problem or ("" if turns else f"column {columns.turns!r} holds no `Speaker: text` line")
         return turns, fault, len(script.turns) - len(turns)
     rows, fault = _rows(turn_list, columns, left_out)
@@ -94,16 +97,16 @@ def _turns(
     ends = [(row.speaker, row.text) for row in filled[:1] + filled[-1:]]
     new = [row for row in opening_rows if row.text and (row.speaker, row.text) not in ends]
     filled = [row for row in new if row.time] + filled
-    sequence = order([row.time for row in filled], reading)
+    sequence = range(len(filled)) if columns.in_order else order([row.time for row in filled], reading)
     if sequence is None:
         fault = fault or UNORDERED
     fault = fault or (damage and f"the first turn, outside the list: {damage.removeprefix('turn 1: ')}")
-    # Turns are returned despite a fault: the names of their speakers may be in other dialogues.
+    # Rows are returned despite a fault: the names of their speakers may be in other dialogues.
     ordered = [row for row in new if not row.time] + [filled[at] for at in sequence or range(len(filled))]
     if not ordered:
         every = all_left_out(left_out) if left_out else "every turn is blank"
         fault = fault or (every if turn_list else "it has no turns")
-    return turns_of(ordered, columns.join, reading), fault, sum(not row.text for row in rows)
+    return ordered, fault, sum(not row.text for row in rows)
 
 
 def _closing(values: dict[str, Any], turn_list: list[Any], columns: Columns) -> list[dict[str, Any]]:
@@ -131,25 +134,23 @@ def _rows(turns: list[dict[str, Any]], columns: Columns, left_out: Counter[str])
     return rows, fault
 
 
-def _said(turns: Iterable[Turn], left_out: Counter[str], keep: Sequence[str] = ()) -> list[Turn]:
+def _said(script: Script, left_out: Counter[str], keep: Sequence[str]) -> list[Row]:
     """Return the turns without notices, which are counted: those of messengers, and of a system beside two people."""
-    turns = list(turns)
-    programs = {turn.speaker for turn in turns if plain(turn.speaker) in SYSTEM}
-    several = len({turn.speaker for turn in turns} - programs) > 1
+    rows = [Row(script.line, turn.speaker, turn.text, time) for turn, time in script.timed()]
+    programs = {row.speaker for row in rows if plain(row.speaker) in SYSTEM}
+    several = len({row.speaker for row in rows} - programs) > 1
     speakers = tuple((name, "system") for name in sorted(programs)) if several else ()
     rules = replace(ALL_SAID, keep=tuple(keep), speakers=speakers)
-    kinds = [(turn, rules.kind({}, turn.speaker, turn.text)) for turn in turns]
+    kinds = [(row, rules.kind({}, row.speaker, row.text)) for row in rows]
     left_out.update(kind for _, kind in kinds if kind)
-    return [turn for turn, kind in kinds if not kind]
+    return [row for row, kind in kinds if not kind]
 
 
-def from_scripts(
-    scripts: Iterator[Script], *, source: str, name: str, result: ImportResult, keep: Sequence[str] = ()
-) -> int:
+def from_scripts(scripts: Iterator[Script], columns: Columns, *, source: str, name: str, result: ImportResult) -> int:
     """Turn transcripts in plain text into dialogues.
 
+    :param columns: The user's options; the columns have no names.
     :param name: Id of the only dialogue; prefix of the ids of several dialogues without headings.
-    :param keep: Kinds of what nobody said that count as speech.
     :param result: Result that gets the dialogues.
     :returns: Number of lines that belong to no turn.
     """
@@ -161,17 +162,18 @@ def from_scripts(
     for number, script in enumerate(transcripts, start=1):
         result.rows += 1
         script.sort(reading)
-        turns = _said(script.spoken(), result.left_out, keep)
+        rows = _said(script, result.left_out, columns.not_speech.keep)
         dialogue_id = script.name or (name if len(transcripts) == 1 else f"{name}-{number}")
-        reason = script.problem or ("" if turns else f"no line names a speaker, as in `Speaker: text`; {REMEDY}")
+        reason = script.problem or ("" if rows else f"no line names a speaker, as in `Speaker: text`; {REMEDY}")
         if not reason and dialogue_id in seen:
             reason = "the id came before in this file"
         seen.add(dialogue_id)
         if reason:
-            result.speakers.update(dict.fromkeys(turn.speaker for turn in turns))
+            result.speakers.update(dict.fromkeys(row.speaker for row in rows))
             result.refuse(source, script.line, dialogue_id, reason)
             continue
         result.blank += len(script.turns) - len(script.spoken())
         date = first_date(script.times, reading)
-        result.accept(source, script.line, dialogue_id, turns, (), date=date)
+        origin = Origin(source, script.line)
+        accept_rows(dialogue_id, rows, columns, reading, origin=origin, result=result, date=date)
     return sum(script.unused for script in transcripts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any
@@ -53,9 +53,8 @@ from dial2vec.data.importing.guessing.unfolding import (
 from dial2vec.data.importing.kept import KeptReading, fitting
 from dial2vec.data.importing.options import Options
 from dial2vec.data.importing.result import AMBIGUOUS, ImportResult
-from dial2vec.data.importing.rows import Groups, MergedCells, Row, group_rows, merged_columns, turns_of
+from dial2vec.data.importing.rows import Groups, MergedCells, group_rows, merged_columns
 from dial2vec.data.importing.selection import Selection
-from dial2vec.data.importing.values.times import ClockReading
 from dial2vec.data.progress import counted
 from dial2vec.errors import CorpusError
 
@@ -196,8 +195,6 @@ class FileReader:
             )
         self.recipe = recipe
         columns = self._with_options(columns_of(recipe))
-        if self.options.join is not None and columns.time is None:
-            records = [_joined(record, self.options.join) for record in records]
         from_records(records, columns, source=str(self.path), name=self.name, result=self.result)
         self.result.left_out.update(reader.left_out)
         if reader.ambiguous:
@@ -213,15 +210,13 @@ class FileReader:
             )
         self._keep(KeptReading(form=form), fits=any(kept.form == form for kept in self.kept))
         scripts = read_plain_text(self.path, encoding) if form == "text" else iter([read_captions(self.path, encoding)])
-        source, keep = str(self.path), self.options.keep
-        unused = from_scripts(scripts, source=source, name=self.name, result=self.result, keep=keep)
+        columns = self._with_options(Columns(in_order=True))
+        unused = from_scripts(scripts, columns, source=str(self.path), name=self.name, result=self.result)
         notes: tuple[str, ...] = ()
         if unused:
             notes += (
                 f"lines that belong to no turn (before the first speaker, clocks, or notices) are left out: {unused}",
             )
-        if self.options.join is not None:
-            notes += ("--join joins no turns: this form keeps no times; --merge-turns joins all of one speaker",)
         return Description(form, str(encoding), notes=notes)
 
     def _read_records(self, records: Iterator[Record], description: Description) -> Description:
@@ -329,11 +324,12 @@ class FileReader:
         return usable, records, columns, notes
 
     def _with_options(self, columns: Columns) -> Columns:
-        """Return the columns with the options about notices, blank speakers, fragments and parts."""
+        """Return the columns with the options about notices, blank speakers, pauses and parts."""
         options = self.options
         rules = replace(columns.not_speech, keep=tuple(options.keep))
         blank = options.blank_speaker or ""
-        return replace(columns, not_speech=rules, blank_speaker=blank, join=options.join, parts=options.parts)
+        changed = replace(columns, not_speech=rules, blank_speaker=blank, parts=options.parts)
+        return replace(changed, join=options.join, pause=options.pause)
 
     def _is_kept(self, recipe: str) -> bool:
         return any(kept.recipe == recipe for kept in self.kept)
@@ -363,13 +359,6 @@ def _without_names(records: Iterator[Record], result: ImportResult) -> Iterator[
             result.repeated += 1
         else:
             yield record
-
-
-def _joined(record: Record, seconds: float) -> Record:
-    """Return a dialogue of lines, which keep their order, with the fragments of a turn joined."""
-    rows = [Row(at, turn["speaker"], turn["text"], turn["time"]) for at, turn in enumerate(record.values["turns"])]
-    turns = [asdict(turn) for turn in turns_of(rows, seconds, ClockReading())]
-    return record._replace(values=record.values | {"turns": turns})
 
 
 def _once(records: Iterable[Record], recipe: Recipe, result: ImportResult) -> Iterator[Record]:

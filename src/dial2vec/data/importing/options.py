@@ -14,7 +14,7 @@ KINDS = ("note", "notice", "system", "tool", "thought", "deleted", "edited", "dr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedColumns:
-    """Names of columns by their meaning; None if a column is missing or unknown.
+    """Names of columns by their meaning, None if one is missing or unknown, and how their turns become dialogues.
 
     :param dialogue_id: Column of the dialogue's id.
     :param speaker: Column of the speaker, in the rows or in the turns of a record.
@@ -22,6 +22,9 @@ class NamedColumns:
     :param labels: Columns of domain labels, in the rows or in the records.
     :param time: Column that orders the turns of a dialogue.
     :param turns: Column that holds a whole dialogue per record; None for one row per turn.
+    :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
+    :param pause: Hours without a turn after which a new dialogue begins; None begins none.
+    :param parts: True if a dialogue may go on in another file.
     """
 
     dialogue_id: str | None = None
@@ -30,6 +33,9 @@ class NamedColumns:
     labels: tuple[str, ...] = ()
     time: str | None = None
     turns: str | None = None
+    join: float | None = None
+    pause: float | None = None
+    parts: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +51,6 @@ class Options(NamedColumns):
     :param table: Sheet of a workbook, or table of a database.
     :param keep: Kinds of what nobody said that count as speech (`KINDS`).
     :param blank_speaker: Speaker of the turns that name none.
-    :param join: Seconds within which consecutive turns of one speaker are one turn.
-    :param parts: True if dialogues go on in other files.
     :param header: True if the first row of a table names its columns; otherwise they are "1", "2", ...
     :raises CorpusError: if a kind is unknown.
     """
@@ -60,8 +64,6 @@ class Options(NamedColumns):
     table: str | None = None
     keep: tuple[str, ...] = ()
     blank_speaker: str | None = None
-    join: float | None = None
-    parts: bool = False
     header: bool = True
 
     def __post_init__(self) -> None:

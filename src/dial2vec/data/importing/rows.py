@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from dial2vec.data.importing.files.encodings import is_damaged
 from dial2vec.data.importing.files.markup import without_html
@@ -16,24 +16,16 @@ from dial2vec.data.importing.guessing.columns import Columns
 from dial2vec.data.importing.guessing.evidence import age
 from dial2vec.data.importing.guessing.names import by_name, is_index, plain
 from dial2vec.data.importing.options import QUOTED
+from dial2vec.data.importing.pauses import Row, accept_rows
 from dial2vec.data.importing.result import AMBIGUOUS, DAMAGED, NAMELESS, UNORDERED, ImportResult, all_left_out
 from dial2vec.data.importing.values.cells import as_name, cell_text
 from dial2vec.data.importing.values.quoted import without_quoted
 from dial2vec.data.importing.values.times import ClockReading, first_date, has_date, order, reading_of, unread
-from dial2vec.dialogue import Origin, Turn
+from dial2vec.dialogue import Origin
 
 # Speakers of a row that holds a question and its answer.
 ASKER, ANSWERER = "user", "bot"
 VARIES = object()
-
-
-class Row(NamedTuple):
-    """One turn, before its dialogue is complete."""
-
-    line: int
-    speaker: str
-    text: str
-    time: str
 
 
 @dataclass
@@ -41,24 +33,24 @@ class Group:
     """The rows of one dialogue.
 
     :param first: File and line of the first row.
+    :param columns: Columns of the file of the first row.
     :param mergeable: True if rows of another file may belong to the dialogue too: its id and times show which.
     :param fault: Origin of the first unusable row, and the reason.
     :param left_out: Kind of the last row that nobody said; "" without one.
     :param parts: True if its id alone tells that rows of another file belong to it, as in Slack.
-    :param join: Seconds within which consecutive turns of one speaker are one turn.
     :param metadata: Values of the dialogue by key; `VARIES` if its rows do not agree.
     :param versions: Newest version and its line by message, if messages come in several versions.
     :param contents: Hash values of the rows, if equal ones count once.
     """
 
     first: Origin
+    columns: Columns
     mergeable: bool = False
     parts: bool = False
     rows: list[Row] = field(default_factory=list)
     labels: set[str] = field(default_factory=set)
     fault: tuple[Origin, str] | None = None
     left_out: str = ""
-    join: float | None = None
     contents: set[int] = field(default_factory=set)
     versions: dict[str, tuple[float | None, int]] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -89,7 +81,7 @@ def group_rows(records: Iterable[Record], columns: Columns, *, source: str, name
             result.refuse(source, record.line, "", reason)
             continue
         origin = Origin(source, record.line)
-        group = groups.setdefault(dialogue_id, Group(origin, mergeable, parts, join=columns.join))
+        group = groups.setdefault(dialogue_id, Group(origin, columns, mergeable, parts))
         if not record.problem and (speaker := columns.speaker_of(record.values)):
             result.speakers.setdefault(known.setdefault(speaker, speaker))
         if group.fault or (columns.once and _came_before(group, record, columns, result)):
@@ -224,28 +216,17 @@ def _finish(dialogue_id: str, group: Group, reading: ClockReading, result: Impor
     if sequence is None:
         result.refuse(*group.first, dialogue_id, UNORDERED)
         return
-    turns = turns_of([rows[at] for at in sequence], group.join, reading)
-    metadata = {key: value for key, value in group.metadata.items() if value is not VARIES}
-    date = first_date(times, reading)
-    result.accept(*group.first, dialogue_id, turns, group.labels, date=date, metadata=metadata)
-
-
-def turns_of(rows: Sequence[Row], join: float | None, reading: ClockReading) -> list[Turn]:
-    """Return the turns of rows in their order.
-
-    :param join: Seconds within which consecutive rows of one speaker are one turn; None joins none.
-    """
-    turns: list[Turn] = []
-    last: float | None = None
-    for row in rows:
-        moment = reading.seconds(row.time) if join is not None and row.time else None
-        near = join is not None and moment is not None and last is not None and abs(moment - last) <= join
-        if near and turns[-1].speaker == row.speaker:
-            turns[-1] = Turn(row.speaker, f"{turns[-1].text} {row.text}")
-        else:
-            turns.append(Turn(row.speaker, row.text))
-        last = moment
-    return turns
+    accept_rows(
+        dialogue_id,
+        [rows[at] for at in sequence],
+        group.columns,
+        reading,
+        origin=group.first,
+        result=result,
+        labels=group.labels,
+        date=first_date(times, reading),
+        metadata={key: value for key, value in group.metadata.items() if value is not VARIES},
+    )
 
 
 def oldest_first(rows: list[Row], reading: ClockReading) -> list[Row]:

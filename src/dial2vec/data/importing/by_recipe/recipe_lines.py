@@ -166,7 +166,11 @@ class LineReader:
             if reading.newest_first:
                 dialogue.turns.reverse()
             name = dialogue.name or (self._name if len(dialogues) == 1 else f"{self._name}-{number}")
-            yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": _date(dialogue.turns, reading)})
+            date = _date(dialogue.turns, reading)
+            for turn in dialogue.turns:
+                moment = None if self.ambiguous else reading.seconds(turn["time"])
+                turn["time"] = turn["time"] if moment is None else f"{moment:.3f}"
+            yield Record(dialogue.line, {"id": name, "turns": dialogue.turns, "date": date})
 
     def _is_speech(self, turn: dict[str, Any]) -> bool:
         """Mend the text of a turn, and return whether a person wrote it."""

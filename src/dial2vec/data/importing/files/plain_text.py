@@ -229,11 +229,16 @@ class Script:
 
     def spoken(self) -> tuple[Turn, ...]:
         """Return the turns that are not blank."""
+        return tuple(turn for turn, _ in self.timed())
+
+    def timed(self) -> list[tuple[Turn, str]]:
+        """Return the turns that are not blank, each with its time; "" without one."""
         pairs = [(name, "\n".join(lines).strip()) for name, lines in self.turns]
         for clock in (CLOCK_BEFORE, CLOCK_BEHIND):
             if sum(bool(clock.search(text)) for _, text in pairs) > 0.8 * len(pairs):
                 pairs = [(name, clock.sub("", text)) for name, text in pairs]
-        return tuple(Turn(name, text) for name, text in pairs if text)
+        times = self.times if len(self.times) == len(pairs) else [""] * len(pairs)
+        return [(Turn(name, text), time) for (name, text), time in zip(pairs, times, strict=True) if text]
 
 
 def _is_better(timed: list[Pair | None], dated: list[Pair | None], others: int) -> bool:

@@ -64,8 +64,7 @@ class Columns(NamedColumns):
     :param metadata: Further columns, which say something about the whole dialogue.
     :param packed: Key of an object with the metadata; "" if `metadata` names columns.
     :param blank_speaker: Speaker of the turns that name none; "" leaves them out.
-    :param join: Seconds within which consecutive turns of one speaker are one turn; None joins none.
-    :param parts: True if a dialogue may go on in another file.
+    :param in_order: True if turns keep their order, whatever their times are.
     :param notes: Sentences for the summary.
     """
 
@@ -86,8 +85,7 @@ class Columns(NamedColumns):
     metadata: tuple[str, ...] = ()
     packed: str = ""
     blank_speaker: str = ""
-    join: float | None = None
-    parts: bool = False
+    in_order: bool = False
     notes: tuple[str, ...] = ()
 
     @property
