@@ -250,7 +250,8 @@ def _answer(engine: Search, query: str | Dialogue, asked: _Asked) -> None:
         return
     click.echo(hits_as_text(answer.hits, bold=sys.stdout.isatty()))
     counts = f"{len(answer.hits)} of {len(engine.collection)} dialogues by {answer.way}"
-    click.echo(f"{counts} in {seconds:.2f} s", err=True)
+    order = "; a figure is the similarity of meaning, and the order counts words too" if answer.way == "moments" else ""
+    click.echo(f"{counts} in {seconds:.2f} s{order}", err=True)
 
 
 def _show_near_duplicates(

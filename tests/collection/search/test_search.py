@@ -270,6 +270,11 @@ def test_the_command_takes_a_way_and_says_by_which_it_found(folder):
     assert "found --not with --moments" in refused.stderr
 
 
+@pytest.mark.parametrize(("way", "counts"), [("moments", True), ("themes", False)])
+def test_the_command_says_what_orders_the_hits(folder, way, counts):
+    assert ("the order counts words too" in call("search", folder, "w1 w2", f"--{way}").stderr) == counts
+
+
 def test_the_command_says_if_nothing_is_close(folder, monkeypatch):
     monkeypatch.setattr(Search, "answer", lambda *_, **__: Answer((), "themes", close=False))
     done = call("search", folder, "w1 w2")
