@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from dial2vec.cli import main
+from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import Dial2vecError
 from dial2vec.operation.pages import page_command
 
@@ -110,6 +111,15 @@ def test_embed_reports_what_was_read_in_windows_and_what_is_in_quarantine(run, t
     assert "v.parquet: 1 vectors of length 16" in done.output
     assert "1 dialogues are longer than 64 tokens and were read in windows" in done.output
     assert "1 records could not be used" in done.output
+
+
+def test_embed_names_the_encoder_that_nobody_asked_for(run, tmp_path, tiny_folder, monkeypatch):
+    encoder = load_encoder(tiny_folder, device="cpu")
+    monkeypatch.setattr("dial2vec.encoder.loading.load_encoder", lambda _: encoder)
+    (tmp_path / "calls.jsonl").write_text(json.dumps({"dialogue_id": "d", "turns": [{"speaker": "a", "text": "w1"}]}))
+    assert "They come from all-MiniLM-L6-v2" in run("embed", "calls.jsonl", "--output", "v.parquet").output
+    named = run("embed", "calls.jsonl", "--model", tiny_folder, "--output", "w.parquet").output
+    assert "They come from" not in named
 
 
 def test_embed_into_a_folder_without_permission_says_so(run, tmp_path, tiny_folder):

@@ -14,6 +14,8 @@ from dial2vec.encoder.names import resolve
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
+# Comes with the install.
+UNTRAINED = "all-MiniLM-L6-v2"
 SMALL = "small"
 SMALL_CHAMPION = re.compile(r"models:/dial2vec-(.+)-small@champion")
 KINDS = "Folder, registry address, Hugging Face name, or small (the corpus's small model)."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from dial2vec.cli.group import examples
-from dial2vec.cli.model import model_option
+from dial2vec.cli.model import UNTRAINED, model_option
 from dial2vec.cli.workers import worker_options
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import checkout_lock, find_root, read_json
@@ -75,7 +75,7 @@ def results(as_json: bool) -> None:
     epilog=examples("dial2vec embed new.jsonl --model models:/dial2vec-calls@champion --output vectors.parquet")
 )
 @click.argument("transcripts", type=click.Path(path_type=Path))
-@model_option(required=True)
+@model_option(default=UNTRAINED, show_default=True)
 @click.option(
     "--output",
     required=True,
@@ -107,6 +107,8 @@ def embed(transcripts: Path, model: str, output: Path, batch_size: int, workers:
     encoder = load_encoder(model)
     done = embed_file(transcripts, output, encoder=encoder, batch_size=batch_size, workers=workers or here)
     click.echo(f"{output}: {done.dialogues} vectors of length {done.dimension}")
+    if model == UNTRAINED:
+        click.echo(f"They come from {UNTRAINED}, which was not trained on these dialogues; --model names another")
     if done.long:
         read = "were read in windows" if done.in_windows else "lost their end"
         click.echo(f"{done.long} dialogues are longer than {done.max_length} tokens and {read}", err=True)

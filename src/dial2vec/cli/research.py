@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from dial2vec.cli.group import examples
-from dial2vec.cli.model import model_option
+from dial2vec.cli.model import UNTRAINED, model_option
 from dial2vec.errors import Dial2vecError
 from dial2vec.files import find_root
 
@@ -122,7 +122,7 @@ def augment(
 
 @click.command(epilog=examples("dial2vec explain one.json --model models:/dial2vec-calls@champion --output page.html"))
 @click.argument("transcript", type=click.Path(path_type=Path))
-@model_option(default="all-MiniLM-L6-v2", show_default=True)
+@model_option(default=UNTRAINED, show_default=True)
 @click.option("--output", required=True, type=click.Path(path_type=Path), help="The .html file to write.")
 @click.option("--png", type=click.Path(path_type=Path), help="The .png file of the matrix, if wanted.")
 @click.option("--id", "dialogue_id", help="Id of the dialogue, if TRANSCRIPT holds several.")

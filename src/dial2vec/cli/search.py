@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dial2vec.cli.group import examples
-from dial2vec.cli.model import model_option
+from dial2vec.cli.model import UNTRAINED, model_option
 from dial2vec.cli.workers import worker_options
 from dial2vec.errors import Dial2vecError
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from dial2vec.collection.search.search import Answer, Asked
     from dial2vec.dialogue import Dialogue
 
-# Comes with the install.
-UNTRAINED = "all-MiniLM-L6-v2"
 # Endings of files that hold dialogues, and a query that may be meant as a path.
 DIALOGUE_FILES, WORD = (".json", ".jsonl", ".gz"), re.compile(r"\S{1,200}")
 
