@@ -17,7 +17,7 @@ WIDTH, HEIGHT, MARGIN = 60.0, 14.0, 1.5
 # A sheet with at most so many lines is printed larger.
 SHORT, ROOMY = 26, 1.2
 # Names of unsure topics that are listed, and characters of a name in a sentence.
-UNSURE, NAME = 3, 36
+UNSURE, NAME = 3, 60
 
 
 def write_summary(
