@@ -136,7 +136,18 @@ def test_deleted_decisions_are_kept_until_they_are_gone_for_good(project):
         "registry changed by hand; champion stays version 3. Somebody deleted decisions of this history (numbers: 3)"
         in lines[0]
     )
+    assert len(lines) == 1
     assert noticed(project, "demo") == []
+
+
+def test_a_champion_that_moves_while_its_decision_is_deleted_is_not_promoted_again(project):
+    client = open_store(project)
+    hard_delete(client, run_id=decision_runs(client)[0].info.run_id)
+    client.set_registered_model_alias(NAME, "champion", "1")
+    lost, moved = noticed(project, "demo")
+    assert "Somebody deleted decisions of this history (numbers: 3)" in lost
+    assert "champion moved by hand; champion is version 1 (before: 3)" in moved
+    assert "was rolled back" in promote(project, "demo", MARGINS).reasons[0]
 
 
 def test_an_older_backup_is_noticed_and_what_it_lacks_is_told(project, registered_store):

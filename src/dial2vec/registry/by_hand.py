@@ -89,11 +89,12 @@ def notice(client: MlflowClient, root: Path, experiment_id: str, corpus: str) ->
     lost = sorted(set(range(1, state.seen.number + 1)) - state.numbers)
     made = list(_older_registry(state, seen_here(root, corpus)))
     made += _lost_decisions(state, [number for number in lost if number not in state.seen.lost])
-    made += _changed_champion(client, state)
+    # Without its last decisions the history no longer says who was champion, but the last look does.
+    made += _changed_champion(client, state, before=state.seen.champion if made else "")
     recorded = {decision.version for decision in made}
     made += [decision for decision in _other_changes(client, state) if decision.version not in recorded]
     for number, decision in enumerate(made):
-        if number and decision.kind != REMOVED:
+        if number and decision.kind not in (MOVED, REMOVED):
             # The champion may have moved by the decision before.
             decision = made[number] = replace(decision, before=made[number - 1].after, after=made[number - 1].after)
         record(client, experiment_id, corpus, decision)
@@ -200,11 +201,14 @@ def _lost_decisions(state: _State, lost: Sequence[int]) -> Iterator[Decision]:
         yield state.changed("", reason, kind=CHANGED)
 
 
-def _changed_champion(client: MlflowClient, state: _State) -> Iterator[Decision]:
-    """Yield a decision if the champion was moved, deleted or renamed, or lost its files."""
+def _changed_champion(client: MlflowClient, state: _State, *, before: str) -> Iterator[Decision]:
+    """Yield a decision if the champion was moved, deleted or renamed, or lost its files.
+
+    :param before: champion before; "" for that of the last decision.
+    """
     if not state.decided:
         return
-    before, champion, versions = state.decided[-1].after, state.champion, state.versions
+    before, champion, versions = before or state.decided[-1].after, state.champion, state.versions
     if champion and champion != before:
         way_out = f" To undo this: dial2vec rollback {state.corpus} --to {before}." if before in versions else ""
         reason = f"Somebody moved the alias in MLflow; noticed at this time.{way_out}"
