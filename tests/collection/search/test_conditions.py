@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from dial2vec.collection import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.search import Filters
 from dial2vec.collection.search.conditions import meets
+from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
 from dial2vec.errors import CorpusError
 
@@ -75,6 +77,23 @@ def collection(tmp_path_factory, student_folder) -> CollectionFolder:
 def test_a_condition_keeps_the_dialogues_that_meet_it(collection, condition, expected):
     assert meets(collection, condition).nonzero()[0].tolist() == expected
     assert Filters(where=(condition,)).rows(collection).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("ticket == 1234567890123456789", [1]),
+        ("ticket in 1234567890123456788, 1234567890123456790", [0, 2]),
+        ("ticket in 1234567890123456789..1234567890123456790", [1, 2]),
+        ("ticket < 99999999999999999999", [0, 1, 2]),
+        ("turns < 9999999999", [0, 1, 2]),
+    ],
+)
+def test_an_id_of_many_digits_is_compared_exactly(tmp_path, student_folder, dialogue, condition, expected):
+    ids = [{"ticket": 1234567890123456788 + n} for n in range(3)]
+    write_dialogues(tmp_path / "a.jsonl", [replace(dialogue(f"d{n}", "a: w1"), metadata=ids[n]) for n in range(3)])
+    add(tmp_path / "c", tmp_path / "a.jsonl", encoder=load_encoder(student_folder), turns=False)
+    assert meets(CollectionFolder(tmp_path / "c"), condition).nonzero()[0].tolist() == expected
 
 
 @pytest.mark.parametrize(

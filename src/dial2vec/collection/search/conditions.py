@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -198,7 +199,7 @@ def _compared(column: Column, sign: str, value: str) -> pa.Array:
     if column.kind == "time":
         return _compared_time(column.values, sign, value)
     if column.kind == "number":
-        return COMPARISONS[sign](column.values, _number(column.key, value))
+        return _compared_number(column, sign, value)
     if sign != "==":
         raise CorpusError(f"{column.key!r} (--where) holds texts, which {sign!r} does not compare. Use == or !=.")
     texts = column.values.cast(pa.string())
@@ -221,6 +222,15 @@ def _compared_time(values: pa.Array, sign: str, value: str) -> pa.Array:
     if day and sign in ("<=", ">"):
         return pc.less(values, end) if sign == "<=" else pc.greater_equal(values, end)
     return COMPARISONS[sign](values, start)
+
+
+def _compared_number(column: Column, sign: str, value: str) -> pa.Array:
+    """Compare numbers; whole ones exactly, because a float does not hold all digits of a long id."""
+    values = column.values
+    if pa.types.is_integer(values.type):
+        with suppress(ValueError, OverflowError):
+            return COMPARISONS[sign](values, pa.scalar(int(value), values.type))
+    return COMPARISONS[sign](values.cast(pa.float64(), safe=False), _number(column.key, value))
 
 
 def _number(key: str, value: str) -> float:
