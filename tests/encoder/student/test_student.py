@@ -10,7 +10,7 @@ from conftest import WORDS, make_dialogue
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.student import StudentEncoder, TokenTable
 from dial2vec.encoder.student import student as module
-from dial2vec.errors import CorpusError, ModelError
+from dial2vec.errors import CorpusError, Dial2vecError, ModelError
 
 DIALOGUES = [
     make_dialogue("d1", "a: w1 w2 w3", "b: w4", "a: w5 w1", "c: w6 w7"),
@@ -61,6 +61,13 @@ def test_the_batch_size_changes_nothing(student, batch_size):
         once, again = (student.encode(dialogues, output=output, batch_size=size) for size in (512, batch_size))
         for one, other in zip(once, again, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+@pytest.mark.parametrize("batch_size", [0, -1])
+def test_a_batch_size_below_1_is_refused(student, batch_size):
+    for encode in (student.encode, student.encode_utterances):
+        with pytest.raises(Dial2vecError, match=f"batch_size is {batch_size}; expected at least 1"):
+            encode([], batch_size=batch_size)
 
 
 def test_long_dialogues_are_read_in_blocks_of_their_own(student, monkeypatch):

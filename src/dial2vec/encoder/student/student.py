@@ -21,7 +21,7 @@ from dial2vec.encoder.sides import encode_sides
 from dial2vec.encoder.student.saving import load_student, save_student
 from dial2vec.encoder.student.table import Rows, TokenTable
 from dial2vec.encoder.student.words import token_reader
-from dial2vec.errors import CorpusError, ModelError
+from dial2vec.errors import CorpusError, Dial2vecError, ModelError
 
 if TYPE_CHECKING:
     from dial2vec.encoder.turns import Apart, Output
@@ -139,6 +139,7 @@ class StudentEncoder:
         :param batch_size: largest number of dialogues read at a time; no effect beyond rounding.
         """
         check_name("output", output, ("dialogue", "turns", "speakers"))
+        _check_size(batch_size)
         dialogues, single = as_dialogues(dialogues)
         if single:
             return self.encode(dialogues, output=output, batch_size=batch_size)[0]
@@ -180,6 +181,7 @@ class StudentEncoder:
         :param roles: no effect: a student does not tell roles apart.
         :param batch_size: largest number of utterances read at a time; no effect beyond rounding.
         """
+        _check_size(batch_size)
         blocks = [texts[first : first + batch_size] for first in range(0, len(texts), batch_size)]
         means = [self._means([[text] for text in block]) for block in blocks]
         return unit_rows(np.concatenate([np.zeros((0, self.dimension), dtype=np.float32), *means]))
@@ -227,6 +229,11 @@ class StudentEncoder:
         vector = np.bincount(places, factors, minlength=len(unique)) @ rows
         direction = vector if towards is None else np.asarray(towards, dtype=np.float64)
         return (rows @ (direction / _length(direction)) / _length(vector))[places] * factors, lengths
+
+
+def _check_size(batch_size: int) -> None:
+    if batch_size < 1:
+        raise Dial2vecError(f"batch_size is {batch_size}; expected at least 1.")
 
 
 def _length(vector: NDArray[np.float64]) -> np.float64:
