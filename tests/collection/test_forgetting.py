@@ -36,6 +36,15 @@ def test_a_collection_without_a_dialogue_keeps_the_vectors_of_the_others_and_no_
     assert [json.loads(line)["dialogue_id"] for line in (folder / "notes.jsonl").read_text().splitlines()] == ["d0"]
 
 
+def test_a_collection_of_nothing_else_is_empty_then_and_takes_other_dialogues(folder, dialogue, tmp_path):
+    forget_in_collection(folder, {"d0", "d1", "d2"})
+    assert len(CollectionFolder(folder)) == 0
+    assert (folder / "notes.jsonl").read_text() == ""
+    write_dialogues(tmp_path / "more.jsonl", [dialogue("e0", "a: w1")])
+    add(folder, tmp_path / "more.jsonl", encoder=load_encoder(CollectionFolder(folder).model), progress=False)
+    assert list(CollectionFolder(folder).row_of) == ["e0"]
+
+
 def test_a_collection_that_does_not_have_the_dialogue_stays(folder):
     before = (folder / "collection.json").stat().st_mtime_ns
     assert forget_in_collection(folder, {"unknown"}) == []

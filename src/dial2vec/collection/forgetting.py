@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dial2vec.collection.adding import add
@@ -20,6 +22,7 @@ def forget_in_collection(folder: Path, ids: set[str]) -> list[str]:
     """Make a collection again without the dialogues of these ids; groups, maps and answers are left out.
 
     The vectors are computed again by the collection's own encoder. The old folder stays until the new one is complete.
+    A collection without others is empty then.
 
     :return: the ids that the collection had.
     :raises ArtifactError: if the folder is no collection.
@@ -29,16 +32,24 @@ def forget_in_collection(folder: Path, ids: set[str]) -> list[str]:
     known = sorted(ids & set(collection.row_of))
     if not known:
         return []
+    rest = [row for name, row in collection.row_of.items() if name not in ids]
     with folder_lock(folder, "adds dialogues to"), atomic_path(folder) as temporary:
-        rest = [row for name, row in collection.row_of.items() if name not in ids]
-        kept = temporary.with_name(f"{temporary.name}.jsonl")
-        try:
-            write_dialogues(kept, list(collection.dialogues(rest)))
-            add(temporary, kept, encoder=load_encoder(collection.model), progress=False)
-        finally:
-            kept.unlink(missing_ok=True)
+        if rest:
+            _make_again(collection, rest, temporary)
+        else:
+            shutil.copytree(collection.model, temporary / "model")
+            replace(collection.manifest, additions=()).write(temporary)
         for name in KEPT:
             if (folder / name).is_file():
                 shutil.copy2(folder / name, temporary / name)
                 without_dialogues(temporary / name, ids)
     return known
+
+
+def _make_again(collection: CollectionFolder, rows: Sequence[int], folder: Path) -> None:
+    kept = folder.with_name(f"{folder.name}.jsonl")
+    try:
+        write_dialogues(kept, collection.dialogues(rows))
+        add(folder, kept, encoder=load_encoder(collection.model), progress=False)
+    finally:
+        kept.unlink(missing_ok=True)
