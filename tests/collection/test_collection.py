@@ -186,6 +186,13 @@ def test_nothing_usable_is_an_error(tmp_path, encoder):
         add(tmp_path / "c", tmp_path / "a.jsonl", encoder=encoder)
 
 
+def test_an_empty_file_among_others_is_passed_over(tmp_path, encoder, dialogue):
+    (tmp_path / "calls").mkdir()
+    (tmp_path / "calls" / "a.jsonl").touch()
+    write(tmp_path / "calls" / "b.jsonl", dialogues_of(dialogue, range(2)))
+    assert add(tmp_path / "c", tmp_path / "calls", encoder=encoder).dialogues == 2
+
+
 def test_folder_that_is_no_collection_says_how_to_make_one(tmp_path):
     with pytest.raises(ArtifactError, match="dial2vec index"):
         Collection(tmp_path)

@@ -162,8 +162,9 @@ def _write_new(
 
 
 def _read(transcripts: Path, quarantine: list[Quarantined]) -> Iterator[Dialogue]:
-    for path in files_of(transcripts):
-        yield from read_dialogues(path, quarantine=quarantine)
+    paths = files_of(transcripts)
+    for path in paths:
+        yield from read_dialogues(path, quarantine=quarantine, may_be_empty=len(paths) > 1)
 
 
 def content_of(dialogue: Dialogue) -> int:
