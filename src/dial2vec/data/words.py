@@ -17,6 +17,15 @@ def printable(text: str, width: int | None = None) -> str:
     return shown if width is None or len(shown) <= width else f"{shown[: width - 3]}..."
 
 
+def without_halves(text: str) -> str:
+    r"""Return a text with "?" for each half of a character (an emoji that was cut in two), which no file can hold.
+
+    >>> without_halves("lost \ud83d")
+    'lost ?'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
 def words(text: str) -> list[str]:
     """Return the words of a text: parts between white space, and single characters of scripts without blanks.
 

@@ -64,6 +64,11 @@ def test_a_name_stays_with_new_data_and_a_new_clustering(make):
     assert id_of(make, 1) == id
 
 
+def test_half_of_a_character_in_a_name_is_a_question_mark_and_breaks_no_clustering(four):
+    curate(Collection(four.folder), "rename", 0, to="lost \udcff")
+    assert names(cluster(Collection(four.folder)))[0] == "lost ?"
+
+
 def test_merged_clusters_stay_merged_and_new_dialogues_of_either_join_them(make):
     before = cluster(make.add(*[0] * 32, *[1] * 31, *[2] * 30))
     first, second = id_of(make, 0), id_of(make, 2)

@@ -22,6 +22,11 @@ def test_a_note_is_a_line_sorted_by_dialogue_and_a_new_one_takes_its_place(make)
     assert note.text == "„second“"
 
 
+def test_half_of_a_character_in_a_note_is_a_question_mark(make):
+    assert write_note(make.add(0, 1), "d0", "lost \ud83d").text == "lost ?"
+    assert read_notes(make.folder)["d0"].text == "lost ?"
+
+
 def test_a_blank_note_removes_it_and_the_last_one_the_file(make):
     collection = make.add(0, 1)
     write_note(collection, "d0", "x")

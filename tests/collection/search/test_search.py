@@ -234,6 +234,11 @@ def test_a_new_collection_is_read_by_the_encoder_of_the_install_where_none_is_na
     assert "come from all-MiniLM-L6-v2, which was not trained on them; --model names another" in done.stdout
 
 
+def test_half_of_a_character_in_a_query_is_read_as_a_question_mark(search):
+    halves, whole = (search.find(f"w1 {end}") for end in ("\udcff", "?"))
+    assert [hit.dialogue_id for hit in halves] == [hit.dialogue_id for hit in whole]
+
+
 def test_another_dialogue_of_the_same_id_is_a_hit(folder):
     found = Search(Collection(folder))
     [own] = found.collection.dialogues([3])

@@ -19,6 +19,7 @@ from dial2vec.collection.clustering.decisions import Decisions, Edit, path_of, r
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.data.corpora.transcripts import LABEL_COLUMNS
 from dial2vec.data.terms import NAMED_BY
+from dial2vec.data.words import without_halves
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock
 
@@ -165,7 +166,7 @@ def _decision(
                 f"{collection.folder}` shows them."
             )
     if to is not None:
-        to = " ".join(to.split())
+        to = " ".join(without_halves(to).split())
         if not to:
             raise CorpusError(f"found a blank name for cluster {id}; expected words. Name it.")
         if taken := next((cluster for cluster in known.values() if cluster.name == to and cluster.id != id), None):

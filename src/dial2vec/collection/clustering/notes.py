@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dial2vec.collection.collection_folder import CollectionFolder
+from dial2vec.data.words import without_halves
 from dial2vec.errors import ArtifactError, CorpusError
 from dial2vec.files import atomic_path, folder_lock, write_errors
 
@@ -66,7 +67,7 @@ def write_note(collection: CollectionFolder, dialogue_id: str, text: str) -> Not
     :raises BusyError: if another process writes a note or adds dialogues at this moment.
     """
     collection.row(dialogue_id)
-    text = text.strip()
+    text = without_halves(text).strip()
     if len(text) > MOST:
         raise CorpusError(f"found a note of {len(text):,} characters; expected at most {MOST:,}. Shorten it.")
     note = Note(dialogue_id, datetime.now(UTC).date().isoformat(), text) if text else None

@@ -19,6 +19,7 @@ from dial2vec.collection.explorer.texts import Texts, phrases_of
 from dial2vec.collection.explorer.wrong_request import WrongRequestError
 from dial2vec.collection.search.exact import unit_vector
 from dial2vec.collection.search.search import Asked, Search
+from dial2vec.data.words import without_halves
 from dial2vec.dialogue import Dialogue, Turn
 from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.student import StudentEncoder
@@ -148,9 +149,9 @@ def question_of(body: bytes, n: int) -> Question:
         raise WrongRequestError(f"expected a list of up to {MOST_UNLIKE} rows that hits should not be like.")
     if not all(type(row) is int and 0 <= row < n for row in [*([] if like is None else [like]), *unlike]):
         raise WrongRequestError(f"expected rows of the collection in like and unlike, whole numbers from 0 to {n - 1}.")
-    # JSON may hold half of a surrogate pair, which the tokenizer refuses.
-    clean = text.encode("utf-8", "replace").decode().strip()
-    return Question(clean, way, like, tuple(dict.fromkeys(unlike)), _rows_of(asked.get("within"), n))
+    return Question(
+        without_halves(text).strip(), way, like, tuple(dict.fromkeys(unlike)), _rows_of(asked.get("within"), n)
+    )
 
 
 def _rows_of(within: object, n: int) -> NDArray[np.int64] | None:

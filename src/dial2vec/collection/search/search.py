@@ -16,6 +16,7 @@ from dial2vec.collection.search.contrast import without
 from dial2vec.collection.search.exact import nearest_rows, unit_vector
 from dial2vec.collection.search.filters import Filters
 from dial2vec.collection.search.moments import how_to_get_turns, open_moments
+from dial2vec.data.words import without_halves
 from dial2vec.dialogue import NO_METADATA, Dialogue, Turn, Value
 from dial2vec.encoder.contribution import shares_of
 from dial2vec.encoder.inputs import check_name
@@ -228,7 +229,7 @@ def _both(rows: NDArray[np.int64] | None, others: NDArray[np.int64] | None) -> N
 
 
 def _as_dialogue(query: str | Dialogue) -> Dialogue:
-    return Dialogue("", (Turn("query", query),)) if isinstance(query, str) else query
+    return Dialogue("", (Turn("query", without_halves(query)),)) if isinstance(query, str) else query
 
 
 def _speaking(dialogue: Dialogue, contributions: NDArray[np.float32], n: int) -> tuple[SpeakingTurn, ...]:
