@@ -13,6 +13,8 @@ from click.testing import CliRunner
 from dial2vec.cli import main
 from dial2vec.config import Prune
 from dial2vec.errors import ModelError
+from dial2vec.pipeline.dvc_cache import object_path
+from dial2vec.pipeline.prune import plan_prune
 from dial2vec.registry import old_versions as module
 from dial2vec.registry.by_hand import noticed
 from dial2vec.registry.champions import history
@@ -128,6 +130,21 @@ def test_files_that_another_version_uses_stay(five):
     remove(five, old_versions(five, "demo", NOTHING_BY_AGE))
     assert "4" not in numbers(five)
     assert folder.is_dir()
+
+
+def test_the_data_of_all_versions_but_those_that_go_stays_also_of_other_corpora(five, make_record):
+    for corpus, number in (("demo", "f5"), ("calls", "f6")):
+        register_training(five, make_record(corpus=corpus, fingerprint=number, data_hash=f"{number}-hash.dir"))
+    objects = five / ".dvc" / "cache" / "files" / "md5"
+    for name in ("f5-hash.dir", "f6-hash.dir", "f7-hash.dir"):
+        path = object_path(objects, name)
+        path.parent.mkdir(parents=True)
+        path.write_text("[]")
+    plan = plan_prune(five, ["demo"], NOTHING_BY_AGE, young=-10)
+    assert [path.parent.name for path in plan.objects] == ["f7"]
+    open_store(five).set_registered_model_alias(NAME, "candidate", "5")
+    plan = plan_prune(five, ["demo"], NOTHING_BY_AGE, young=-10)
+    assert [path.parent.name for path in plan.objects] == ["f5", "f7"]
 
 
 def test_sizes_count_hard_links_once(tmp_path):

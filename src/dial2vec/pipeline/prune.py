@@ -62,7 +62,7 @@ def plan_prune(
             if chosen or len(corpora) == 1:
                 raise
     cache = cache_folder(root)
-    staying = data_hashes(root, [version for version in versions if version.why])
+    staying = data_hashes(root, [version for version in versions if not version.why])
     return PrunePlan(versions, cache, unused_objects(root, cache, staying, young=young) if cache else [])
 
 

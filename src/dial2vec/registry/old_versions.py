@@ -141,18 +141,16 @@ def remove(root: Path, old: Sequence[OldVersion]) -> list[str]:
     return stayed
 
 
-def data_hashes(root: Path, old: Sequence[OldVersion]) -> set[str]:
-    """Return DVC's hashes of the data that these versions were trained on.
+def data_hashes(root: Path, going: Sequence[OldVersion]) -> set[str]:
+    """Return DVC's hashes of the data that all versions of any corpus were trained on, without those that go.
 
     :raises ModelError: if the store cannot be used.
     """
-    client, hashes = open_store(root), set()
+    gone = {(model_name(version.corpus), version.version) for version in going}
+    client = open_store(root)
     with one_sentence(store_uri(root)):
-        for corpus in dict.fromkeys(version.corpus for version in old):
-            versions = versions_of(client, model_name(corpus))
-            numbers = [version.version for version in old if version.corpus == corpus]
-            hashes |= {versions[number].tags.get("data_hash", "") for number in numbers if number in versions}
-    return hashes
+        versions = client.search_model_versions()
+    return {of.tags.get("data_hash", "") for of in versions if (of.name, str(of.version)) not in gone}
 
 
 @dataclass(frozen=True, slots=True)
