@@ -8,6 +8,7 @@ import pytest
 
 from conftest import make_dialogue
 from dial2vec.data.traces import holds, traces_of, without_dialogues, without_label_rows
+from dial2vec.dialogue import write_dialogues
 
 OTHERS = [make_dialogue("c1", "a: my parcel is late", "b: so sorry to hear that")]
 GONE = make_dialogue("c2", "a: my parcel is <grün> & zerknautscht", "b: so sorry to hear that")
@@ -55,6 +56,15 @@ def test_a_dialogue_without_words_of_its_own_is_known_by_all_its_turns(tmp_path)
     assert holds(tmp_path / "with", traces.words)
     assert not holds(tmp_path / "without", traces.words)
     assert holds(tmp_path / "with", traces.ids)
+
+
+def test_a_dialogue_without_words_of_its_own_is_found_in_files_that_escape_no_letters(tmp_path):
+    other, twin = make_dialogue("c4", "a: schön", "b: danke"), make_dialogue("c5", "b: danke", "a: schön")
+    write_dialogues(tmp_path / "with", [twin])
+    write_dialogues(tmp_path / "without", [other])
+    traces = traces_of([twin], [other])
+    assert holds(tmp_path / "with", traces.words)
+    assert not holds(tmp_path / "without", traces.words)
 
 
 @pytest.mark.parametrize("name", ["calls.jsonl", "calls.jsonl.gz"])

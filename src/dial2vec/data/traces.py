@@ -50,18 +50,20 @@ def traces_of(dialogues: Sequence[Dialogue], others: Sequence[Dialogue]) -> Trac
     # A text whose words are all known is a trace if no other turn has it within.
     whole = {text for text in own if len(text) > 2 * SHORTEST and not any(text in other for other in texts)}
     wanted = {word for word in words if len(word) >= SHORTEST} | whole
-    turns = {json.dumps(dialogue.to_record()["turns"]) for dialogue in dialogues}
-    ids = [dialogue.dialogue_id for dialogue in dialogues]
-    names = sorted({json.dumps(name, ensure_ascii=ascii_).encode() for name in ids for ascii_ in (True, False)})
+    turns = {form for dialogue in dialogues for form in _json_forms(dialogue.to_record()["turns"])}
+    names = sorted({form.encode() for dialogue in dialogues for form in _json_forms(dialogue.dialogue_id)})
     return Traces(_pattern(wanted or turns), _pattern(whole or turns), re.compile(b"|".join(map(re.escape, names))))
+
+
+def _json_forms(value: object) -> set[str]:
+    """Return a value as JSON, with letters beyond ASCII escaped and as they are."""
+    return {json.dumps(value, ensure_ascii=ascii_) for ascii_ in (True, False)}
 
 
 def _pattern(texts: set[str]) -> re.Pattern[bytes]:
     """Return a pattern of texts as they are, in JSON and in HTML."""
     forms = {
-        form
-        for text in texts
-        for form in (text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], html.escape(text))
+        form for text in texts for form in (text, *(packed[1:-1] for packed in _json_forms(text)), html.escape(text))
     }
     ends = rb"(?<![0-9A-Za-z_])(?:%s)(?![0-9A-Za-z_])"
     return re.compile(ends % b"|".join(re.escape(form.encode()) for form in sorted(forms, key=len, reverse=True)))
