@@ -7,6 +7,7 @@ import pytest
 from dial2vec.collection.adding import add
 from dial2vec.collection.collection_folder import CollectionFolder
 from dial2vec.collection.forgetting import forget_in_collection
+from dial2vec.collection.search import Search
 from dial2vec.dialogue import write_dialogues
 from dial2vec.encoder.loading import load_encoder
 
@@ -38,7 +39,8 @@ def test_a_collection_without_a_dialogue_keeps_the_vectors_of_the_others_and_no_
 
 def test_a_collection_of_nothing_else_is_empty_then_and_takes_other_dialogues(folder, dialogue, tmp_path):
     forget_in_collection(folder, {"d0", "d1", "d2"})
-    assert len(CollectionFolder(folder)) == 0
+    assert list(CollectionFolder(folder).dialogues()) == []
+    assert Search(CollectionFolder(folder)).find("w1") == []
     assert (folder / "notes.jsonl").read_text() == ""
     write_dialogues(tmp_path / "more.jsonl", [dialogue("e0", "a: w1")])
     add(folder, tmp_path / "more.jsonl", encoder=load_encoder(CollectionFolder(folder).model), progress=False)

@@ -187,6 +187,9 @@ class CollectionFolder:
 
     def dialogues(self, rows: Sequence[int] | None = None) -> Iterator[Dialogue]:
         """Yield the dialogues of these rows, in this order; of all rows if `rows` is None."""
+        if not len(self):
+            # Nothing was added yet, so there is no file.
+            return
         starts = self.rows["byte"]
         with self._whole("dialogues.jsonl", self.manifest.text_bytes).open("rb") as handle:
             for row in range(len(self)) if rows is None else rows:
